@@ -1,0 +1,67 @@
+# Every target sets up what it needs: a bare Python 3.11 and make are enough.
+#   make audit    audit the literature, write out/record.json and out/report.html
+#   make test     run the tests
+# PYTHON=/path/to/python chooses the interpreter. All paths are relative, so the clone may lie anywhere.
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint audit bench lock clean
+
+BIN := .venv/bin
+READY := .venv/ready
+
+# The workers are processes; threads inside them would only fight for the same cores.
+audit bench test: export OMP_NUM_THREADS := 1
+audit bench test: export OPENBLAS_NUM_THREADS := 1
+audit bench test: export MKL_NUM_THREADS := 1
+
+help:
+	@sed -n '2,4s/^# *//p' Makefile
+	@echo 'also: setup, lint, bench, lock, clean'
+
+setup: $(READY)
+
+# Hashes pin every download; the project itself is then built by the locked setuptools, without isolation.
+$(READY): pyproject.toml requirements.lock
+	@echo 'setup: a virtual environment in .venv, with the locked dependencies'
+	@for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.11 python3.12 python3.13 python3.14); do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        exec "$$python" -m venv .venv; \
+	    fi; \
+	done; \
+	echo 'setup: needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 1
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+test: $(READY)
+	@echo 'test: pytest, one worker per core'
+	@$(BIN)/python -m pytest -n auto
+
+# mypy finds the package by its name, whatever the clone's folder is called, through one link.
+lint: $(READY)
+	@echo 'lint: ruff, mypy and the direction of imports'
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@mkdir -p .links && ln -sfn .. .links/overclaim
+	@MYPYPATH=.links $(BIN)/python -m mypy -p overclaim
+	@$(BIN)/lint-imports
+
+audit: $(READY)
+	@echo 'audit: every claim of the catalogue; record and report go to out/'
+	@$(BIN)/overclaim run --out out
+
+bench: $(READY)
+	@echo 'bench: speed and tightness'
+	@$(BIN)/python benchmarks/run.py
+
+# For maintainers: needs uv.
+lock:
+	@echo 'lock: newest versions and their hashes into requirements.lock'
+	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements.lock
+
+clean:
+	@echo 'clean: everything that make and the tools have written'
+	@rm -rf .venv .links out build dist overclaim.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,40 @@
+"""Falsify the differential-privacy claims of online learners, from their action sequences.
+
+The face is lazy: a name is imported from its room on first use, so that ``import overclaim`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from overclaim.audit.conformance import check_learner
+    from overclaim.audit.falsify import falsify
+    from overclaim.audit.pairs import Pair
+    from overclaim.audit.verdict import Verdict
+    from overclaim.mechanisms.claim import Claim
+
+__version__ = "0.1.0"
+
+__all__ = ["Claim", "Pair", "Verdict", "__version__", "check_learner", "falsify"]
+
+_HOMES = {
+    "Claim": "overclaim.mechanisms.claim",
+    "Pair": "overclaim.audit.pairs",
+    "Verdict": "overclaim.audit.verdict",
+    "check_learner": "overclaim.audit.conformance",
+    "falsify": "overclaim.audit.falsify",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its room on first use (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names too, imported or not."""
+    return sorted({*globals(), *__all__})

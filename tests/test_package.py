@@ -1,0 +1,74 @@
+"""The package as installed: its list of rooms, its version and its lazy face."""
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import overclaim
+
+ROOT = Path(__file__).resolve().parents[1]
+NOT_ROOMS = {"benchmarks", "build", "dist", "docs", "examples", "out", "spec", "tests"}
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def packages_on_disk() -> set[str]:
+    """Every folder below the root that holds Python code of ours, at any depth."""
+    found = {"overclaim"}
+    for file in ROOT.rglob("*.py"):
+        folders = file.relative_to(ROOT).parent.parts
+        if folders and folders[0] not in NOT_ROOMS and not any(name.startswith(".") for name in folders):
+            found.add(".".join(("overclaim", *folders)))
+    return found
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has loaded after the statement."""
+    code = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_listed_packages_equal_those_on_disk():
+    listed = project()["tool"]["setuptools"]["packages"]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == packages_on_disk()
+
+
+def test_every_listed_package_has_an_init():
+    for name in project()["tool"]["setuptools"]["packages"]:
+        assert ROOT.joinpath(*name.split(".")[1:], "__init__.py").is_file(), name
+
+
+def test_version_is_the_same_everywhere():
+    assert overclaim.__version__ == project()["project"]["version"] == version("overclaim")
+
+
+def test_import_loads_nothing_heavy():
+    heavy = {"numpy", "scipy", "statsmodels", "sklearn", "matplotlib", "joblib", "jinja2"}
+    assert not loaded_by("import overclaim") & heavy
+
+
+@pytest.mark.parametrize("name", overclaim.__all__)
+def test_public_name_is_importable(name):
+    assert getattr(overclaim, name) is not None
+    assert name in dir(overclaim)
+
+
+def test_public_names_come_together():
+    from overclaim import Claim, Pair, falsify
+
+    assert callable(falsify)
+    assert isinstance(Claim, type)
+    assert isinstance(Pair, type)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'passed'"):
+        _ = overclaim.passed
