@@ -1,6 +1,6 @@
 """Falsify the differential-privacy claims of online learners, from their action sequences.
 
-The face is lazy: a name is imported from its room on first use, so that ``import overclaim`` costs next to nothing.
+The face is lazy: a name is imported from its room on first use, so ``import overclaim`` costs nearly nothing.
 """
 
 from importlib import import_module
