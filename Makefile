@@ -25,9 +25,8 @@ setup: $(READY)
 $(READY): pyproject.toml requirements.lock
 	@echo 'setup: a virtual environment in .venv, with the locked dependencies'
 	@for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.11 python3.12 python3.13 python3.14); do \
-	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	        exec "$$python" -m venv .venv; \
-	    fi; \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	        && "$$python" -m venv .venv; then exit 0; fi; \
 	done; \
 	echo 'setup: needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 1
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -45,7 +44,7 @@ lint: $(READY)
 	@$(BIN)/ruff format --check .
 	@mkdir -p .links && ln -sfn .. .links/overclaim
 	@MYPYPATH=.links $(BIN)/python -m mypy -p overclaim
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 audit: $(READY)
 	@echo 'audit: every claim of the catalogue; record and report go to out/'
