@@ -1,0 +1,356 @@
+"""Events: thresholds on a score, chosen on pilot runs, counted and certified on fresh ones.
+
+The choice may be as clever as it likes: it costs power, never validity, because `certify` sees only counts of
+runs that were drawn after the event was fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from . import intervals
+
+UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
+
+_PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
+_EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """What the attack says about one run, from its score alone.
+
+    It names world P ("left") iff ``score >= upper``, world Q ("right") iff ``score <= lower``, and abstains
+    otherwise; a nan score is never named. `UNUSED` (nan) stands for a side that is not used: infinite scores
+    are real and informative, so an infinite threshold is a threshold.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The thresholds, ``lower < upper`` where both are used.
+    method : {"guess", "joint"}
+        The estimator the event was chosen for. A joint event uses exactly one side.
+    """
+
+    lower: float
+    upper: float
+    method: str
+
+    def __post_init__(self) -> None:
+        if self.method not in ("guess", "joint"):
+            raise ValueError(f"method must be 'guess' or 'joint', but got {self.method!r}")
+        if self.method == "joint" and self.direction not in ("left", "right"):
+            raise ValueError(
+                "a joint event must use exactly one of lower and upper (nan marks the unused one), "
+                f"but got lower={self.lower} and upper={self.upper}"
+            )
+        if self.lower >= self.upper:
+            raise ValueError(f"lower must be below upper, but got lower={self.lower} and upper={self.upper}")
+
+    @property
+    def direction(self) -> str:
+        """The worlds the event can name: "left", "right", "both" or "none"."""
+        if math.isnan(self.upper):
+            return "none" if math.isnan(self.lower) else "right"
+        return "left" if math.isnan(self.lower) else "both"
+
+    def __eq__(self, other: object) -> bool:
+        # nan differs from itself; two events with the same side unused are the same event.
+        return isinstance(other, Event) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[float | None, float | None, str]:
+        lower, upper = (None if math.isnan(side) else side for side in (self.lower, self.upper))
+        return lower, upper, self.method
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often an event happened, per world and tail: integers, so that blocks of runs sum in any order."""
+
+    runs: int = 0
+    runs_left: int = 0
+    left_upper: int = 0
+    right_upper: int = 0
+    left_lower: int = 0
+    right_lower: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return Counts(*(mine + theirs for mine, theirs in zip(self._values, other._values, strict=True)))
+
+    @property
+    def runs_right(self) -> int:
+        """Runs of world Q."""
+        return self.runs - self.runs_left
+
+    @property
+    def right(self) -> int:
+        """Right guesses."""
+        return self.left_upper + self.right_lower
+
+    @property
+    def guesses(self) -> int:
+        """Guesses made: runs without an abstention."""
+        return self.left_upper + self.right_upper + self.left_lower + self.right_lower
+
+    @property
+    def _values(self) -> tuple[int, ...]:
+        return self.runs, self.runs_left, self.left_upper, self.right_upper, self.left_lower, self.right_lower
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A lower bound on the true epsilon at a stated delta, wrong with probability at most alpha.
+
+    Parameters
+    ----------
+    epsilon_lower : float
+        The bound in nats, at least 0.
+    method : str
+        "guess" or "joint".
+    delta, alpha : float
+        The delta it is stated for, and its error.
+    counts : Counts
+        The certification runs it rests on.
+    two_interval_bound : float
+        The transparent bound from the same counts. Valid at alpha by itself; the larger of the two is not.
+    """
+
+    epsilon_lower: float
+    method: str
+    delta: float
+    alpha: float
+    counts: Counts
+    two_interval_bound: float
+
+
+def count(event: Event, scores: ArrayLike, left: ArrayLike) -> Counts:
+    """Count the event over runs with the given scores and world labels (True: world P, the pair's left)."""
+    values, labels = _check_runs(scores, left)
+    above, below = values >= event.upper, values <= event.lower
+    return Counts(
+        runs=int(values.size),
+        runs_left=int(np.count_nonzero(labels)),
+        left_upper=int(np.count_nonzero(above & labels)),
+        right_upper=int(np.count_nonzero(above & ~labels)),
+        left_lower=int(np.count_nonzero(below & labels)),
+        right_lower=int(np.count_nonzero(below & ~labels)),
+    )
+
+
+def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Certificate:
+    """Turn the counts of fresh runs into a certificate.
+
+    **Guarantee**: if the world labels were fair and independent and the event was fixed before these runs
+    were drawn, ``epsilon_lower`` exceeds the true epsilon at `delta` with probability at most `alpha`. A
+    joint event and the two-interval bound hold given the realised numbers of runs per world, so they do not
+    need the labels to be fair.
+
+    Raises
+    ------
+    ValueError
+        If no run was played, alpha is outside (0, 1) or delta outside [0, 1).
+    """
+    if event.method == "joint":
+        (side,) = _sides(event, counts)
+        played = counts.runs_left > 0 and counts.runs_right > 0
+        bound = float(intervals.epsilon_joint(*side, delta=delta, alpha=alpha)) if played else 0.0
+    else:
+        game, slack = (counts.right, counts.guesses, counts.runs), _run_delta(event, delta)
+        bound = float(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
+    return Certificate(bound, event.method, delta, alpha, counts, _two_interval(event, counts, delta, alpha))
+
+
+def choose_event(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
+    """Choose thresholds and method on pilot runs, for `runs` certification runs to come.
+
+    Within each family (guess, joint left, joint right) the thresholds maximise ``ln((p^ - delta) / q~) - z
+    se(runs) - 1.5 se(pilot)``, q~ smoothed by adding one, z the normal quantile of alpha; in the guess game
+    p^ and q~ are the rates of right and of wrong guesses. Among the three winners the estimators themselves
+    decide, at the expected counts.
+
+    Parameters
+    ----------
+    scores : array of float, shape (pilot runs,)
+        Evidence for world P. Infinite scores are allowed; nan is never guessed.
+    left : array of bool, shape (pilot runs,)
+        True where the run was played in world P.
+    delta, alpha : float
+        What the certificate will be stated for.
+    runs : int
+        Certification runs in total, both worlds together.
+
+    Raises
+    ------
+    ValueError
+        If there are no scores, the shapes differ, the labels are not boolean, runs < 1, alpha is
+        outside (0, 1) or delta outside [0, 1).
+    """
+    values, labels = _check_runs(scores, left)
+    if values.size == 0:
+        raise ValueError("choose_event needs at least one pilot run, but got 0")
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, but got {runs}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), but got {delta}")
+    tails = _Tails.of(values, labels)
+    if tails.thresholds.size == 0:
+        return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
+    rule = _Rule(delta, alpha, runs)
+    return max([rule.best_guess(tails), *rule.best_joint(tails)], key=lambda found: found[0])[1]
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """Pilot counts of both tails in both worlds at every candidate threshold."""
+
+    thresholds: _Floats
+    pilot: int
+    pilot_left: int
+    left_upper: _Floats
+    right_upper: _Floats
+    left_lower: _Floats
+    right_lower: _Floats
+
+    @classmethod
+    def of(cls, values: _Floats, labels: NDArray[np.bool_]) -> _Tails:
+        known = ~np.isnan(values)
+        left, right = np.sort(values[known & labels]), np.sort(values[known & ~labels])
+        grid = _candidates(np.sort(values[known]))
+        return cls(
+            grid,
+            int(values.size),
+            int(np.count_nonzero(labels)),
+            *((side.size - np.searchsorted(side, grid, "left")).astype(np.float64) for side in (left, right)),
+            *(np.searchsorted(side, grid, "right").astype(np.float64) for side in (left, right)),
+        )
+
+
+@dataclass(frozen=True)
+class _Rule:
+    delta: float
+    alpha: float
+    runs: int
+
+    def best_guess(self, tails: _Tails) -> tuple[float, Event]:
+        """Return the best pair of thresholds, one-sided ones included, with its worth."""
+        none = np.zeros(1)
+        upper, lower = (np.append(tails.thresholds, UNUSED) for _ in range(2))
+        right = np.append(tails.left_upper, none)[:, None] + np.append(tails.right_lower, none)
+        wrong = np.append(tails.right_upper, none)[:, None] + np.append(tails.left_lower, none)
+        one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
+        allowed = (lower < upper[:, None]) | one_sided
+        allowed[-1, -1] = False
+        slack = np.where(one_sided, self.delta / 2, self.delta)
+        a, b = right / tails.pilot, (wrong + 1) / (tails.pilot + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Right and wrong guesses exclude each other in a run, hence the last, covariance term.
+            variance = a * (1 - a) / (a - slack) ** 2 + (1 - b) / b + 2 * a / (a - slack)
+        worth = np.where(allowed, self._worth(a, b, slack, variance, variance / tails.pilot), -np.inf)
+        i, j = np.unravel_index(np.argmax(worth), worth.shape)
+        n, event = self.runs, Event(float(lower[j]), float(upper[i]), "guess")
+        c = round(n * float(a[i, j]))
+        made = c + min(round(n * float(b[i, j])), n - c)
+        bound = intervals.epsilon_guess(c, made, n, delta=slack[i, j], alpha=self.alpha)
+        return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
+
+    def best_joint(self, tails: _Tails) -> Iterator[tuple[float, Event]]:
+        """Yield the best one-directional event towards each world, with its worth."""
+        n_left, n_right, half = tails.pilot_left, tails.pilot - tails.pilot_left, max(1, self.runs // 2)
+        if n_left == 0 or n_right == 0:
+            return
+        for towards, k_p, n_p, k_q, n_q in (
+            ("left", tails.left_upper, n_left, tails.right_upper, n_right),
+            ("right", tails.right_lower, n_right, tails.left_lower, n_left),
+        ):
+            p, q = k_p / n_p, (k_q + 1) / (n_q + 1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - q) / q
+            pilot = spread_p / n_p + spread_q / n_q
+            worth = self._worth(p, q, np.asarray(self.delta), 2 * (spread_p + spread_q), pilot)
+            i = int(np.argmax(worth))
+            threshold = float(tails.thresholds[i])
+            lower, upper = (UNUSED, threshold) if towards == "left" else (threshold, UNUSED)
+            expected = round(half * float(p[i])), half, round(half * float(q[i])), half
+            bound = intervals.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha)
+            yield _settle(float(bound), float(pilot[i]), float(worth[i])), Event(lower, upper, "joint")
+
+    def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
+        """Return the rule's value; `variance` is that of one certification run, `pilot` that of the pilot."""
+        quantile = -float(special.ndtri(self.alpha))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            doubt = quantile * np.sqrt(variance / self.runs) + _PILOT_WEIGHT * np.sqrt(pilot)
+            rule = np.log((p - delta) / q) - doubt
+        # Where delta explains everything the logarithm says nothing: rank by the difference, below the rest.
+        return np.where(p > delta, rule, p - delta - q - 1e9)
+
+
+def _settle(bound: float, pilot_variance: float, worth: float) -> float:
+    """Return the worth of a family's winner: its expected bound, or the rule where that is clipped."""
+    return bound - _PILOT_WEIGHT * math.sqrt(pilot_variance) if bound > 0 else min(worth, 0.0)
+
+
+def _candidates(ordered: _Floats) -> _Floats:
+    """Return thresholds from sorted scores: quantiles, both far tails, and atoms wherever they lie."""
+    distinct: _Floats = ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
+    if distinct.size <= _EVERY_VALUE:
+        return distinct
+    last = ordered.size - 1
+    tail = np.geomspace(1, ordered.size, 40).astype(np.int64) - 1  # rare events: the few most extreme runs
+    middle = np.linspace(0, last, 97).astype(np.int64)
+    spread = np.linspace(0, distinct.size - 1, 65).astype(np.int64)  # sees values that heavy ties would hide
+    places = np.concatenate([tail, last - tail, middle])
+    picked: _Floats = np.unique(np.concatenate([ordered[places], distinct[spread]]))
+    return picked
+
+
+def _run_delta(event: Event, delta: float) -> float:
+    """Return delta of the inequality ``P(right) <= e^epsilon P(wrong) + delta`` that holds per run.
+
+    A run is played in the named world with probability 1/2, so each side in use adds delta/2.
+    """
+    return delta if event.direction == "both" else delta / 2
+
+
+def _sides(event: Event, counts: Counts) -> list[tuple[int, int, int, int]]:
+    """Return (k_p, n_p, k_q, n_q) of each side in use, P being the world that the side names."""
+    sides = []
+    if not math.isnan(event.upper):
+        sides.append((counts.left_upper, counts.runs_left, counts.right_upper, counts.runs_right))
+    if not math.isnan(event.lower):
+        sides.append((counts.right_lower, counts.runs_right, counts.left_lower, counts.runs_left))
+    return sides
+
+
+def _two_interval(event: Event, counts: Counts, delta: float, alpha: float) -> float:
+    """Return the best two-interval bound of the sides in use, which share alpha (Bonferroni)."""
+    sides = _sides(event, counts)
+    if not sides or not counts.runs_left or not counts.runs_right:
+        return 0.0
+    error = alpha / len(sides)
+    bounds = (intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement)
+    return max(float(bound(*side, delta=delta, alpha=error)) for side in sides for bound in bounds)
+
+
+def _check_runs(scores: ArrayLike, left: ArrayLike) -> tuple[_Floats, NDArray[np.bool_]]:
+    values, labels = np.asarray(scores, dtype=np.float64), np.asarray(left)
+    if values.ndim != 1 or values.shape != labels.shape:
+        shapes = f"{values.shape} and {labels.shape}"
+        raise ValueError(f"scores and left must be one-dimensional and equally long, but got {shapes}")
+    if labels.dtype != np.bool_:
+        raise ValueError(f"left must be an array of bool, but got dtype {labels.dtype}")
+    return values, labels

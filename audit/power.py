@@ -1,0 +1,145 @@
+"""What a budget could catch: the power of the guess game, computed from exact binomial tails.
+
+The reference is a Laplace mechanism attacked optimally: at a true epsilon of e the right side is guessed in
+half of the runs, the wrong one in e^-e of that, and in between the attack abstains. With delta > 0 the
+mechanism also reveals its input with probability delta, which makes it exactly (e, delta)-DP. `runs` always
+means certification runs, both worlds together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from . import intervals
+
+# The number of guesses is itself random: the power is averaged over this many equally likely values of it.
+_GUESS_COUNTS = (np.arange(65) + 0.5) / 65
+_MOST_RUNS = 2**50
+
+
+def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
+    """Return the bound (nats) that a perfect attack, right in every run, would certify.
+
+    A claim above it is UNDERPOWERED at this budget: no attack could falsify it.
+
+    Raises
+    ------
+    ValueError
+        If runs < 1, alpha is outside (0, 1) or delta outside [0, 1).
+    """
+    return float(intervals.epsilon_guess(runs, runs, runs, delta=delta, alpha=alpha))
+
+
+def falsification_power(
+    claimed: float, true: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05
+) -> float:
+    """Return the probability that the guess game falsifies `claimed` when the reference has epsilon `true`.
+
+    Parameters
+    ----------
+    claimed, true : float
+        Epsilon in nats; `true` may be infinite.
+    runs : int
+        Certification runs.
+    delta, alpha : float
+        The claim's delta and the certificate's error.
+
+    Raises
+    ------
+    ValueError
+        If claimed is negative or infinite, true is negative, runs < 1, alpha is outside (0, 1) or delta
+        outside [0, 1).
+    """
+    _check(claimed, runs, delta, alpha)
+    if not true >= 0:
+        raise ValueError(f"true must be a non-negative epsilon, but got {true}")
+    right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+    guesses = stats.binom.ppf(_GUESS_COUNTS, runs, min(1.0, right + wrong))
+    spent = intervals.NUISANCE_SHARE * alpha if delta > 0 else 0.0
+    odds, excess = math.exp(-claimed), np.zeros_like(guesses)
+    if delta > 0:
+        with np.errstate(divide="ignore"):
+            excess = delta / intervals.clopper_pearson_lower(guesses, runs, spent)
+    # The largest share of right guesses that the claim allows, and the count from which its test rejects.
+    allowed = np.minimum((1 + excess * odds) / (1 + odds), 1.0)
+    last_kept = stats.binom.isf(alpha - spent, guesses, allowed)
+    # Up to alpha the test is exact: reject iff P(Bin(guesses, allowed) >= right guesses) <= alpha.
+    caught = stats.binom.sf(last_kept, guesses, right / (right + wrong))
+    return float(np.mean(caught))
+
+
+def detectable_epsilon(
+    claimed: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9
+) -> float:
+    """Return the smallest true epsilon (nats) whose violation of `claimed` is caught with the given power.
+
+    Infinite if no violation of the reference, however gross, is caught that often. Parameters and errors are
+    those of `falsification_power`; power must be in (0, 1).
+    """
+    _check(claimed, runs, delta, alpha, power)
+
+    def enough(true: float) -> bool:
+        return falsification_power(claimed, true, runs, delta=delta, alpha=alpha) >= power
+
+    if not enough(math.inf):
+        return math.inf
+    gap = 1.0
+    while not enough(claimed + gap):
+        gap *= 2  # ends: e^-true underflows to 0, which is the infinite epsilon
+    return _bisect(enough, claimed, claimed + gap)
+
+
+def required_runs(
+    claimed: float, true: float, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9
+) -> int:
+    """Return the certification runs from which a true epsilon is caught with the given power.
+
+    The power of a discrete test is a sawtooth in the runs, so one run less falls short but some smaller
+    number may not. Parameters and errors are those of `falsification_power`; true must exceed claimed.
+
+    Raises
+    ------
+    ValueError
+        Also if 2^50 runs do not suffice.
+    """
+    _check(claimed, 1, delta, alpha, power)
+    if not true > claimed:
+        raise ValueError(f"true must exceed claimed={claimed}, but got {true}")
+
+    def enough(runs: int) -> bool:
+        return falsification_power(claimed, true, runs, delta=delta, alpha=alpha) >= power
+
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > _MOST_RUNS:
+            raise ValueError(f"more than 2^50 runs are needed to tell true={true} from claimed={claimed}")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _bisect(enough: Callable[[float], bool], low: float, high: float) -> float:
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _check(claimed: float, runs: int, delta: float, alpha: float, power: float = 0.5) -> None:
+    if not (claimed >= 0 and math.isfinite(claimed)):
+        raise ValueError(f"claimed must be a non-negative, finite epsilon, but got {claimed}")
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, but got {runs}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), but got {delta}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+    if not 0 < power < 1:
+        raise ValueError(f"power must be in (0, 1), but got {power}")
