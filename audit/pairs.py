@@ -1,0 +1,189 @@
+"""Neighbouring loss sequences: two worlds that differ in exactly one round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..learners.losses import LOSS_SETS, Loss, feedback
+from ..learners.protocol import Actions, FeedbackKind
+from ..mechanisms.claim import Claim
+from ..mechanisms.draws import Floats
+
+World = Sequence[Loss] | NDArray[np.float64]
+
+
+def _world(losses: Any, side: str) -> World:
+    """Return the losses as a float array (rounds, arms), or as a tuple where some are convex functions."""
+    if len(losses) == 0:
+        raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
+    if any(hasattr(loss, "gradient") for loss in losses):
+        return tuple(losses)
+    try:
+        array = np.asarray(losses, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"the {side} losses must be numbers in {len(losses)} rows of equal length") from None
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"the {side} losses must have shape (rounds, arms), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"the {side} losses must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two loss sequences that differ in exactly one round.
+
+    Parameters
+    ----------
+    left, right : array-like (rounds, arms), or sequences of `Convex` losses
+        The losses of the two worlds.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a loss is not finite, or the worlds differ in no round or in several.
+    """
+
+    left: World
+    right: World
+
+    def __init__(self, left: ArrayLike | Sequence[Loss], right: ArrayLike | Sequence[Loss]) -> None:
+        object.__setattr__(self, "left", _world(left, "left"))
+        object.__setattr__(self, "right", _world(right, "right"))
+        shapes = [np.shape(w) if isinstance(w, np.ndarray) else (len(w),) for w in (self.left, self.right)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"both worlds must have the same shape, got {shapes[0]} and {shapes[1]}")
+        if len(self._differing) != 1:
+            found = ", ".join(str(t + 1) for t in self._differing) or "none"
+            raise ValueError(f"a pair must differ in exactly one round, these differ in: {found}")
+
+    @cached_property
+    def _differing(self) -> list[int]:
+        return [t for t, (a, b) in enumerate(zip(self.left, self.right, strict=True)) if not _same(a, b)]
+
+    @property
+    def t0(self) -> int:
+        """The index of the differing round, from 0."""
+        return self._differing[0]
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.left)
+
+    @property
+    def arms(self) -> int | None:
+        """The length of a loss vector; None for convex losses."""
+        return int(self.left.shape[1]) if isinstance(self.left, np.ndarray) else None
+
+    def feedback(
+        self, t: int, actions: Actions, kind: FeedbackKind, left: NDArray[np.bool_] | bool
+    ) -> Floats:
+        """Return what a learner is told after its actions in round t (from 0), each run in its own world.
+
+        Parameters
+        ----------
+        left : bool, or bool array (runs,)
+            Which world; the worlds agree except at t0.
+        """
+        in_left = feedback(self.left[t], actions, kind)
+        if t != self.t0 or left is True:
+            return in_left
+        in_right = feedback(self.right[t], actions, kind)
+        return in_right if left is False else np.where(left, in_left, in_right)
+
+    def check(self, claim: Claim) -> None:
+        """Raise ValueError unless both worlds lie in the claim's loss set and are its neighbours."""
+        if not isinstance(self.left, np.ndarray) or not isinstance(self.right, np.ndarray):
+            return  # convex families check their own Lipschitz constants
+        losses = LOSS_SETS[claim.losses]
+        for side, world in (("left", self.left), ("right", self.right)):
+            for t, loss in enumerate(world):
+                losses.check(loss, f"the {side} loss of round {t + 1}")
+        if claim.neighbours == "zero-out" and np.any(self.left[self.t0]) and np.any(self.right[self.t0]):
+            raise ValueError(
+                f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form: the differing round from 1, and both sequences."""
+        left, right = ([_loss_json(loss) for loss in world] for world in (self.left, self.right))
+        return {"round": self.t0 + 1, "left": left, "right": right}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Pair:
+        """Read a pair of linear losses from `{"left": [[...]], "right": [[...]]}`."""
+        if not isinstance(data, dict) or not {"left", "right"} <= data.keys():
+            raise ValueError('a pair must be an object with "left" and "right", each a list of loss vectors')
+        for side in ("left", "right"):
+            if not isinstance(data[side], list) or not data[side]:
+                raise ValueError(f'"{side}" must be a non-empty list of loss vectors, got {data[side]!r}')
+        return cls(data["left"], data["right"])
+
+
+def _same(a: Loss, b: Loss) -> bool:
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+
+
+def _loss_json(loss: Loss) -> Any:
+    return loss.tolist() if isinstance(loss, np.ndarray) else repr(loss)
+
+
+def neighbours(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
+    """Return the extreme differing losses of one round: all coordinates together, opposed, and one alone."""
+    losses = LOSS_SETS[claim.losses]
+    size = losses.scale(arms)
+    low, high = losses.low * size, losses.high * size
+    ones = np.ones(arms)
+    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
+    single = np.where(np.arange(arms) == 0, high, low)
+    if claim.neighbours == "zero-out":
+        return [
+            (loss, 0 * ones) for loss in _distinct([high * ones, contrast, single, -contrast * (low < 0)])
+        ]
+    opposite = high + low
+    lefts = _distinct([high * ones, contrast, single])
+    pairs = [(left, opposite - left) for left in lefts]
+    if claim.losses == "l1-ball":
+        pairs.append((np.eye(arms)[0], -np.eye(arms)[0]))
+    return pairs
+
+
+def _distinct(rows: list[Floats]) -> list[Floats]:
+    kept: list[Floats] = []
+    for row in rows:
+        if np.any(row) and not any(np.array_equal(row, other) for other in kept):
+            kept.append(row)
+    return kept
+
+
+def families(claim: Claim, *, rounds: int, arms: int) -> list[Pair]:
+    """Return the standard adversarial pairs: an extreme first round, then a constant or alternating suffix.
+
+    The differing round is the first, whose loss reaches the most nodes of a tree and the most later updates; with
+    `rounds` of at least 4 the last rounds but one are tried too, after a constant prefix.
+    """
+    losses = LOSS_SETS[claim.losses]
+    size = losses.scale(arms)
+    low, high = losses.low * size, losses.high * size
+    ones = np.ones(arms)
+    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
+    suffixes: list[Callable[[int], Floats]] = [
+        lambda t: high * ones,
+        lambda t: low * ones,
+        lambda t: (high + low) / 2 * ones,
+        lambda t: contrast,
+        lambda t: (contrast, high + low - contrast)[t % 2],
+    ]
+    pairs = []
+    for left, right in neighbours(claim, arms):
+        for suffix in suffixes if rounds > 1 else suffixes[:1]:
+            tail = [suffix(t) for t in range(1, rounds)]
+            pairs.append(Pair(np.array([left, *tail]), np.array([right, *tail])))
+    return pairs

@@ -1,0 +1,139 @@
+"""Play: both worlds in one batch, block by block, each block a pure function of its key."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..learners.protocol import Actions, HasRelease, Learner, LearnerError
+from ..mechanisms.draws import Draws, Floats
+from .pairs import Pair
+
+#: Runs in a block. It is part of the record: another size would draw other numbers.
+BLOCK = 8192
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """What the adversary may see of a block of runs, and what it must guess.
+
+    Attributes
+    ----------
+    actions : array (rounds, runs) of arms, or (rounds, dim, runs) of points
+    left : bool array (runs,)
+        The fair world label: True where the run was played on the left losses.
+    releases : array (releases, [dim,] runs), or None
+        The noisy quantities, where the surface includes them.
+    """
+
+    actions: Actions
+    left: NDArray[np.bool_]
+    releases: Floats | None = None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return self.left.size
+
+    def __getitem__(self, runs: slice | NDArray[Any]) -> Transcripts:
+        """Return the transcripts of some of the runs."""
+        releases = None if self.releases is None else self.releases[..., runs]
+        return Transcripts(self.actions[..., runs], self.left[runs], releases)
+
+
+def concatenate(parts: Sequence[Transcripts]) -> Transcripts:
+    """Join transcripts of the same learner."""
+    releases = [p.releases for p in parts if p.releases is not None]
+    return Transcripts(
+        np.concatenate([p.actions for p in parts], axis=-1),
+        np.concatenate([p.left for p in parts]),
+        np.concatenate(releases, axis=-1) if releases else None,
+    )
+
+
+def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str = "actions") -> Transcripts:
+    """Play one block: every run in the world of its own fair label.
+
+    Releases are those of all rounds but the last, whose release no action ever uses.
+
+    Raises
+    ------
+    LearnerError
+        If the learner raises, or plays something that is no arm and no point.
+    """
+    left = draws.labels(runs)
+    actions: list[Actions] = []
+    releases: list[Floats] = []
+    state = learner.start(runs, draws)
+    for t in range(pair.rounds):
+        played = learner.act(state, draws)
+        _check_actions(played, learner.arms, runs, t)
+        actions.append(played)
+        if t == pair.rounds - 1:
+            break
+        learner.update(state, played, pair.feedback(t, played, learner.feedback, left), draws)
+        if surface == "release":
+            assert isinstance(learner, HasRelease)
+            released = learner.release(state)
+            if released is not None:
+                releases.append(released)
+    return Transcripts(np.stack(actions), left, np.stack(releases) if releases else None)
+
+
+def _check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
+    if not isinstance(actions, np.ndarray) or actions.shape[-1] != runs or actions.ndim not in (1, 2):
+        shape = getattr(actions, "shape", type(actions).__name__)
+        raise LearnerError(
+            f"act must return ({runs},) arms or (dim, {runs}) points, got {shape} in round {t + 1}"
+        )
+    if actions.ndim == 1:
+        if actions.dtype.kind not in "iu":
+            raise LearnerError(f"act must return integer arms, got dtype {actions.dtype} in round {t + 1}")
+        if actions.min() < 0 or actions.max() >= arms:
+            outside = actions[(actions < 0) | (actions >= arms)][0]
+            raise LearnerError(f"act must return an arm in 0..{arms - 1}, got {outside} in round {t + 1}")
+    elif not np.isfinite(actions).all():
+        raise LearnerError(f"act must return finite points, got a value that is not in round {t + 1}")
+
+
+def blocks(runs: int) -> list[tuple[int, int]]:
+    """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`."""
+    return [(i, min(BLOCK, runs - i * BLOCK)) for i in range(-(-runs // BLOCK))]
+
+
+def cores() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_parallel(
+    task: Callable[[Item], Result], items: Sequence[Item], *, jobs: int = 1, progress: str | None = None
+) -> Iterator[Result]:
+    """Yield `task(item)` in the order of `items`, on `jobs` processes, with a progress bar on stderr.
+
+    Parameters
+    ----------
+    jobs : int
+        Processes; 1 stays in this one.
+    progress : str or None
+        The bar's label; None for no bar.
+    """
+    from tqdm import tqdm
+
+    if jobs == 1 or len(items) < 2:
+        results: Iterator[Result] = map(task, items)
+    else:
+        from joblib import Parallel, delayed
+
+        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(task)(item) for item in items)
+    hidden = progress is None or not sys.stderr.isatty()
+    yield from tqdm(results, total=len(items), desc=progress, disable=hidden, leave=False, file=sys.stderr)

@@ -1,0 +1,175 @@
+"""The exact law of a whole sequence of arms, noise integrated out, for learners where it can be computed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..learners.protocol import HasInner, HasProbabilities, Learner, OnALine, on_a_line
+from ..mechanisms.draws import Draws, Floats
+from .pairs import Pair
+
+#: Up to this many sequences are enumerated.
+MAX_SEQUENCES = 4096
+#: Cells of the grid, and how far it reaches: sinh-spaced, since Laplace tails over small probabilities are long.
+CELLS = 2400
+REACH = 4000.0
+
+
+class NotEnumerable(ValueError):
+    """The law of the sequences of this learner is not computable here."""
+
+
+def batch_of(learner: Learner) -> int:
+    """Return the rounds that an arm is held: 1 unless the learner says otherwise."""
+    return int(getattr(learner, "batch", 1))
+
+
+def decisions(rounds: int, batch: int) -> int:
+    """Return the number of arms chosen in `rounds` rounds."""
+    return -(-rounds // batch)
+
+
+def sequence_laws(learner: Learner, pair: Pair) -> tuple[Floats, Floats]:
+    """Return the probabilities of all sequences of chosen arms in the left and in the right world.
+
+    Returns
+    -------
+    p, q : arrays (arms ** decisions,)
+        Indexed by the sequence read as a number in base `arms`, first arm most significant. A batched learner
+        chooses once a batch.
+
+    Raises
+    ------
+    NotEnumerable
+        If there are more than `MAX_SEQUENCES`, or the learner's law is not known.
+    """
+    chosen = decisions(pair.rounds, batch_of(learner))
+    if learner.arms**chosen > MAX_SEQUENCES:
+        raise NotEnumerable(
+            f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences: shorten the horizon"
+        )
+    if has_noiseless_law(learner):
+        return _noiseless_law(learner, pair, True), _noiseless_law(learner, pair, False)
+    if has_grid_law(learner):
+        grid = Grid(learner)
+        return grid.law(pair, True), grid.law(pair, False)
+    raise NotEnumerable(f"the law of {type(learner).__name__}'s actions has no closed form here")
+
+
+def has_noiseless_law(learner: Learner) -> bool:
+    """Tell whether the next arm's law is a function of the past arms and losses."""
+    if not isinstance(learner, HasProbabilities):
+        return False
+    inner = getattr(learner, "inner", None)
+    return inner is None or isinstance(inner, HasProbabilities)
+
+
+def has_grid_law(learner: Learner) -> bool:
+    """Tell whether the learner feeds one Laplace-noisy scalar to a two-armed learner on a line."""
+    return isinstance(learner, HasInner) and learner.noise.scale > 0 and on_a_line(learner.inner)
+
+
+def index_of(actions: Floats, arms: int, batch: int) -> Floats:
+    """Return the index of each run's sequence: actions (rounds, runs) to (runs,)."""
+    index = np.zeros(actions.shape[-1], dtype=np.int64)
+    for chosen in actions[::batch]:
+        index *= arms
+        index += chosen
+    return index
+
+
+def all_sequences(arms: int, chosen: int) -> Floats:
+    """Return every sequence of `chosen` arms in the order of `index_of`, (chosen, arms ** chosen)."""
+    return np.indices((arms,) * chosen).reshape(chosen, -1)
+
+
+def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:
+    assert isinstance(learner, HasProbabilities)
+    batch = batch_of(learner)
+    sequences = all_sequences(learner.arms, decisions(pair.rounds, batch))
+    actions = np.repeat(sequences, batch, axis=0)[: pair.rounds]
+    return np.exp(log_likelihood(learner, pair, actions, left))
+
+
+def log_likelihood(learner: Learner, pair: Pair, actions: Floats, left: bool) -> Floats:
+    """Return the log probability of each run's arms in one world, for a learner without noise: (runs,)."""
+    assert isinstance(learner, HasProbabilities)
+    runs = actions.shape[-1]
+    draws = Draws(0)  # a learner without noise draws only its arms, which are given
+    state = learner.start(runs, draws)
+    total = np.zeros(runs)
+    columns = np.arange(runs)
+    with np.errstate(divide="ignore"):
+        for t, played in enumerate(actions):
+            total += np.log(learner.probabilities(state)[played, columns])
+            if t < pair.rounds - 1:
+                learner.update(state, played, pair.feedback(t, played, learner.feedback, left), draws)
+    return total
+
+
+class Grid:
+    """The one-dimensional filter: the law of a two-armed learner's real state, given its arms.
+
+    The state after a noisy step is affine in one Laplace draw, so a cell's next mass is an exact difference of
+    Laplace distribution functions; within a cell the mass sits at its centre. Cells never straddle 0, where
+    `Threshold` decides.
+    """
+
+    def __init__(self, learner: Learner, cells: int = CELLS) -> None:
+        assert isinstance(learner, HasInner)
+        assert isinstance(learner.inner, OnALine)
+        self.inner: OnALine = learner.inner
+        self.scale = learner.noise.scale
+        self.batch = learner.batch
+        half = np.sinh(np.linspace(0.0, math.asinh(REACH), cells // 2 + 1))
+        self.edges = np.concatenate([-half[:0:-1], half])
+        middle = np.sinh((np.arange(cells // 2) + 0.5) * math.asinh(REACH) / (cells // 2))
+        self.centres = np.concatenate([-middle[::-1], middle])
+        self._steps: dict[tuple[int, float], tuple[Floats, Floats]] = {}
+
+    def _transition(self, x: Floats, arm: int, loss: float) -> Floats:
+        """Return the probabilities of the cells after `arm` and a fed loss of mean `loss`: (cells, len(x))."""
+        offset, slope = self.inner.line_step(x, arm)
+        # Laplace noise is symmetric, so the sign of the slope matters only for the centre.
+        z = (self.edges[1:-1, None] - (offset + slope * loss)) / (np.abs(slope) * self.scale)
+        tail = 0.5 * np.exp(-np.abs(z))
+        below = np.where(z < 0, tail, 1 - tail)
+        # The outermost cells take the tails. Masses right of the centre are differences of upper tails, which
+        # keeps small ones exact.
+        above = np.where(z < 0, 1 - tail, tail)
+        ones, zeros = np.ones((1, x.size)), np.zeros((1, x.size))
+        lower = np.diff(np.concatenate([zeros, below, ones]), axis=0)
+        upper = -np.diff(np.concatenate([ones, above, zeros]), axis=0)
+        right = np.concatenate([zeros, (z > 0).astype(float)]) > 0
+        return np.where(right, upper, lower)
+
+    def _step(self, arm: int, loss: float) -> tuple[Floats, Floats]:
+        """Return the transition from the start (one point, 0) and from every cell."""
+        key = (arm, loss)
+        if key not in self._steps:
+            self._steps[key] = (
+                self._transition(np.zeros(1), arm, loss),
+                self._transition(self.centres, arm, loss),
+            )
+        return self._steps[key]
+
+    def law(self, pair: Pair, left: bool) -> Floats:
+        """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,)."""
+        world = pair.left if left else pair.right
+        assert isinstance(world, np.ndarray)
+        chosen = decisions(pair.rounds, self.batch)
+        x, mass = np.zeros(1), np.ones((1, 1))  # (states, prefixes)
+        for b in range(chosen):
+            probabilities = self.inner.line_probabilities(x)
+            by_arm = [mass * probabilities[arm][:, None] for arm in (0, 1)]
+            if b == chosen - 1:
+                mass = np.stack([m.sum(axis=0) for m in by_arm], axis=-1)
+                break
+            losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
+            steps = [self._step(arm, float(losses[arm]))[0 if b == 0 else 1] for arm in (0, 1)]
+            mass = np.stack([s @ m for s, m in zip(steps, by_arm, strict=True)], axis=-1)
+            mass = mass.reshape(self.centres.size, -1)
+            x = self.centres
+        return mass.reshape(-1)

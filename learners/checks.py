@@ -1,0 +1,49 @@
+"""Checks of parameters, each with a message that states the bound and the value it got."""
+
+from __future__ import annotations
+
+import math
+
+
+def check_arms(arms: int) -> None:
+    """Raise ValueError unless `arms` is an integer of at least 1."""
+    _check_count("arms", arms)
+
+
+def check_rounds(rounds: int) -> None:
+    """Raise ValueError unless `rounds` is an integer of at least 1."""
+    _check_count("rounds", rounds)
+
+
+def check_batch(batch: int) -> None:
+    """Raise ValueError unless `batch` is an integer of at least 1."""
+    _check_count("batch", batch)
+
+
+def _check_count(name: str, value: int) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise ValueError unless `value` is positive and finite."""
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def check_fraction(name: str, value: float) -> None:
+    """Raise ValueError unless `value` lies in [0, 1]."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Raise ValueError unless `epsilon` is positive; inf means no noise."""
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be positive (inf for no noise), got {epsilon!r}")
+
+
+def check_delta(delta: float) -> None:
+    """Raise ValueError unless `delta` lies in (0, 1), as Gaussian noise needs."""
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")

@@ -1,0 +1,135 @@
+"""EXP3, and EXP2 over arms: exponential weights on importance-weighted losses, with uniform exploration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from ..mechanisms.draws import Draws, Floats
+from .checks import check_arms, check_fraction, check_positive
+from .protocol import Arms, FeedbackKind
+
+#: Log-weights may drift this far above their reference before a run is re-referenced (exp(700) is the limit).
+_DRIFT = 500.0
+
+
+@dataclass
+class WeightsState:
+    """Exponential weights, kept both ways so that a step needs one exponential, of the played arm's weight."""
+
+    log_weights: Floats  # (arms, runs)
+    reference: Floats  # (runs,)
+    weights: Floats  # (arms, runs): exp(log_weights - reference)
+    total: Floats  # (runs,)
+    columns: Arms  # (runs,): 0, 1, 2, ...
+
+    @classmethod
+    def fresh(cls, arms: int, runs: int) -> WeightsState:
+        """Return equal weights."""
+        total = np.full(runs, float(arms))
+        return cls(np.zeros((arms, runs)), np.zeros(runs), np.ones((arms, runs)), total, np.arange(runs))
+
+    def shift(self, arms: Arms, change: Floats) -> None:
+        """Add `change` to the log-weight of the given arm of every run."""
+        flat = arms * self.columns.size
+        flat += self.columns
+        moved = self.log_weights.reshape(-1)[flat]
+        moved += change
+        self.log_weights.reshape(-1)[flat] = moved
+        moved -= self.reference
+        with np.errstate(over="ignore"):
+            self.weights.reshape(-1)[flat] = np.exp(moved)
+        np.sum(self.weights, axis=0, out=self.total)
+        if moved.max() > _DRIFT or self.total.min() < math.exp(-_DRIFT):
+            self._rereference(np.flatnonzero((moved > _DRIFT) | (self.total < math.exp(-_DRIFT))))
+
+    def _rereference(self, runs: Arms) -> None:
+        logs = self.log_weights[:, runs]
+        self.reference[runs] = logs.max(axis=0)
+        weights = np.exp(logs - self.reference[runs])
+        self.weights[:, runs] = weights
+        self.total[runs] = weights.sum(axis=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exp3:
+    """Exponential weights over arms, mixed with the uniform distribution.
+
+    `p = (1 - gamma) q + gamma / K`, `q` proportional to `exp(-eta * sum of estimates)`; the played arm's estimate is
+    its fed loss over its probability, the others' is 0. Auer, Cesa-Bianchi, Freund & Schapire 2002; Asi, Raman &
+    Talwar 2025, Algorithm 3. Over arms, EXP2 with uniform exploration (Agarwal & Singh 2017, Algorithm 5) is the same
+    algorithm.
+
+    **Claim**: none of its own. Without noise it leaks without bound (Asi, Raman & Talwar 2025, Appendix G.1).
+
+    Parameters
+    ----------
+    arms : int
+        K, at least 1.
+    eta : float
+        Learning rate, positive.
+    gamma : float
+        Exploration, in [0, 1].
+    """
+
+    arms: int
+    eta: float
+    gamma: float = 0.0
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        check_arms(self.arms)
+        check_positive("eta", self.eta)
+        check_fraction("gamma", self.gamma)
+
+    def start(self, runs: int, draws: Draws) -> WeightsState:
+        """Return equal weights for every run."""
+        return WeightsState.fresh(self.arms, runs)
+
+    def probabilities(self, state: WeightsState) -> Floats:
+        """Return p, (arms, runs)."""
+        p = state.weights * ((1 - self.gamma) / state.total)
+        p += self.gamma / self.arms
+        return p
+
+    def act(self, state: WeightsState, draws: Draws) -> Arms:
+        """Draw an arm from p by inverse distribution function: one uniform a run."""
+        # Everything is scaled by total / (1 - gamma), so that the weights need no normalising; gamma = 1 is uniform.
+        u = draws.uniform(state.total.shape)
+        if self.gamma == 1:
+            return (u * self.arms).astype(np.intp)
+        u *= state.total / (1 - self.gamma)
+        floor = state.total * (self.gamma / self.arms / (1 - self.gamma))
+        arms = np.zeros(u.shape, dtype=np.int8 if self.arms < 128 else np.int32)
+        for weight in state.weights[:-1]:
+            u -= weight
+            u -= floor
+            arms += u >= 0
+        return arms.astype(np.intp)
+
+    def played_probability(self, state: WeightsState, arms: Arms) -> Floats:
+        """Return p of the given arm of every run, (runs,)."""
+        played = state.weights.reshape(-1)[arms * state.columns.size + state.columns]
+        played *= 1 - self.gamma
+        played /= state.total
+        played += self.gamma / self.arms
+        return played
+
+    def update(self, state: WeightsState, actions: Arms, feedback: Floats, draws: Draws) -> None:
+        """Subtract eta times the importance-weighted loss from the played arm's log-weight."""
+        change = feedback / self.played_probability(state, actions)
+        change *= -self.eta
+        state.shift(actions, change)
+
+    def line_probabilities(self, x: Floats) -> Floats:
+        """Two arms: the state is the log-weight of arm 0 minus that of arm 1."""
+        q = expit(np.stack([x, -x]))
+        return (1 - self.gamma) * q + self.gamma / 2
+
+    def line_step(self, x: Floats, arm: int) -> tuple[Floats, Floats]:
+        """Return (x, -eta / p_0) after arm 0 and (x, eta / p_1) after arm 1."""
+        sign = -1.0 if arm == 0 else 1.0
+        return x, sign * self.eta / self.line_probabilities(x)[arm]

@@ -1,0 +1,139 @@
+"""Noise laws: how each is sampled, its density, and the privacy it gives for a sensitivity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import gammaln
+
+from .draws import Draws, Floats
+
+Shape = tuple[int, ...]
+
+
+class Noise(Protocol):
+    """A law for additive noise. Arrays have the runs on the last axis, coordinates before it."""
+
+    def sample(self, shape: Shape, draws: Draws) -> Floats:
+        """Return independent draws of the given shape: (runs,) or (dim, runs)."""
+
+    def log_density(self, x: Floats) -> Floats:
+        """Return the log density of noise `x`: (runs,), summed over all axes before the last."""
+
+
+def _check_scale(name: str, scale: float) -> None:
+    if not (scale >= 0 and math.isfinite(scale)):
+        raise ValueError(f"{name} must be finite and at least 0, got {scale!r}")
+
+
+def _over_coordinates(values: Floats) -> Floats:
+    """Sum over every axis but the last."""
+    return values if values.ndim == 1 else values.reshape(-1, values.shape[-1]).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Independent Laplace noise of scale `scale` on every coordinate; scale 0 is no noise.
+
+    **Claim**: epsilon = (L1 sensitivity) / scale, delta = 0 (Dwork, McSherry, Nissim & Smith 2006).
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _check_scale("scale", self.scale)
+
+    def sample(self, shape: Shape, draws: Draws) -> Floats:
+        """Return draws by inverse distribution function: one uniform each (3x faster than Generator.laplace)."""
+        if self.scale == 0:
+            return np.zeros(shape)
+        u = draws.uniform(shape)
+        u -= 0.5 - 2.0**-54  # symmetric about 0 and never exactly 0
+        size = np.abs(u)
+        size *= 2.0
+        np.log(size, out=size)
+        size *= self.scale
+        return np.copysign(size, u, out=size)
+
+    def log_density(self, x: Floats) -> Floats:
+        """Return the log density, (runs,)."""
+        return _over_coordinates(-np.abs(x) / self.scale - math.log(2 * self.scale))
+
+    def epsilon(self, sensitivity: float) -> float:
+        """Return epsilon (nats) for an L1 sensitivity."""
+        return sensitivity / self.scale
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Independent Gaussian noise of standard deviation `sigma` on every coordinate.
+
+    **Claim**: mu-Gaussian DP with mu = (L2 sensitivity) / sigma (Dong, Roth & Su 2022); never pure DP.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _check_scale("sigma", self.sigma)
+
+    def sample(self, shape: Shape, draws: Draws) -> Floats:
+        """Return normal draws."""
+        if self.sigma == 0:
+            return np.zeros(shape)
+        return draws.normal(shape) * self.sigma
+
+    def log_density(self, x: Floats) -> Floats:
+        """Return the log density, (runs,)."""
+        constant = math.log(self.sigma) + 0.5 * math.log(2 * math.pi)
+        return _over_coordinates(-0.5 * np.square(x / self.sigma) - constant)
+
+    def mu(self, sensitivity: float) -> float:
+        """Return mu of Gaussian DP for an L2 sensitivity."""
+        return sensitivity / self.sigma
+
+
+@dataclass(frozen=True)
+class L2Laplace:
+    """Noise with density proportional to exp(-||n||_2 / scale) in `dim` dimensions.
+
+    The radius is Gamma(shape `dim`, scale `scale`) and the direction uniform; the text of Smith & Thakurta 2013
+    (Algorithm 2) swaps shape and scale.
+
+    **Claim**: epsilon = (L2 sensitivity) / scale, delta = 0.
+    """
+
+    scale: float
+    dim: int
+
+    def __post_init__(self) -> None:
+        _check_scale("scale", self.scale)
+        if self.dim < 1:
+            raise ValueError(f"dim must be at least 1, got {self.dim!r}")
+
+    def sample(self, shape: Shape, draws: Draws) -> Floats:
+        """Return draws of shape (dim, runs)."""
+        if shape[0] != self.dim:
+            raise ValueError(f"shape must start with dim = {self.dim}, got {shape!r}")
+        if self.scale == 0:
+            return np.zeros(shape)
+        if self.dim == 1:  # the one-dimensional law is Laplace
+            return Laplace(self.scale).sample(shape, draws)
+        direction = draws.normal(shape)
+        radius = draws.generator.standard_gamma(self.dim, shape[1:]) * self.scale
+        direction *= radius / np.sqrt(np.square(direction).sum(axis=0))
+        return direction
+
+    def log_density(self, x: Floats) -> Floats:
+        """Return the log density, (runs,); the constant is that of the radius over the sphere's area."""
+        p = self.dim
+        area = math.log(2) + 0.5 * p * math.log(math.pi) - float(gammaln(p / 2))
+        constant = area + float(gammaln(p)) + p * math.log(self.scale)
+        norms: Floats = np.sqrt(np.square(x).sum(axis=0))
+        return -norms / self.scale - constant
+
+    def epsilon(self, sensitivity: float) -> float:
+        """Return epsilon (nats) for an L2 sensitivity."""
+        return sensitivity / self.scale

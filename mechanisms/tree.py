@@ -1,0 +1,127 @@
+"""Tree aggregation: private prefix sums with noise that grows with log T."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .draws import Draws, Floats
+from .noise import Noise
+
+
+def depth(horizon: int) -> int:
+    """Return ceil(log2 T), the number of noise draws a padded prefix sum carries (0 for T = 1)."""
+    if horizon < 1:
+        raise ValueError(f"horizon must be at least 1, got {horizon!r}")
+    return (horizon - 1).bit_length()
+
+
+def lowest_bit(t: int) -> int:
+    """Return the index of the lowest set bit of t >= 1: the level of the dyadic node that ends at round t."""
+    return (t & -t).bit_length() - 1
+
+
+def parent(t: int) -> int:
+    """Return t without its lowest set bit: the round whose prefix sum is extended by the node that ends at t."""
+    return t & (t - 1)
+
+
+@dataclass
+class TreeState:
+    """The open path: `level[i]` is the noise of the last prefix whose lowest node has level i.
+
+    Memory is (ceil(lg T) + 2) * dim * runs, whatever T.
+    """
+
+    t: int
+    total: Floats  # (dim, runs): the exact prefix sum
+    level: Floats  # (levels, dim, runs)
+    noisy: Floats  # (dim, runs): the prefix sum with its nodes' noise, before padding
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The binary counter for noisy prefix sums of vectors.
+
+    The prefix sum at t is the sum of the popcount(t) dyadic nodes of its binary expansion, each released once with
+    one draw of `noise`. With `padding` (Agarwal & Singh 2017, Algorithm 2) it carries ceil(lg T) - popcount(t) more
+    draws, fresh at every round, so that every prefix has the same noise law; without it, Smith & Thakurta 2013,
+    Algorithm 2.
+
+    Only the nodes that some prefix uses (left children; the root counts as one) ever draw noise, so a round's value
+    reaches at most one released node per level: `depth(T)` of them before the last prefix.
+
+    Parameters
+    ----------
+    noise : Noise
+        The law of one node's noise.
+    horizon : int
+        T, the number of values that may be added.
+    padding : bool
+        Whether prefixes are padded to ceil(lg T) draws.
+    """
+
+    noise: Noise
+    horizon: int
+    padding: bool = True
+
+    def __post_init__(self) -> None:
+        depth(self.horizon)
+
+    def start(self, dim: int, runs: int) -> TreeState:
+        """Return the empty counter for vectors (dim, runs)."""
+        shape = (dim, runs)
+        levels = self.horizon.bit_length()
+        return TreeState(0, np.zeros(shape), np.zeros((levels, *shape)), np.zeros(shape))
+
+    def pad(self, state: TreeState, draws: Draws) -> Floats:
+        """Return the released prefix sum at the current round, (dim, runs): with padding, fresh at every call.
+
+        At t = 0 this is pure noise: ceil(lg T) draws.
+        """
+        if not self.padding:
+            return state.noisy
+        padded = state.noisy.copy()
+        for _ in range(depth(self.horizon) - state.t.bit_count()):
+            padded += self.noise.sample(padded.shape, draws)
+        return padded
+
+    def add(self, state: TreeState, value: Floats, draws: Draws) -> None:
+        """Add one round's value, (dim, runs) or (dim, 1), in place: one noise draw and one sum whatever T.
+
+        The node that ends at t has level i = ctz(t); it extends the prefix at `parent(t)`, whose noise is kept at
+        the next set bit above i.
+        """
+        if state.t >= self.horizon:
+            raise ValueError(f"at most horizon = {self.horizon} values can be added, got one more")
+        state.t += 1
+        i = lowest_bit(state.t)
+        above = parent(state.t)
+        state.total += value
+        fresh = self.noise.sample(state.total.shape, draws)
+        if above:
+            fresh += state.level[lowest_bit(above)]
+        state.level[i] = fresh
+        np.add(state.total, fresh, out=state.noisy)
+
+    def means(self, releases: Floats, values: list[Floats]) -> Floats:
+        """Return the noiseless value of every noisy prefix sum, given the earlier noisy prefix sums.
+
+        Parameters
+        ----------
+        releases : array (rounds, dim, runs)
+            The prefix sums before padding, `state.noisy` after rounds 1, 2, ...
+        values : list of arrays, (dim, runs) or (dim, 1)
+            The values added at rounds 1, 2, ...
+
+        Returns
+        -------
+        array (rounds, dim, runs)
+            `releases[t - 1]` minus this is the noise of the node that ends at t.
+        """
+        means = np.empty_like(releases)
+        for t in range(1, len(releases) + 1):
+            above = parent(t)
+            means[t - 1] = sum(values[above:t], start=releases[above - 1] if above else 0.0)
+        return means
