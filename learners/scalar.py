@@ -1,0 +1,215 @@
+"""A user's own learner: a plain Python class, one object a run, behind the batched protocol."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from ..mechanisms.draws import Draws, Floats, Purpose
+from .checks import check_arms, check_rounds
+from .protocol import Arms, FeedbackKind, Learner, LearnerError
+
+KINDS = get_args(FeedbackKind)
+SIGNATURE = "__init__(self, arms, rounds, rng)"
+
+
+@dataclass
+class ScalarState:
+    """One object of the user's class for each run, the rounds begun, and the arms just played."""
+
+    objects: list[Any]
+    round: int
+    played: Arms
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """Play a user's plain class, one object a run, in a Python loop over the runs.
+
+    The class has `feedback = "bandit"` or `"full"`, `__init__(self, arms, rounds, rng)`, `act(self) -> int` and
+    `update(self, feedback)`. `rng` is a numpy Generator of the run's own, its only randomness. `feedback` is the
+    played arm's loss (a float), or the loss vector (arms,).
+
+    **Claim**: none of its own; the user's.
+
+    Parameters
+    ----------
+    user_class : type
+        The class.
+    arms, rounds : int
+        K and T, passed to its constructor.
+    parameters : mapping
+        Further keyword arguments of its constructor.
+
+    Raises
+    ------
+    LearnerError
+        If the class lacks a method, has another constructor, raises, or plays no arm; with the round and the run.
+    ValueError
+        If a parameter is missing, or is none of the constructor's.
+    """
+
+    user_class: type
+    arms: int
+    rounds: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_arms(self.arms)
+        check_rounds(self.rounds)
+        _check_methods(self.user_class, ("act", "update"))
+        given = _arguments(self.user_class, {"arms", "rounds", "rng"}, self.parameters)
+        if lacking := {"arms", "rounds", "rng"} - given:
+            takes = f"{self.user_class.__name__}{inspect.signature(self.user_class)}"
+            raise LearnerError(f"{takes} must be {SIGNATURE}, it takes no {', '.join(sorted(lacking))}")
+
+    @property
+    def feedback(self) -> FeedbackKind:
+        """What `update` is told: the class says."""
+        return cast(FeedbackKind, self.user_class.feedback)  # type: ignore[attr-defined]
+
+    def start(self, runs: int, draws: Draws) -> ScalarState:
+        """Return a fresh object for every run, each with a generator keyed by its run."""
+        seed, *spawn = draws.key
+        objects = []
+        for run in range(runs):
+            sequence = np.random.SeedSequence(seed, spawn_key=(*spawn, int(Purpose.LEARNER), run))
+            rng = np.random.Generator(np.random.SFC64(sequence))
+            try:
+                made = self.user_class(arms=self.arms, rounds=self.rounds, rng=rng, **self.parameters)
+            except (Exception, SystemExit) as error:
+                raise self._raised("__init__", error, 0, run) from error
+            objects.append(made)
+        return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp))
+
+    def act(self, state: ScalarState, draws: Draws) -> Arms:
+        """Ask every object for its arm."""
+        state.round += 1
+        arms = np.empty(len(state.objects), dtype=np.intp)
+        for run, learner in enumerate(state.objects):
+            try:
+                arm = learner.act()
+            except (Exception, SystemExit) as error:
+                raise self._raised("act", error, state.round, run) from error
+            if isinstance(arm, bool) or not isinstance(arm, int | np.integer):
+                wrong = f"must return an integer arm, got {type(arm).__name__} {_one_line(repr(arm))}"
+                raise self._error("act", wrong, state.round, run)
+            if not 0 <= arm < self.arms:
+                wrong = f"must return an arm in 0..{self.arms - 1}, got {arm}"
+                raise self._error("act", wrong, state.round, run)
+            arms[run] = arm
+        state.played = arms
+        return arms
+
+    def update(self, state: ScalarState, actions: Arms, feedback: Floats, draws: Draws) -> None:
+        """Tell every object its loss, or its own copy of the loss vector.
+
+        Raises
+        ------
+        ValueError
+            If `actions` are not those that the objects chose: a plain class cannot be told of other ones.
+        """
+        if actions is not state.played and not np.array_equal(actions, state.played):
+            raise ValueError("the actions of a plain class cannot be clamped")
+        runs = len(state.objects)
+        told = feedback.tolist() if feedback.ndim == 1 else np.broadcast_to(feedback, (self.arms, runs)).T
+        for run, learner in enumerate(state.objects):
+            try:
+                learner.update(told[run] if feedback.ndim == 1 else told[run].copy())
+            except (Exception, SystemExit) as error:
+                raise self._raised("update", error, state.round, run) from error
+
+    def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
+        told = f"raised {type(error).__name__}: {_one_line(str(error))}".removesuffix(": ")
+        return self._error(method, told, t, run)
+
+    def _error(self, method: str, what: str, t: int, run: int) -> LearnerError:
+        where = f"round {t}, run {run}" if t else f"before round 1, run {run}"
+        return LearnerError(f"{self.user_class.__name__}.{method} {what} ({where})")
+
+
+def recipe(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -> Learner:
+    """Return the batched learner behind a user's object.
+
+    Parameters
+    ----------
+    user_object
+        A batched learner, returned as it is; a batched class (one with `start`) or a function that returns a batched
+        learner, called with whichever of `arms` and `rounds` it takes; or a plain class, wrapped in `Scalar`.
+    arms, rounds : int
+        K and T.
+    **parameters
+        Further arguments of the constructor.
+
+    Raises
+    ------
+    LearnerError
+        If the object is no learner, or its constructor raises.
+    ValueError
+        If a parameter is missing, or is none of the constructor's.
+    """
+    if isinstance(user_object, type) and not hasattr(user_object, "start"):
+        return Scalar(user_object, arms, rounds, parameters)
+    if isinstance(user_object, type) or inspect.isroutine(user_object):
+        learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
+    else:
+        learner = user_object
+        if parameters:
+            raise ValueError(f"{type(learner).__name__} is built already and takes no {', '.join(sorted(parameters))}")
+    _check_methods(learner, ("start", "act", "update"))
+    if not hasattr(learner, "arms"):
+        raise LearnerError(f"{type(learner).__name__} must have arms, the length of a loss vector")
+    return cast(Learner, learner)
+
+
+def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mapping[str, Any]) -> Any:
+    if isinstance(make, type):
+        _check_methods(make, ("start", "act", "update"), feedback=False)
+    given = _arguments(make, set(game), parameters)
+    try:
+        return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))
+    except ValueError:
+        raise  # a parameter outside its range: its message says which
+    except (Exception, SystemExit) as error:
+        told = f"{type(error).__name__}: {_one_line(str(error))}".removesuffix(": ")
+        raise LearnerError(f"{make.__name__} raised {told} when built") from error
+
+
+def _arguments(make: Callable[..., Any], offered: set[str], parameters: Mapping[str, Any]) -> set[str]:
+    """Return which of the offered arguments `make` takes; raise ValueError for unknown or missing parameters."""
+    name = make.__name__
+    try:
+        signature = inspect.signature(make).parameters.values()
+    except (TypeError, ValueError):
+        raise LearnerError(f"{name} must have {SIGNATURE}, its constructor cannot be read") from None
+    named = {p.name: p for p in signature if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in signature)
+    unknown = [key for key in parameters if key in offered or not (open_ended or key in named)]
+    if unknown:
+        takes = ", ".join(sorted(named.keys() - offered)) or "none"
+        raise ValueError(f"{name} takes no parameter {', '.join(unknown)}; it takes {takes}")
+    missing = [p.name for p in named.values() if p.default is p.empty and p.name not in {*offered, *parameters}]
+    # Other names in place of the offered ones are another constructor, not a parameter left out.
+    if missing and (open_ended or "rng" not in offered or offered <= named.keys()):
+        raise ValueError(f"{name} needs a value for {', '.join(missing)}")
+    return offered if open_ended and "rng" in offered else offered & named.keys()
+
+
+def _check_methods(learner: Any, methods: tuple[str, ...], *, feedback: bool = True) -> None:
+    name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
+    lacking = [method for method in methods if not callable(getattr(learner, method, None))]
+    if lacking:
+        raise LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}")
+    if feedback and getattr(learner, "feedback", None) not in KINDS:
+        got = repr(learner.feedback) if hasattr(learner, "feedback") else "none"
+        raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}, got {got}")
+
+
+def _one_line(text: str) -> str:
+    """Return the text on one line, cut to a readable length."""
+    line = " ".join(text.split())
+    return line if len(line) <= 200 else f"{line[:197]}..."
