@@ -207,7 +207,26 @@ def choose_event(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: flo
         raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), but got {delta}")
-    tails = _Tails.of(values, labels)
+    return _best_event(_Tails.of(values, labels), delta, alpha, runs)
+
+
+def choose_event_from_laws(
+    scores: ArrayLike, p: ArrayLike, q: ArrayLike, *, delta: float, alpha: float, runs: int
+) -> Event:
+    """Choose thresholds and method from the exact laws of a discrete transcript: a pilot of unlimited size.
+
+    Parameters
+    ----------
+    scores, p, q : arrays of float, shape (outcomes,)
+        The score of each outcome, and its probability in world P (left) and in world Q (right).
+    delta, alpha, runs
+        As for `choose_event`.
+    """
+    values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
+    return _best_event(_Tails.of_laws(values, left, right), delta, alpha, runs)
+
+
+def _best_event(tails: _Tails, delta: float, alpha: float, runs: int) -> Event:
     if tails.thresholds.size == 0:
         return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
     rule = _Rule(delta, alpha, runs)
@@ -237,6 +256,23 @@ class _Tails:
             int(np.count_nonzero(labels)),
             *((side.size - np.searchsorted(side, grid, "left")).astype(np.float64) for side in (left, right)),
             *(np.searchsorted(side, grid, "right").astype(np.float64) for side in (left, right)),
+        )
+
+    @classmethod
+    def of_laws(cls, values: _Floats, p: _Floats, q: _Floats) -> _Tails:
+        known = ~np.isnan(values)
+        order = np.argsort(values[known], kind="stable")
+        values = values[known][order]
+        grid = _candidates(values)
+        endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
+        sums = [np.concatenate([[0.0], np.cumsum(law[known][order])]) * endless / 2 for law in (p, q)]
+        below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
+        return cls(
+            grid,
+            round(endless),
+            round(endless / 2),
+            *(mass[-1] - mass[below] for mass in sums),
+            *(mass[upto] for mass in sums),
         )
 
 

@@ -15,13 +15,13 @@ from ..mechanisms.tree import depth
 from . import ftrl_law
 from .pairs import Pair
 from .privacy_loss import PrivacyLoss
-from .sequences import NotEnumerable, sequence_laws
+from .sequences import FINE, NotEnumerableError, sequence_laws
 
 #: The deltas that `exact` prints.
 DELTAS = (0.0, 1e-3, 1e-2)
 
 
-class NotExact(ValueError):
+class NotExactError(ValueError):
     """No exact method covers this learner, pair and surface."""
 
 
@@ -55,7 +55,7 @@ def _one_way(p: Floats, q: Floats, delta: float) -> float:
 
 
 def exact_epsilon(
-    learner: Learner, pair: Pair, *, surface: str = "actions", deltas: Iterable[float] = DELTAS
+    learner: Learner, pair: Pair, *, surface: str = "actions", deltas: Iterable[float] = DELTAS, cells: int = FINE
 ) -> dict[float, float]:
     """Return the exact epsilon of a learner between the two worlds of a pair, for each delta.
 
@@ -66,7 +66,7 @@ def exact_epsilon(
 
     Raises
     ------
-    NotExact
+    NotExactError
         If no exact method covers the case: sequences of arms up to 4096 with a known law, two-armed noisy
         reductions on the grid, entropy FTRL with two experts up to T = 4, and Laplace releases.
 
@@ -81,34 +81,33 @@ def exact_epsilon(
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair)
         if law is None:
-            raise NotExact("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
-        return {d: law.epsilon(d) for d in deltas}
+            raise NotExactError("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
+        # At delta = 0 it is the supremum that ever larger prefix sums approach: the release's own.
+        return {d: law.epsilon(d) if d else _release_losses(learner, pair).epsilon(0.0) for d in deltas}
     try:
-        p, q = sequence_laws(learner, pair)
-    except NotEnumerable as error:
-        raise NotExact(str(error)) from None
+        p, q = sequence_laws(learner, pair, cells=cells)
+    except NotEnumerableError as error:
+        raise NotExactError(str(error)) from None
     return {d: epsilon_from_laws(p, q, d) for d in deltas}
 
 
 def _release_losses(learner: Learner, pair: Pair) -> PrivacyLoss:
     """Return the privacy loss of a Laplace release whose means differ by known amounts."""
     if not isinstance(learner, HasRelease) or getattr(learner.noise, "scale", 0.0) == 0:
-        raise NotExact(f"{type(learner).__name__} releases nothing noisy")
-    if not isinstance(learner.noise, Laplace) and not (
-        isinstance(learner.noise, L2Laplace) and learner.arms == 1
-    ):
-        raise NotExact(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")
+        raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
+    if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
+        raise NotExactError(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")
     if pair.t0 == pair.rounds - 1:
         return PrivacyLoss.of_laplace([])  # the last release reaches no action
     if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
-        raise NotExact("exact releases need linear losses")
+        raise NotExactError("exact releases need linear losses")
     difference = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
     scale = learner.noise.scale
     if isinstance(learner, HasInner):
         if learner.batch * (pair.t0 // learner.batch + 1) > pair.rounds - 1:
             return PrivacyLoss.of_laplace([])
         if not np.allclose(difference, difference[0]):
-            raise NotExact("exact releases of a bandit need losses that differ equally for all arms")
+            raise NotExactError("exact releases of a bandit need losses that differ equally for all arms")
         return PrivacyLoss.of_laplace([float(difference[0]) / (learner.batch * scale)])
     nodes = [t for t in range(1, pair.rounds) if (t & (t - 1)) <= pair.t0 < t]
     assert len(nodes) <= depth(pair.rounds)

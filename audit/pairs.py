@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -82,9 +82,7 @@ class Pair:
         """The length of a loss vector; None for convex losses."""
         return int(self.left.shape[1]) if isinstance(self.left, np.ndarray) else None
 
-    def feedback(
-        self, t: int, actions: Actions, kind: FeedbackKind, left: NDArray[np.bool_] | bool
-    ) -> Floats:
+    def feedback(self, t: int, actions: Actions, kind: FeedbackKind, left: NDArray[np.bool_] | bool) -> Floats:
         """Return what a learner is told after its actions in round t (from 0), each run in its own world.
 
         Parameters
@@ -107,9 +105,7 @@ class Pair:
             for t, loss in enumerate(world):
                 losses.check(loss, f"the {side} loss of round {t + 1}")
         if claim.neighbours == "zero-out" and np.any(self.left[self.t0]) and np.any(self.right[self.t0]):
-            raise ValueError(
-                f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not"
-            )
+            raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form: the differing round from 1, and both sequences."""
@@ -144,9 +140,7 @@ def neighbours(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
     contrast = np.where(np.arange(arms) % 2 == 0, high, low)
     single = np.where(np.arange(arms) == 0, high, low)
     if claim.neighbours == "zero-out":
-        return [
-            (loss, 0 * ones) for loss in _distinct([high * ones, contrast, single, -contrast * (low < 0)])
-        ]
+        return [(loss, 0 * ones) for loss in _distinct([high * ones, contrast, single, -contrast * (low < 0)])]
     opposite = high + low
     lefts = _distinct([high * ones, contrast, single])
     pairs = [(left, opposite - left) for left in lefts]
@@ -163,27 +157,25 @@ def _distinct(rows: list[Floats]) -> list[Floats]:
     return kept
 
 
-def families(claim: Claim, *, rounds: int, arms: int) -> list[Pair]:
+def families(claim: Claim, *, rounds: int, arms: int, batch: int = 1) -> list[Pair]:
     """Return the standard adversarial pairs: an extreme first round, then a constant or alternating suffix.
 
-    The differing round is the first, whose loss reaches the most nodes of a tree and the most later updates; with
-    `rounds` of at least 4 the last rounds but one are tried too, after a constant prefix.
+    The differing round is the first, whose loss reaches the most nodes of a tree and the most later updates. For a
+    learner that holds an arm for `batch` rounds, the rest of the first batch has losses of its own.
     """
     losses = LOSS_SETS[claim.losses]
     size = losses.scale(arms)
     low, high = losses.low * size, losses.high * size
     ones = np.ones(arms)
     contrast = np.where(np.arange(arms) % 2 == 0, high, low)
-    suffixes: list[Callable[[int], Floats]] = [
-        lambda t: high * ones,
-        lambda t: low * ones,
-        lambda t: (high + low) / 2 * ones,
-        lambda t: contrast,
-        lambda t: (contrast, high + low - contrast)[t % 2],
-    ]
+    other = high + low - contrast
+    constants = [high * ones, low * ones, (high + low) / 2 * ones]
+    suffixes = [(c, c) for c in (*constants, contrast)] + [(contrast, other)]  # even and odd rounds
+    mates = constants[:2] if batch > 1 else constants[:1]
     pairs = []
     for left, right in neighbours(claim, arms):
-        for suffix in suffixes if rounds > 1 else suffixes[:1]:
-            tail = [suffix(t) for t in range(1, rounds)]
-            pairs.append(Pair(np.array([left, *tail]), np.array([right, *tail])))
+        for mate in mates:
+            for suffix in suffixes if rounds > 1 else suffixes[:1]:
+                tail = [mate if t < batch else suffix[t % 2] for t in range(1, rounds)]
+                pairs.append(Pair(np.array([left, *tail]), np.array([right, *tail])))
     return pairs

@@ -1,0 +1,267 @@
+"""Attacks: a score for each transcript, larger where the left world explains it better.
+
+An attack sees what is released and no more. It may use the learner's law and the pair, or training transcripts; a poor
+score costs power, never validity.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..learners.protocol import HasRelease, Learner
+from ..mechanisms.draws import Floats
+from . import ftrl_law
+from .pairs import Pair
+from .play import Transcripts
+from .sequences import (
+    COARSE,
+    NotEnumerableError,
+    batch_of,
+    check_enumerable,
+    decisions,
+    has_noiseless_law,
+    index_of,
+    log_likelihood,
+    sequence_laws,
+)
+
+#: Scores are rounded: the order of a sum must not split ties.
+DIGITS = 9
+#: Up to this many sequences, the table of training counts is tried.
+MAX_TABLE = 20_000
+
+
+class Attack(Protocol):
+    """A score of transcripts."""
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return a score for each run, (runs,): evidence for the left world."""
+
+
+class Recipe(Protocol):
+    """How an attack is made for a learner and a pair."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether it learns from transcripts; an attack that does not is the exact likelihood ratio."""
+
+    def applies(self, learner: Learner, pair: Pair, surface: str) -> bool:
+        """Tell whether the attack can be made."""
+
+    def fit(self, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Return the attack."""
+
+
+class _Untrained:
+    trained = False
+
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        self.learner, self.pair = learner, pair
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        return cls(learner, pair)  # type: ignore[return-value]
+
+
+class SequenceRatio(_Untrained):
+    """Exact log-likelihood ratio of the sequence of arms, from its enumerated law with the noise integrated out."""
+
+    name = "sequence likelihood ratio"
+
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        p, q = sequence_laws(learner, pair, cells=COARSE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.table = np.round(np.log(p) - np.log(q), DIGITS)
+        #: The score of every sequence with its probability in both worlds: events are chosen from these.
+        self.laws = (self.table, p, q)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For sequences few enough to enumerate, of a learner whose law is known."""
+        if surface != "actions":
+            return False
+        try:
+            check_enumerable(learner, pair)
+        except NotEnumerableError:
+            return False
+        return True
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the sequences up."""
+        scores: Floats = self.table[index_of(transcripts.actions, self.learner.arms, batch_of(self.learner))]
+        return scores
+
+
+class NoiselessRatio(_Untrained):
+    """Exact log-likelihood ratio of a learner without noise: replay it on the seen arms in both worlds."""
+
+    name = "replayed likelihood ratio"
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For learners with `probabilities` and no noise of their own."""
+        return surface == "actions" and has_noiseless_law(learner)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Replay; impossible in both worlds is an error of the learner and scores nan, which is never guessed."""
+        left, right = (log_likelihood(self.learner, self.pair, transcripts.actions, world) for world in (True, False))
+        with np.errstate(invalid="ignore"):
+            return np.round(left - right, DIGITS)
+
+
+class PrefixRatio(_Untrained):
+    """Log-likelihood ratio of two-expert entropy FTRL, its actions inverted and shared tree nodes integrated out."""
+
+    name = "inverted prefix sums"
+
+    def __init__(self, learner: Any, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        self.likelihood = ftrl_law.PrefixLikelihood(learner, pair)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For entropy FTRL with Laplace noise over two experts."""
+        return surface == "actions" and pair.rounds > 1 and ftrl_law.applies(learner, pair)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Invert the actions of rounds 2 to T."""
+        prefixes = self.learner.invert(transcripts.actions[1:])  # type: ignore[attr-defined]
+        # invert fixes coordinate 0 to 0; the difference of the two prefix sums is minus coordinate 1.
+        return self.likelihood.log_ratio(-prefixes[:, 1])
+
+
+class ReleaseRatio(_Untrained):
+    """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
+
+    name = "release likelihood ratio"
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For the surface `release` of learners that have one."""
+        return surface == "release" and has_release(learner) and pair.rounds > 1
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Sum the log density ratios of the noise over the releases."""
+        learner = self.learner
+        assert isinstance(learner, HasRelease)
+        if transcripts.releases is None:
+            return np.zeros(transcripts.runs)
+        ratio = np.zeros(transcripts.runs)
+        for world, sign in ((True, 1.0), (False, -1.0)):
+            feedback = [
+                self.pair.feedback(t, transcripts.actions[t], learner.feedback, world)
+                for t in range(self.pair.rounds - 1)
+            ]
+            means = learner.release_means(transcripts.actions, transcripts.releases, feedback)
+            for noise in transcripts.releases - means:
+                ratio += sign * learner.noise.log_density(noise)
+        return np.round(ratio, DIGITS)
+
+
+class SequenceTable:
+    """Log ratio of smoothed training counts of each sequence of arms."""
+
+    name = "sequence counts"
+    trained = True
+
+    def __init__(self, learner: Learner, train: Transcripts) -> None:
+        self.arms, self.batch = learner.arms, batch_of(learner)
+        index = self._index(train)
+        size = self.arms ** decisions(len(train.actions), self.batch)
+        left, right = (np.bincount(index[world], minlength=size) for world in (train.left, ~train.left))
+        self.table = np.round(np.log(left + 0.5) - np.log(right + 0.5), DIGITS)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For few sequences of arms."""
+        return surface == "actions" and _few_sequences(learner, pair)
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Count the training sequences."""
+        assert train is not None
+        return cls(learner, train) if train.actions.ndim == 2 else Trained.fit(learner, pair, train)
+
+    def _index(self, transcripts: Transcripts) -> Any:
+        return index_of(transcripts.actions, self.arms, self.batch)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the sequences up."""
+        scores: Floats = self.table[self._index(transcripts)]
+        return scores
+
+
+class Trained:
+    """Log odds of a logistic regression on features of the actions (scikit-learn)."""
+
+    name = "logistic regression"
+    trained = True
+
+    def __init__(self, arms: int, train: Transcripts) -> None:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        self.arms = arms
+        self.model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=300))
+        self.constant = len(set(train.left.tolist())) < 2  # a tiny pilot may hold one world only
+        if not self.constant:
+            self.model.fit(self._features(train), train.left)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """Tell that it always can."""
+        return True
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Fit the regression."""
+        assert train is not None
+        return cls(learner.arms, train)
+
+    def _features(self, transcripts: Transcripts) -> Floats:
+        """Return (runs, features): each round's action, neighbouring products, and the releases if seen."""
+        actions = transcripts.actions
+        if actions.ndim == 2:
+            actions = (actions[:, None] == np.arange(1, self.arms)[:, None]).astype(float)
+        rows = [actions.reshape(-1, transcripts.runs), (actions[1:] * actions[:-1]).reshape(-1, transcripts.runs)]
+        rows.append(actions.sum(axis=0) ** 2)
+        if transcripts.releases is not None:
+            rows.append(transcripts.releases.reshape(-1, transcripts.runs))
+        features: Floats = np.concatenate(rows).T
+        return features
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return the log odds."""
+        if self.constant:
+            return np.zeros(transcripts.runs)
+        return np.round(self.model.decision_function(self._features(transcripts)), DIGITS)
+
+
+def has_release(learner: Learner) -> bool:
+    """Tell whether the learner releases anything noisy."""
+    return isinstance(learner, HasRelease) and any(
+        getattr(learner.noise, scale, 0.0) > 0 for scale in ("scale", "sigma")
+    )
+
+
+def _few_sequences(learner: Learner, pair: Pair) -> bool:
+    return learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
+
+
+#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
+RECIPES: tuple[type[Any], ...] = (SequenceRatio, NoiselessRatio, PrefixRatio, ReleaseRatio, SequenceTable, Trained)
+
+
+def applicable(learner: Learner, pair: Pair, surface: str) -> list[type[Any]]:
+    """Return the recipes to try: one exact likelihood ratio, or all that learn from transcripts."""
+    able = [recipe for recipe in RECIPES if recipe.applies(learner, pair, surface)]
+    exact = [recipe for recipe in able if not recipe.trained]
+    return exact[:1] or able

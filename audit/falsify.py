@@ -1,0 +1,274 @@
+"""From a claim to a verdict: search, pilot, certification."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..learners.protocol import Learner
+from ..learners.scalar import recipe
+from ..mechanisms.claim import Claim
+from ..mechanisms.draws import Draws, Stage
+from .attacks import Attack, SequenceRatio, applicable, has_release
+from .conformance import check_fresh
+from .events import Counts, Event, certify, choose_event, choose_event_from_laws, count
+from .pairs import Pair
+from .play import Transcripts, blocks, concatenate, in_parallel, play
+from .power import ceiling_epsilon, detectable_epsilon
+from .search import candidates, rank_exactly
+from .verdict import Result, Verdict
+
+#: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
+SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
+#: No stage before certification uses more: beyond it the choice does not get better.
+MOST = 300_000
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the pilot fixed: everything that certification needs."""
+
+    pair: Pair
+    attack: Attack
+    event: Event
+    index: int  # of the pair, a part of the key of its draws
+
+
+def falsify(
+    learner: Any,
+    claim: Claim,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    pair: Pair | None = None,
+    pairs: Iterable[Pair] | None = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    jobs: int = 1,
+    progress: bool = False,
+) -> Result:
+    """Try to falsify a privacy claim about a learner.
+
+    Parameters
+    ----------
+    learner : Learner, or a user's class
+        A batched learner, or a class with `act` and `update` that is built as `cls(arms, rounds, rng)`.
+    claim : Claim
+        What is promised.
+    rounds : int, optional
+        The horizon; that of the pair if one is given.
+    arms : int, optional
+        For a user's class; a batched learner knows its own.
+    pair : Pair, optional
+        The two worlds. By default the worst of the standard families is searched.
+    pairs : iterable of Pair, optional
+        The pairs to search instead of the standard families.
+    runs : int
+        All runs of the audit, both worlds and the pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, or a pair outside the claim's loss set.
+    LearnerError
+        If the learner misbehaves.
+    """
+    began = time.perf_counter()
+    rounds = _check_rounds(rounds, pair)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if runs < 20:
+        raise ValueError(f"runs must be at least 20, got {runs!r}")
+    built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
+    options = _check_pairs(built, claim, rounds, pair, pairs)
+    if claim.surface == "release" and not has_release(built):
+        raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
+    check_fresh(built, options[0], seed)
+
+    audit = _Audit(built, claim, runs, seed, 1 - confidence, jobs, progress)
+    choice, pilot = audit.choose(options)
+    counts = audit.certification_counts(choice, runs - pilot)
+    certificate = certify(choice.event, counts, delta=claim.delta, alpha=1 - confidence)
+    return Result(
+        verdict=decide(claim, certificate.epsilon_lower, counts.runs, 1 - confidence),
+        claim=claim,
+        certificate=certificate,
+        pair=choice.pair,
+        event=choice.event,
+        attack=choice.attack.name,
+        runs=runs,
+        pilot=pilot,
+        detectable_epsilon=detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=1 - confidence),
+        seed=seed,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float) -> Verdict:
+    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it."""
+    if epsilon_lower > claim.epsilon:
+        return Verdict.FALSIFIED
+    if ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) <= claim.epsilon:
+        return Verdict.UNDERPOWERED
+    return Verdict.SURVIVED
+
+
+def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
+    if rounds is None:
+        if pair is None:
+            raise ValueError("rounds must be given where no pair is")
+        return pair.rounds
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds!r}")
+    if pair is not None and pair.rounds != rounds:
+        raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds} was asked for")
+    return rounds
+
+
+def _arms(learner: Any, arms: int | None, pair: Pair | None) -> int:
+    """Return the number of arms: as asked for, else the learner's, else the pair's, else 2."""
+    if arms is not None:
+        if arms < 1:
+            raise ValueError(f"arms must be at least 1, got {arms!r}")
+        return arms
+    own = getattr(learner, "arms", None)
+    return own if isinstance(own, int) else (pair.arms if pair is not None else None) or 2
+
+
+def _check_pairs(
+    learner: Learner, claim: Claim, rounds: int, pair: Pair | None, pairs: Iterable[Pair] | None
+) -> Sequence[Pair]:
+    if pair is not None:
+        options: Sequence[Pair] = [pair]
+    else:
+        options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds)
+    if not options:
+        raise ValueError("there is no pair to audit on")
+    for option in options:
+        if option.arms is not None and option.arms != learner.arms:
+            raise ValueError(f"the pair has {option.arms} arms, but the learner has {learner.arms}")
+        option.check(claim)
+    return options
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """One audit's fixed facts, and its three stages."""
+
+    learner: Learner
+    claim: Claim
+    runs: int
+    seed: int
+    alpha: float
+    jobs: int
+    progress: bool
+
+    def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        spent = 0
+        best = 0
+        if len(options) > 1:
+            ranked = rank_exactly(self.learner, self.claim, options)
+            if ranked is not None:
+                best = next(i for i, option in enumerate(options) if option is ranked[0])
+            else:
+                best, spent = self._halve(options)
+        pair = options[best]
+        first = applicable(self.learner, pair, self.claim.surface)[0]
+        if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
+            attack = SequenceRatio(self.learner, pair)
+            event = choose_event_from_laws(
+                *attack.laws, delta=self.claim.delta, alpha=self.alpha, runs=self.runs - spent
+            )
+            return Choice(pair, attack, event, best), spent
+        choice, _, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT), Stage.TRAIN)
+        return choice, spent + used
+
+    def _share(self, share: float) -> int:
+        return max(10, min(MOST, int(share * self.runs)))
+
+    def _halve(self, options: Sequence[Pair]) -> tuple[int, int]:
+        """Return the index of the pair that wins successive halving, and the runs spent."""
+        alive = list(range(len(options)))
+        stages = math.ceil(math.log2(len(alive)))
+        budget = self._share(SEARCH) // stages
+        spent = 0
+        while len(alive) > 1:
+            each = max(10, budget // len(alive) // 2)
+            worth = {}
+            for i in alive:
+                _, worth[i], used = self._pilot(options[i], i, each, each, Stage.SEARCH)
+                spent += used
+            alive = sorted(alive, key=lambda i: -worth[i])[: len(alive) // 2]
+        return alive[0], spent
+
+    def _pilot(self, pair: Pair, index: int, train: int, pilot: int, stage: Stage) -> tuple[Choice, float, int]:
+        """Fit every applicable attack and choose its event; return the best, what it promises, and the runs spent.
+
+        At the search stage one set of transcripts, keyed apart from all later ones, is split in two.
+        """
+        recipes = applicable(self.learner, pair, self.claim.surface)
+        needed = any(r.trained for r in recipes)
+        if stage is Stage.SEARCH:
+            both = self._play(pair, index, stage, train + pilot if needed else pilot)
+            training = both[:train] if needed else None
+            chosen_on = both[train:] if needed else both
+        else:
+            training = self._play(pair, index, Stage.TRAIN, train) if needed else None
+            chosen_on = self._play(pair, index, Stage.PILOT, pilot)
+        best: tuple[float, Choice] | None = None
+        for made in recipes:
+            attack: Attack = made.fit(self.learner, pair, training)
+            scores = attack.score(chosen_on)
+            event = choose_event(scores, chosen_on.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
+            worth = self._promise(event, count(event, scores, chosen_on.left))
+            if best is None or worth > best[0]:
+                best = worth, Choice(pair, attack, event, index)
+        assert best is not None
+        return best[1], best[0], chosen_on.runs + (training.runs if training is not None else 0)
+
+    def _promise(self, event: Event, counts: Counts) -> float:
+        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
+        worth = certify(event, counts, delta=self.claim.delta, alpha=0.2).epsilon_lower
+        if worth > 0 or not counts.guesses:
+            return worth
+        return float(counts.right / counts.guesses - 1)
+
+    def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
+        task = partial(_play_block, self.learner, pair, self.seed, stage, index, self.claim.surface)
+        return concatenate(list(in_parallel(task, blocks(runs), jobs=self.jobs)))
+
+    def certification_counts(self, choice: Choice, runs: int) -> Counts:
+        """Return the counts of the event over fresh runs, block by block."""
+        task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface)
+        label = "certify" if self.progress else None
+        return sum(in_parallel(task, blocks(runs), jobs=self.jobs, progress=label), start=Counts())
+
+
+def _play_block(
+    learner: Learner, pair: Pair, seed: int, stage: Stage, index: int, surface: str, block: tuple[int, int]
+) -> Transcripts:
+    number, runs = block
+    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface)
+
+
+def _count_block(learner: Learner, choice: Choice, seed: int, surface: str, block: tuple[int, int]) -> Counts:
+    transcripts = _play_block(learner, choice.pair, seed, Stage.CERTIFY, choice.index, surface, block)
+    return count(choice.event, choice.attack.score(transcripts), transcripts.left)
