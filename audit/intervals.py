@@ -145,9 +145,7 @@ def epsilon_guess(
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.where(slack > 0, slack / rate, 0.0)
     # 1 - pi_lower is the upper bound of the wrong share: the other tail, never a subtraction.
-    bound = _log_ratio(
-        _lower(correct, some, error - spent) - excess, _upper(some - correct, some, error - spent)
-    )
+    bound = _log_ratio(_lower(correct, some, error - spent) - excess, _upper(some - correct, some, error - spent))
     return _unwrap(np.where(made > 0, bound, 0.0))
 
 
@@ -177,17 +175,12 @@ def epsilon_joint(
     rows = np.stack([np.asarray(column, dtype=np.float64).ravel() for column in columns])
     # Runs of an audit repeat the same few counts: each distinct row is solved once.
     distinct, place = np.unique(rows, axis=1, return_inverse=True)
-    solved = [
-        _joint_rows(*distinct[:, start : start + _CHUNK, None])
-        for start in range(0, distinct.shape[1], _CHUNK)
-    ]
+    solved = [_joint_rows(*distinct[:, start : start + _CHUNK, None]) for start in range(0, distinct.shape[1], _CHUNK)]
     found = np.concatenate(solved) if solved else np.empty(0)
     return _unwrap(found[place.ravel()].reshape(columns[0].shape))
 
 
-def _joint_rows(
-    k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _Floats, alpha: _Floats
-) -> _Floats:
+def _joint_rows(k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _Floats, alpha: _Floats) -> _Floats:
     """Solve a column of joint problems, each argument of shape (rows, 1)."""
     g = NUISANCE_SHARE * alpha
     p_box, q_box = _lower(k_p, n_p, g / 2), _upper(k_q, n_q, g / 2)
@@ -254,17 +247,13 @@ def _stouffer(data: tuple[_Floats, ...], q: _Floats, epsilon: _Floats) -> _Float
     score_q = _score(special.betaincc, special.betainc, k_q + 1, n_q - k_q, n_q, k_q, q)
     with np.errstate(invalid="ignore", divide="ignore"):
         # A weight vanishes faster than its score diverges: the product's limit is 0.
-        top = np.where(weight_p > 0, weight_p * score_p, 0.0) + np.where(
-            weight_q > 0, weight_q * score_q, 0.0
-        )
+        top = np.where(weight_p > 0, weight_p * score_p, 0.0) + np.where(weight_q > 0, weight_q * score_q, 0.0)
         total: _Floats = top / np.hypot(weight_p, weight_q)
     # Opposite infinities, or no weight at all: do not reject.
     return np.where(np.isnan(total), -np.inf, total)
 
 
-def _score(
-    tail: np.ufunc, opposite: np.ufunc, a: _Floats, b: _Floats, n: _Floats, k: _Floats, x: _Floats
-) -> _Floats:
+def _score(tail: np.ufunc, opposite: np.ufunc, a: _Floats, b: _Floats, n: _Floats, k: _Floats, x: _Floats) -> _Floats:
     """Return ``-ndtri(tail probability)``, large where the count speaks against the null, at every scale."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mass = tail(a, b, x)
@@ -293,9 +282,7 @@ def _lower(k: NDArray[np.generic], n: NDArray[np.generic], alpha: _Floats) -> _F
 
 def _upper(k: NDArray[np.generic], n: NDArray[np.generic], alpha: _Floats) -> _Floats:
     count, trials = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    inside = special.betainccinv(
-        np.minimum(count, trials - 1.0) + 1.0, np.maximum(trials - count, 1.0), alpha
-    )
+    inside = special.betainccinv(np.minimum(count, trials - 1.0) + 1.0, np.maximum(trials - count, 1.0), alpha)
     bound: _Floats = np.where(count < trials, inside, 1.0)
     return bound
 

@@ -57,9 +57,7 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     return min(1.0, beta + 2 * canaries * delta * float(np.max(below / lags)))
 
 
-def epsilon_one_run(
-    correct: int, guesses: int, canaries: int, *, delta: float = 0.0, alpha: float = 0.05
-) -> float:
+def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
     """Return a lower bound on epsilon (nats) from one run: the smallest epsilon not rejected at alpha.
 
     It exceeds the true epsilon with probability at most alpha, under the conditions of `one_run_p_value`.

@@ -34,9 +34,7 @@ def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> fl
     return float(intervals.epsilon_guess(runs, runs, runs, delta=delta, alpha=alpha))
 
 
-def falsification_power(
-    claimed: float, true: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05
-) -> float:
+def falsification_power(claimed: float, true: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
     """Return the probability that the guess game falsifies `claimed` when the reference has epsilon `true`.
 
     Parameters
@@ -93,9 +91,7 @@ def detectable_epsilon(
     return _bisect(enough, claimed, claimed + gap)
 
 
-def required_runs(
-    claimed: float, true: float, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9
-) -> int:
+def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9) -> int:
     """Return the certification runs from which a true epsilon is caught with the given power.
 
     The power of a discrete test is a sawtooth in the runs, so one run less falls short but some smaller
