@@ -69,9 +69,7 @@ class PrefixLikelihood:
         self.depth = depth(learner.rounds)
         self.last = pair.rounds - 1  # prefixes 1..T-1 reach the actions
         worlds = (np.asarray(pair.left), np.asarray(pair.right))
-        self.cumulative = [
-            np.concatenate([[0.0], np.cumsum((w[:, 0] - w[:, 1]) / self.scale)]) for w in worlds
-        ]
+        self.cumulative = [np.concatenate([[0.0], np.cumsum((w[:, 0] - w[:, 1]) / self.scale)]) for w in worlds]
         self.t0 = pair.t0
         self.grid = np.linspace(-reach, reach, points)
         self.step = self.grid[1] - self.grid[0]
@@ -140,9 +138,7 @@ class PrefixLikelihood:
         centre = y[t - 1]
         children = self._children(t)
         if not children:
-            left, right = (
-                density(centre - self._added(t, w), self.depth - t.bit_count() + 1) for w in (0, 1)
-            )
+            left, right = (density(centre - self._added(t, w), self.depth - t.bit_count() + 1) for w in (0, 1))
             return np.log(left) - np.log(right)
         same_below = self.t0 < t
         likelihoods = []

@@ -92,9 +92,7 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
 def _check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
     if not isinstance(actions, np.ndarray) or actions.shape[-1] != runs or actions.ndim not in (1, 2):
         shape = getattr(actions, "shape", type(actions).__name__)
-        raise LearnerError(
-            f"act must return ({runs},) arms or (dim, {runs}) points, got {shape} in round {t + 1}"
-        )
+        raise LearnerError(f"act must return ({runs},) arms or (dim, {runs}) points, got {shape} in round {t + 1}")
     if actions.ndim == 1:
         if actions.dtype.kind not in "iu":
             raise LearnerError(f"act must return integer arms, got dtype {actions.dtype} in round {t + 1}")

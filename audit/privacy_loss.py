@@ -64,8 +64,7 @@ class PrivacyLoss:
         if not math.isclose(self.step, other.step):
             raise ValueError(f"steps must agree, got {self.step!r} and {other.step!r}")
         left, right = (
-            np.maximum(fftconvolve(a, b), 0.0)
-            for a, b in ((self.left, other.left), (self.right, other.right))
+            np.maximum(fftconvolve(a, b), 0.0) for a, b in ((self.left, other.left), (self.right, other.right))
         )
         return PrivacyLoss(self.step, self.start + other.start, left, right)
 

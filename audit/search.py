@@ -34,3 +34,30 @@ def rank_exactly(
         return None
     order = np.argsort([-round(e, 6) for e in epsilons], kind="stable")
     return [pairs[i] for i in order]
+
+
+def worst_exactly(
+    learner: Learner, claim: Claim, rounds: int, pairs: Sequence[Pair] | None, deltas: Sequence[float]
+) -> tuple[dict[float, float], Pair]:
+    """Return the exact epsilon at each delta on the worst pair, and that pair.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair, optional
+        The pairs to compare; by default the standard families.
+
+    Raises
+    ------
+    NotExactError
+        If no exact method covers the learner.
+    ValueError
+        If a pair lies outside the claim's loss set.
+    """
+    pairs = candidates(learner, claim, rounds=rounds) if pairs is None else pairs
+    for pair in pairs:
+        if pair.arms is not None and pair.arms != learner.arms:
+            raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+        pair.check(claim)
+    ranked = rank_exactly(learner, claim, pairs)
+    worst = pairs[0] if ranked is None else ranked[0]
+    return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst

@@ -1,0 +1,291 @@
+"""Plans: which claims to audit, with what budget, and what is expected."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..learners.catalogue import Case, Entry, Setting, entries
+from ..learners.protocol import Learner
+from ..learners.scalar import recipe
+from ..mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES, Claim
+from .falsify import falsify
+from .pairs import Pair
+from .targets import parse_parameters, resolve
+from .verdict import Result
+
+EXPECTATIONS = ("falsified", "survived")
+#: For a user's learner, where nothing else says.
+DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default."""
+
+    target: str
+    epsilon: float | None = None
+    delta: float | None = None
+    rounds: int | None = None
+    arms: int | None = None
+    losses: str | None = None
+    neighbours: str = "replace"
+    surface: str = "actions"
+    runs: int = DEFAULT_RUNS
+    seed: int = 0
+    confidence: float = 0.99
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    pair: Pair | None = None
+    expected: str | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.expected is not None and self.expected not in EXPECTATIONS:
+            raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+        for name, value in (("rounds", self.rounds), ("arms", self.arms)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+
+    def prepare(self) -> Prepared:
+        """Resolve the target and build everything that an audit needs.
+
+        Raises
+        ------
+        ValueError
+            For a target, parameter or value that does not fit.
+        LearnerError
+            If the user's learner cannot be built.
+        """
+        target = resolve(self.target)
+        parameters = parse_parameters(target, self.parameters)
+        if isinstance(target, Entry):
+            return self._prepare_entry(target, parameters.setting, parameters.own)
+        if self.epsilon is None:
+            raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+        claim = Claim(
+            epsilon=self.epsilon,
+            delta=self.delta or 0.0,
+            losses=self.losses or "unit",
+            neighbours=self.neighbours,
+            surface=self.surface,
+        )
+        rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
+        arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
+        learner = recipe(target, arms=arms, rounds=rounds, **parameters.own)
+        return Prepared(self, learner, claim, rounds, self._given(), None, "")
+
+    def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
+        given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": self.rounds, "arms": self.arms}
+        changes = {"losses": self.losses, **given, **setting}
+        chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
+        if chosen.losses not in LOSS_SETS:
+            raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {chosen.losses!r}")
+        claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
+        if self.epsilon is not None:
+            claim = replace(claim, epsilon=self.epsilon)
+        learner = entry.build(chosen, **own)
+        pairs = self._given()
+        if pairs is None and entry.worlds is not None:
+            pairs = tuple(Pair(left, right) for left, right in entry.worlds(chosen, claim))
+        return Prepared(self, learner, claim, chosen.rounds, pairs, chosen, entry.source)
+
+    def _given(self) -> tuple[Pair, ...] | None:
+        return None if self.pair is None else (self.pair,)
+
+    def command(self) -> str:
+        """Return the command that replays this audit."""
+        words = ["overclaim", "check", self.target]
+        for name in ("epsilon", "delta", "rounds", "arms", "losses"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", _text(value)]
+        words += ["--runs", str(self.runs), "--seed", str(self.seed)]
+        for name, default in (("surface", "actions"), ("neighbours", "replace"), ("confidence", 0.99)):
+            value = getattr(self, name)
+            words += [] if value == default else [f"--{name}", _text(value)]
+        for name, value in self.parameters.items():
+            words += ["--set", f"{name}={_text(value)}"]
+        return shlex.join(words)
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task with its target built."""
+
+    task: Task
+    learner: Learner
+    claim: Claim
+    rounds: int
+    pairs: tuple[Pair, ...] | None
+    setting: Setting | None  # of a catalogue entry
+    source: str
+
+    def audit(self, *, jobs: int = 1, progress: bool = False) -> Result:
+        """Run the audit."""
+        task = self.task
+        return falsify(
+            self.learner,
+            self.claim,
+            rounds=self.rounds,
+            pairs=self.pairs,
+            runs=task.runs,
+            seed=task.seed,
+            confidence=task.confidence,
+            jobs=jobs,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tasks of a report."""
+
+    tasks: tuple[Task, ...]
+    seed: int = 0
+    confidence: float = 0.99
+
+    @property
+    def alpha(self) -> float:
+        """The error of each certificate."""
+        return 1 - self.confidence
+
+
+def literature(seed: int = 0) -> Plan:
+    """Return the audit of the literature: every case of every catalogue entry."""
+    return Plan(tuple(_of_case(entry, case, seed) for entry in entries().values() for case in entry.cases), seed)
+
+
+def _of_case(entry: Entry, case: Case, seed: int) -> Task:
+    chosen = {"calibration": case.calibration, **case.parameters}
+    return Task(
+        target=entry.name,
+        # A claim that depends on T is the entry's own; any other is stated by the case.
+        epsilon=None if entry.claim_epsilon else case.epsilon,
+        delta=entry.delta if case.delta is None else case.delta,
+        rounds=case.rounds or entry.rounds,
+        arms=case.arms or entry.arms,
+        losses=case.losses or entry.losses,
+        neighbours=case.neighbours,
+        surface=case.surface,
+        runs=case.runs,
+        seed=seed,
+        parameters=chosen,
+        expected=case.expected,
+        note=case.note,
+    )
+
+
+_KEYS: dict[str, Any] = {
+    "target": str,
+    "epsilon": (int, float),
+    "delta": (int, float),
+    "rounds": int,
+    "arms": int,
+    "losses": str,
+    "neighbours": str,
+    "surface": str,
+    "runs": int,
+    "expect": str,
+    "note": str,
+    "set": dict,
+}
+_CHOICES = {"losses": LOSS_SETS, "neighbours": NEIGHBOURS, "surface": SURFACES, "expect": EXPECTATIONS}
+_HEAD: dict[str, Any] = {"seed": int, "confidence": (int, float), "claims": list}
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan from TOML: `seed`, `confidence`, and a `[[claims]]` table for each claim.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or is malformed; the message names the file, the line and what was expected.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"the plan {str(path)!r} is not UTF-8 text") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    lines = _Lines(text, path)
+    for key, value in data.items():
+        _check(key, value, _HEAD, lines.at(key))
+    claims = data.get("claims", [])
+    if not claims:
+        raise ValueError(f"{path}: a plan needs at least one [[claims]] table")
+    seed, confidence = data.get("seed", 0), float(data.get("confidence", 0.99))
+    if not 0 < confidence < 1:
+        raise ValueError(f"{lines.at('confidence')}: confidence must be in (0, 1), got {confidence!r}")
+    if seed < 0:
+        raise ValueError(f"{lines.at('seed')}: seed must be a non-negative integer, got {seed!r}")
+    tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
+    return Plan(tasks, seed, confidence)
+
+
+def _read_claim(claim: Any, lines: _Lines, index: int, seed: int, confidence: float) -> Task:
+    here = lines.at("claims", index)
+    if not isinstance(claim, dict):
+        raise ValueError(f"{here}: claims must be tables, as in [[claims]], got {claim!r}")
+    for key, value in claim.items():
+        _check(key, value, _KEYS, lines.at(key, index))
+    if "target" not in claim:
+        raise ValueError(f"{here}: a claim needs a target")
+    values = {key: value for key, value in claim.items() if key not in ("set", "expect")}
+    values = {k: float(v) if k in ("epsilon", "delta") else v for k, v in values.items()}
+    try:
+        task = Task(
+            **values,
+            parameters=claim.get("set", {}),
+            expected=claim.get("expect"),
+            seed=seed,
+            confidence=confidence,
+        )
+        if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
+            task.prepare()
+    except ValueError as error:
+        raise ValueError(f"{here}: {error}") from None
+    return task
+
+
+def _check(key: str, value: Any, known: Mapping[str, Any], here: str) -> None:
+    if key not in known:
+        raise ValueError(f"{here}: unknown key {key!r}, expected one of {', '.join(known)}")
+    kind = known[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise ValueError(f"{here}: {key} must be {names}, got {value!r}")
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise ValueError(f"{here}: {key} must be one of {', '.join(_CHOICES[key])}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Where keys stand in the text of a plan: tomllib does not tell."""
+
+    text: str
+    path: Path
+
+    def at(self, key: str, index: int | None = None) -> str:
+        """Return `file:line` of a key, in the claim of this index if one is given, else at the top."""
+        lines = self.text.splitlines()
+        heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[\s*claims\s*\]\]", line)]
+        start, end = 0, heads[0] if heads else len(lines)
+        if index is not None and index < len(heads):
+            start, end = heads[index], heads[index + 1] if index + 1 < len(heads) else len(lines)
+        pattern = re.compile(rf'\s*(\[claims\.)?"?{re.escape(key)}"?\s*[=\]]')
+        for n in range(start, end):
+            if pattern.match(lines[n]):
+                return f"{self.path}:{n + 1}"
+        return f"{self.path}:{start + 1}"

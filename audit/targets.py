@@ -1,0 +1,152 @@
+"""Targets: what a name on the command line or in a plan stands for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, UnionType
+from typing import Any, get_args
+
+from ..learners.catalogue import Entry, lookup, near_matches
+from ..learners.protocol import LearnerError
+
+#: The values of `Setting` that `--set` may change; the others have options of their own.
+SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
+_SETTING_TYPES: dict[str, Any] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
+
+
+def resolve(target: str) -> Entry | Any:
+    """Return the catalogue entry, or the user's object, that a target names.
+
+    Parameters
+    ----------
+    target : str
+        A catalogue name, `file.py:Name`, or `package.module:Name`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such entry, file, module or name, with the near matches.
+    LearnerError
+        If the file raises when it is loaded.
+    """
+    if ":" not in target:
+        return lookup(target)
+    place, _, name = target.rpartition(":")
+    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    if not hasattr(module, name):
+        public = [n for n in vars(module) if not n.startswith("_")]
+        raise ValueError(f"{place} has no {name!r}{near_matches(name, public)}")
+    return getattr(module, name)
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"there is no file {str(path)!r}")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # the file may import its neighbours, in this process and in workers
+    spec = importlib.util.spec_from_file_location(f"overclaim_target_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # The module stays out of sys.modules, so that its classes travel to worker processes by value.
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise LearnerError(f"loading {path} raised {type(error).__name__}: {error}") from error
+    return module
+
+
+def _load_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"there is no module {error.name!r}") from None
+    except Exception as error:
+        raise LearnerError(f"importing {name} raised {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parsed `--set` values: those of the setting, and those of the algorithm."""
+
+    setting: Mapping[str, Any]
+    own: Mapping[str, Any]
+
+
+def parse_parameters(target: Entry | Any, values: Mapping[str, Any]) -> Parameters:
+    """Check and convert parameters for a target.
+
+    Parameters
+    ----------
+    target : Entry or a user's object
+    values : mapping
+        Names to values, as text or already typed.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, with the near matches, or a value that does not convert.
+    """
+    if not isinstance(target, Entry):
+        return Parameters({}, {name: _literal(value) for name, value in values.items()})
+    own = target.parameters
+    known = [*SETTING_NAMES, *own]
+    setting, rest = {}, {}
+    for name, value in values.items():
+        if name in _SETTING_TYPES:
+            setting[name] = convert(name, value, _SETTING_TYPES[name])
+        elif name in own:
+            rest[name] = convert(name, value, own[name])
+        else:
+            near = near_matches(name, known)
+            raise ValueError(f"{target.name} has no parameter {name!r}{near}; it has {', '.join(known)}")
+    return Parameters(setting, rest)
+
+
+def convert(name: str, value: Any, kind: Any) -> Any:
+    """Return `value` as the type `kind` (or one of a union's), or raise ValueError naming both."""
+    kinds = [k for k in get_args(kind) if k is not type(None)] if isinstance(kind, UnionType) else [kind]
+    if value is None or (isinstance(value, str) and value.lower() == "none"):
+        if len(kinds) < len(get_args(kind)):
+            return None
+        raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
+    for k in kinds:
+        origin = inspect.isclass(k)
+        if origin and isinstance(value, k) and not (k is int and isinstance(value, bool)):
+            return value
+        if k is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(value, str):
+            if k is bool and value.lower() in ("true", "false"):
+                return value.lower() == "true"
+            if k in (int, float):
+                try:
+                    return k(value)
+                except ValueError:
+                    continue
+    if not all(inspect.isclass(k) and k in (int, float, bool, str) for k in kinds):
+        return _literal(value)
+    raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
+
+
+def _named(kinds: list[Any]) -> str:
+    words = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
+    return " or ".join(words.get(k, str(k)) for k in kinds)
+
+
+def _literal(value: Any) -> Any:
+    """Return text as the Python literal it spells, or unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value

@@ -1,0 +1,1 @@
+"""Records, reports, and the command line."""

@@ -1,0 +1,329 @@
+"""The command line. Heavy modules are imported inside the commands, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from ..audit.plans import Plan, Task
+
+OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class Failure(click.ClickException):
+    """One clear line on stderr, and an exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(" ".join(message.split()))
+        self.exit_code = code
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        click.echo(f"overclaim: {self.message}", err=True)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn bad input, a misbehaving learner and Ctrl-C into one line and the right exit code."""
+    from ..learners.protocol import LearnerError
+
+    try:
+        yield
+    except LearnerError as error:
+        raise Failure(str(error), CRASHED) from None
+    except (ValueError, MemoryError) as error:
+        raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
+    except KeyboardInterrupt:
+        raise Failure("interrupted", INTERRUPTED) from None
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a command under `clear_errors`."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with clear_errors():
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+class Parameter(click.ParamType):
+    """A `NAME=VALUE` option."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
+        """Split at the first equals sign."""
+        name, sign, text = value.partition("=")
+        if not sign or not name:
+            self.fail(f"expected NAME=VALUE, got {value!r}", param, ctx)
+        return name, text
+
+
+def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
+    """Join several options into one decorator, first on top of the help."""
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+GAME = options(
+    click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),
+    click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: 2]"),
+    click.option("--losses", help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz."),
+    click.option("--set", "parameters", multiple=True, type=Parameter(), help="A parameter; repeatable."),
+)
+SURFACE = options(
+    click.option("--surface", type=click.Choice(["actions", "release"]), default="actions", show_default=True),
+    click.option("--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True),
+)
+CLAIMED = options(
+    click.option("--epsilon", type=float, help="Claimed epsilon, in nats.  [default: the catalogue's]"),
+    click.option("--delta", type=float, help="Claimed delta.  [default: the catalogue's, or 0]"),
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
+JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
+CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
+SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+PAIR = click.option("--pair", "pair_file", type=click.Path(path_type=Path), help="JSON file: left and right losses.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="overclaim")
+def main() -> None:
+    """Falsify the differential-privacy claims of online learners, from their action sequences."""
+    # Workers are processes; threads inside them would only fight for the same cores.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+@main.command("list")
+@JSON
+@command
+def list_catalogue(as_json: bool) -> None:
+    """Show the catalogue: name, claim, source."""
+    from ..learners.catalogue import entries
+    from .terminal import catalogue_table
+
+    if as_json:
+        rows = [
+            {"name": e.name, "summary": e.summary, "source": e.source, "parameters": list(e.parameters)}
+            for e in entries().values()
+        ]
+        click.echo(json.dumps(rows, indent=1))
+    else:
+        click.echo(catalogue_table(entries().values()))
+
+
+@main.command()
+@click.argument("target")
+@CLAIMED
+@GAME
+@SURFACE
+@PAIR
+@click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
+@SEED
+@CONFIDENCE
+@JOBS
+@JSON
+@command
+def check(jobs: int | None, as_json: bool, **choices: Any) -> None:
+    """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
+
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
+    """
+    from ..audit.play import cores
+    from .record import claim_record, to_text
+    from .terminal import claim_lines
+
+    task = _task(**choices)
+    prepared = task.prepare()
+    result = prepared.audit(jobs=jobs or cores(), progress=True)
+    record = claim_record(prepared, result)
+    click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
+    sys.exit({"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}[result.verdict.value])
+
+
+def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
+    """Return the task that the options of a command describe."""
+    from ..audit.plans import Task
+
+    return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file))
+
+
+def _read_pair(path: Path | None) -> Any:
+    from ..audit.pairs import Pair
+
+    if path is None:
+        return None
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read the pair {str(path)!r}: {error.strerror}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"the pair {str(path)!r} is no JSON: {error}") from None
+    return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)
+
+
+@main.command()
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder.")
+@JOBS
+@click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
+@JSON
+@command
+def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, as_json: bool) -> None:
+    """Audit every claim of a plan; without one, every catalogue claim in both calibrations.
+
+    Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
+    not be decided at its budget, 4 if a learner crashed.
+    """
+    from ..audit.plans import literature, read_plan
+    from ..audit.play import cores
+    from .html import render
+    from .record import to_text, write_atomically
+    from .terminal import claims_table
+
+    if plan_file is not None and seed is not None:
+        raise ValueError("--seed goes without a plan: a plan has its own seed")
+    plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
+    write_atomically(out / ".writable", "")  # before hours of work, not after
+    (out / ".writable").unlink()
+    record = run_plan(plan, jobs=jobs or cores(), command=_command_line())
+    write_atomically(out / "record.json", to_text(record))
+    write_atomically(out / "report.html", render(record))
+    if as_json:
+        click.echo(to_text(record), nl=False)
+    else:
+        click.echo(claims_table(record))
+        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}")
+    sys.exit(exit_code(record))
+
+
+def run_plan(plan: Plan, *, jobs: int, command: str) -> dict[str, Any]:
+    """Audit the claims of a plan, one process each, and return the record."""
+    from ..audit.play import in_parallel
+    from .record import run_record
+
+    claims, errors = [], []
+    for claim, error in in_parallel(_audit_task, plan.tasks, jobs=jobs, progress="claims"):
+        if claim is not None:
+            claims.append(claim)
+        if error is not None:
+            errors.append(error)
+    return run_record(claims, seed=plan.seed, alpha=plan.alpha, command=command, errors=errors)
+
+
+def _audit_task(task: Task) -> tuple[dict[str, Any] | None, dict[str, str] | None]:
+    """Return the claim's record, or what went wrong: one bad learner must not lose the others' results."""
+    from ..learners.protocol import LearnerError
+    from .record import claim_record
+
+    try:
+        prepared = task.prepare()
+        return claim_record(prepared, prepared.audit()), None
+    except (LearnerError, ValueError) as error:
+        kind = "crashed" if isinstance(error, LearnerError) else "bad input"
+        return None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
+
+
+def exit_code(record: dict[str, Any]) -> int:
+    """Return the exit code of a run: crashes first, then surprises, then claims that could not be decided."""
+    if any(error["kind"] == "crashed" for error in record["errors"]):
+        return CRASHED
+    if record["errors"]:
+        return BAD_INPUT
+    wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
+    if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
+        return FALSIFIED
+    return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
+
+
+def _command_line() -> str:
+    import shlex
+
+    return shlex.join(["overclaim", *sys.argv[1:]])
+
+
+@main.command()
+@click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
+@click.option("--html", "html_file", required=True, type=click.Path(path_type=Path), help="File to write.")
+@command
+def report(record_file: Path, html_file: Path) -> None:
+    """Render a report from a record alone."""
+    from .html import render
+    from .record import read_record, write_atomically
+
+    write_atomically(html_file, render(read_record(record_file)))
+    click.echo(f"wrote {html_file}")
+
+
+@main.command()
+@click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
+@click.option("--delta", type=float, default=0.0, show_default=True)
+@click.option("--runs", type=click.IntRange(1), required=True, help="Certification runs, both worlds together.")
+@CONFIDENCE
+@JSON
+@command
+def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
+    """Say what a budget would catch: the smallest true epsilon that is falsified with probability 0.9."""
+    from ..audit.power import ceiling_epsilon, detectable_epsilon
+    from ..mechanisms.claim import Claim
+    from .record import finite
+
+    Claim(epsilon=epsilon, delta=delta)  # checks both
+    alpha = 1 - confidence
+    detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
+    ceiling = ceiling_epsilon(runs, delta=delta, alpha=alpha)
+    if as_json:
+        click.echo(json.dumps({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
+        return
+    if finite(detectable) is None:
+        click.echo(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
+    else:
+        click.echo(
+            f"{runs:,} runs catch a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, 9 times in 10"
+        )
+
+
+@main.command()
+@click.argument("target")
+@CLAIMED
+@GAME
+@SURFACE
+@PAIR
+@JSON
+@command
+def exact(target: str, as_json: bool, **choices: Any) -> None:
+    """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
+    from ..audit.exact import DELTAS
+    from ..audit.search import worst_exactly
+
+    prepared = _task(target=target, **choices).prepare()
+    deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
+    epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
+    if as_json:
+        found = {f"{d:g}": e for d, e in epsilons.items()}
+        click.echo(json.dumps({"epsilon": found, "pair": pair.to_json()}))
+        return
+    for delta, epsilon in epsilons.items():
+        click.echo(f"delta {delta:<8g} epsilon {epsilon:.4f}")
+    click.echo(
+        f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
+    )
