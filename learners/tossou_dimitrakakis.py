@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from ..mechanisms.claim import Claim
+from ..mechanisms.draws import Floats
 from .batched import MiniBatch
 from .catalogue import Case, Entry, Setting
 from .exp3 import Exp3
@@ -12,7 +16,12 @@ from .exp3 import Exp3
 def exp3_minibatch(
     setting: Setting, *, eta: float | None = None, gamma: float | None = None, batch: int | None = None
 ) -> MiniBatch:
-    """Return EXP3 on batches of about T^(1/3); batch, eta and gamma are our choice where not given."""
+    """Return EXP3 on batches of about T^(1/3); batch, eta and gamma are our choice where not given.
+
+    By default gamma = sqrt(K ln K / ((e - 1) n)) for n batches and eta = gamma / K (Auer et al. 2002). With these, at
+    delta = 1e-2 and on `worst_worlds`, epsilon is 1.3 at T = 1000, 13 at T = 3000 and 2.1e2 at T = 10000 (simulated
+    exact likelihood ratios).
+    """
     k, t = setting.arms, setting.rounds
     batch = max(1, round(t ** (1 / 3))) if batch is None else batch
     n = max(1, t // batch)
@@ -25,6 +34,14 @@ def claimed(setting: Setting) -> float:
     return max(1e-9, math.sqrt(math.log(max(setting.rounds, 2))))
 
 
+def worst_worlds(setting: Setting, claim: Claim) -> list[tuple[Floats, Floats]]:
+    """Return all losses 1 against the first round's losses 0: the first probabilities differ, and drift apart."""
+    left = np.ones((setting.rounds, setting.arms))
+    right = left.copy()
+    right[0] = 0.0
+    return [(left, right)]
+
+
 ENTRIES = (
     Entry(
         name="tossou-dimitrakakis/exp3-minibatch",
@@ -32,7 +49,12 @@ ENTRIES = (
         source="Tossou & Dimitrakakis 2017, through their Theorem 3.3 (our reading)",
         build=exp3_minibatch,
         rounds=3000,
+        delta=1e-2,
         claim_epsilon=claimed,
-        cases=(Case(expected="falsified", delta=1e-2, runs=40_000),),
+        worlds=worst_worlds,
+        cases=(
+            Case(expected="survived", rounds=100, runs=20_000, note="the leak grows with T, the claim hardly"),
+            Case(expected="falsified", runs=8_000),
+        ),
     ),
 )
