@@ -237,12 +237,14 @@ def _bytes(value: Any, seen: set[int]) -> int:
 
 def _without_noise(learner: Any) -> Any:
     """Return the learner at epsilon = inf, or with a noise of scale 0; None if it has neither field."""
-    if not is_dataclass(learner) or isinstance(learner, Scalar):
+    if isinstance(learner, type | Scalar) or not is_dataclass(learner):
         return None
     names = {field.name for field in fields(learner) if field.init}
-    if "epsilon" in names:
-        return replace(learner, epsilon=math.inf)
-    return replace(learner, noise=Laplace(0.0)) if "noise" in names else None
+    changes = {"epsilon": math.inf} if "epsilon" in names else {"noise": Laplace(0.0)} if "noise" in names else {}
+    try:
+        return replace(learner, **changes) if changes else None  # type: ignore[type-var]
+    except ValueError as error:
+        raise LearnerError(f"{_name(learner)} must accept epsilon = inf, which means no noise: {error}") from error
 
 
 def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
