@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from ..mechanisms.claim import Claim
-from ..mechanisms.draws import Floats
 from .batched import MiniBatch
-from .catalogue import Case, Entry, Setting
+from .catalogue import Case, Entry, Setting, Worlds
 from .exp3 import Exp3
 
 
@@ -34,12 +33,12 @@ def claimed(setting: Setting) -> float:
     return max(1e-9, math.sqrt(math.log(max(setting.rounds, 2))))
 
 
-def worst_worlds(setting: Setting, claim: Claim) -> list[tuple[Floats, Floats]]:
+def worst_worlds(setting: Setting, claim: Claim) -> list[Worlds]:
     """Return all losses 1 against the first round's losses 0: the first probabilities differ, and drift apart."""
     left = np.ones((setting.rounds, setting.arms))
     right = left.copy()
     right[0] = 0.0
-    return [(left, right)]
+    return [(list(left), list(right))]
 
 
 ENTRIES = (
