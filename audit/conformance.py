@@ -85,8 +85,9 @@ def check_learner(
     parameters : mapping, optional
         Further arguments of the class.
     twin : Learner or class, optional
-        Another implementation. The laws of the last six actions are compared by a chi-square test, which accuses a
-        true twin with probability 1e-6 (asymptotically; rare sequences are merged).
+        Another implementation. The laws of the last six arms, or of the quarters in which the last two points lie,
+        are compared by a chi-square test, which accuses a true twin with probability 1e-6 (asymptotically; rare
+        sequences are merged).
     runs, twin_runs : int
         Runs of each play, and of each sample of the comparison with the twin.
     grows : bool
@@ -284,14 +285,23 @@ def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: in
 
 
 def _two_sample_p_value(left: Actions, right: Actions) -> float:
-    """Return the chi-square p-value of "both samples of action sequences, (rounds, [dim,] runs), have one law"."""
+    """Return a p-value of "both samples of action sequences, (rounds, [dim,] runs), have one law"."""
+    if left.ndim == 2:
+        return _chi_square(left[-_WINDOW:], right[-_WINDOW:])
+    # Points: the quarters of each coordinate's range in the last two rounds, with Bonferroni's correction.
+    p_values = []
+    for i in range(left.shape[1]):
+        a, b = left[-2:, i], right[-2:, i]
+        edges = np.quantile(np.concatenate([a, b], axis=1), [0.25, 0.5, 0.75], axis=1).T
+        binned = [np.stack([np.searchsorted(e, row) for e, row in zip(edges, x, strict=True)]) for x in (a, b)]
+        p_values.append(_chi_square(*binned))
+    return min(1.0, len(p_values) * min(p_values))
+
+
+def _chi_square(left: NDArray[Any], right: NDArray[Any]) -> float:
     from scipy.stats import chi2_contingency
 
-    both = np.concatenate([left[-_WINDOW:], right[-_WINDOW:]], axis=-1)
-    if both.ndim == 3:  # points: on which side of the median is each coordinate?
-        both = (both > np.median(both, axis=-1, keepdims=True)).reshape(-1, both.shape[-1])
-    cells = [tuple(column) for column in both.T.tolist()]
-    counts = [Counter(cells[: left.shape[-1]]), Counter(cells[left.shape[-1] :])]
+    counts = [Counter(map(tuple, sample.T.tolist())) for sample in (left, right)]
     totals = counts[0] + counts[1]
     full = [cell for cell, total in totals.items() if total >= _FULL_CELL]
     table = np.array([[count[cell] for cell in full] for count in counts]).reshape(2, -1)
