@@ -17,7 +17,13 @@ from .protocol import Learner
 
 CALIBRATIONS = ("as_published", "corrected")
 #: The papers' modules, each with a tuple `ENTRIES`.
-PAPERS = ("agarwal_singh", "asi_raman_talwar", "tossou_dimitrakakis")
+PAPERS = (
+    "agarwal_singh",
+    "asi_raman_talwar",
+    "tossou_dimitrakakis",
+    "ene_nguyen_vladu",
+    "smith_thakurta",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
