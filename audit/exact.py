@@ -50,8 +50,8 @@ def _one_way(p: Floats, q: Floats, delta: float) -> float:
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(p) - np.log(q)), kind="stable")
         mass, other = np.cumsum(p[order]), np.cumsum(q[order])
-        excess = mass - delta
-        return float(np.max(np.log(np.maximum(excess, 0.0)) - np.log(other), initial=-math.inf))
+        said = mass > delta  # below that delta explains everything
+        return float(np.max(np.log(mass[said] - delta) - np.log(other[said]), initial=-math.inf))
 
 
 def exact_epsilon(
@@ -79,7 +79,7 @@ def exact_epsilon(
         losses = _release_losses(learner, pair)
         return {d: losses.epsilon(d) for d in deltas}
     if isinstance(learner, Ftrl):
-        law = ftrl_law.privacy_loss(learner, pair)
+        law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
         if law is None:
             raise NotExactError("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
         # At delta = 0 it is the supremum that ever larger prefix sums approach: the release's own.

@@ -1,0 +1,243 @@
+"""From a claim to a verdict: what is caught, what survives, what cannot be told."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, Pair, Verdict, falsify
+from overclaim.audit.attacks import RECIPES, SequenceTable, Trained, applicable
+from overclaim.audit.falsify import decide
+from overclaim.audit.search import worst_exactly
+from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
+from overclaim.learners.catalogue import lookup
+from overclaim.learners.domains import EntropySimplex
+from overclaim.mechanisms.noise import Laplace
+
+EXP3 = Exp3(arms=2, eta=2.0, gamma=0.02)
+
+
+def certified(name, runs, *, neighbours="replace", surface="actions", parameters=None, **setting):
+    entry = lookup(name)
+    chosen = entry.setting(**setting)
+    learner = entry.build(chosen, **(parameters or {}))
+    return falsify(
+        learner, entry.claim(chosen, neighbours=neighbours, surface=surface), rounds=chosen.rounds, runs=runs
+    )
+
+
+# The issue's figures at a tenth of its larger budgets; each seeded, so these are deterministic.
+@pytest.mark.parametrize(
+    ("name", "runs", "options", "least", "most", "verdict"),
+    [
+        ("agarwal-singh/reduction-threshold", 200_000, {}, 1.94, 2.0, "FALSIFIED"),
+        ("agarwal-singh/reduction-threshold", 200_000, {"neighbours": "zero-out"}, 0.96, 1.0, "SURVIVED"),
+        ("agarwal-singh/reduction-threshold", 200_000, {"calibration": "corrected"}, 0.96, 1.0, "SURVIVED"),
+        (
+            "agarwal-singh/reduction-exp2",
+            200_000,
+            {"parameters": {"eta": 2.0, "gamma": 0.02}},
+            1.70,
+            1.756,
+            "FALSIFIED",
+        ),
+        (
+            "asi-raman-talwar/batched-exp3",
+            200_000,
+            {"parameters": {"eta": 2.0, "gamma": 0.02, "batch": 1}},
+            0.93,
+            0.977,
+            "SURVIVED",
+        ),
+        (
+            "asi-raman-talwar/batched-exp3",
+            200_000,
+            {"rounds": 8, "parameters": {"eta": 0.5, "gamma": 0.1, "batch": 2}},
+            0.68,
+            0.7226,
+            "SURVIVED",
+        ),
+        ("agarwal-singh/ftrl-experts", 100_000, {"delta": 1e-3}, 1.0, 1.245, "FALSIFIED"),
+        ("asi-raman-talwar/exp3", 50_000, {}, 5.5, math.inf, "FALSIFIED"),
+    ],
+)
+def test_figures(name, runs, options, least, most, verdict):
+    result = certified(name, runs, **options)
+    assert least <= result.epsilon_lower <= most
+    assert str(result.verdict) == verdict
+    assert result.certificate.counts.runs + result.pilot == runs
+
+
+def test_result_does_not_depend_on_the_number_of_workers():
+    learner = BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1)
+    options = {"rounds": 20, "runs": 60_000, "seed": 3}
+    one, two = (falsify(learner, Claim(epsilon=1.0), jobs=jobs, **options) for jobs in (1, 2))
+    assert one.certificate == two.certificate
+    assert one.event == two.event
+    assert one.pair.to_json() == two.pair.to_json()
+
+
+def test_seeds_give_other_runs():
+    learner = BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1)
+    bounds = {falsify(learner, Claim(epsilon=1.0), rounds=4, runs=5000, seed=seed).epsilon_lower for seed in range(4)}
+    assert len(bounds) == 4
+
+
+# Known violations: each must be caught, or the audit could not fail anything.
+BROKEN = {
+    "noise halved": BatchedLaplace(inner=EXP3, epsilon=2.0, batch=1),
+    "batch noise divided twice": BatchedLaplace(inner=EXP3, epsilon=2.0, batch=2),
+    "no noise": MiniBatch(inner=EXP3, batch=1),
+    "sensitivity of a norm": BanditReduction(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_learners_are_falsified(fault):
+    losses = "symmetric" if fault == "sensitivity of a norm" else "unit"
+    rounds = 8 if "batch" in fault else 6
+    result = falsify(BROKEN[fault], Claim(epsilon=1.0, losses=losses), rounds=rounds, runs=60_000)
+    assert result.verdict is Verdict.FALSIFIED
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_correct_learners_survive(seed):
+    """Six audits of exactly (1, 0)-private releases at alpha 1e-6 each."""
+    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
+    result = falsify(learner, Claim(epsilon=1.0), rounds=2, runs=40_000, seed=seed, confidence=1 - 1e-6)
+    assert result.verdict is Verdict.SURVIVED
+
+
+def test_release_leaks_at_least_as_much_as_actions():
+    learner = BatchedLaplace(inner=Exp3(arms=2, eta=0.5, gamma=0.1), epsilon=1.0, batch=1)
+    actions, release = (
+        falsify(learner, Claim(epsilon=1.0, surface=surface), rounds=4, runs=100_000)
+        for surface in ("actions", "release")
+    )
+    assert release.epsilon_lower > 0.95 > actions.epsilon_lower
+
+
+def test_three_arms_fall_back_to_trained_scores():
+    learner = BatchedLaplace(inner=Exp3(arms=3, eta=2.0, gamma=0.02), epsilon=8.0, batch=1)
+    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=60_000)
+    assert result.attack in (SequenceTable.name, Trained.name)
+    assert result.verdict is Verdict.FALSIFIED
+
+
+def test_points_fall_back_to_a_trained_score():
+    learner = Ftrl(domain=EntropySimplex(3), rounds=4, eta=1.0, noise=Laplace(1.0))
+    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=40_000)
+    assert result.attack == Trained.name
+    assert result.verdict is Verdict.FALSIFIED
+
+
+def test_every_recipe_is_reached():
+    pair = Pair([[1.0, 1.0], [0, 0]], [[0.0, 0.0], [0, 0]])
+    long = Pair(np.ones((40, 2)), np.vstack([np.zeros((1, 2)), np.ones((39, 2))]))
+    noisy = BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1)
+    tree = Ftrl(domain=EntropySimplex(2), rounds=2, eta=1.0, noise=Laplace(1.0))
+    three = BatchedLaplace(inner=Exp3(arms=3, eta=1.0), epsilon=1.0, batch=1)
+    wide = Pair(np.ones((2, 3)), np.vstack([np.zeros((1, 3)), np.ones((1, 3))]))
+    found = [
+        *applicable(noisy, pair, "actions"),
+        *applicable(noisy, pair, "release"),
+        *applicable(EXP3, long, "actions"),
+        *applicable(tree, pair, "actions"),
+        *applicable(three, wide, "actions"),
+    ]
+    assert set(found) == set(RECIPES)
+
+
+def test_decide():
+    claim = Claim(epsilon=2.0)
+    assert decide(claim, 2.1, 10_000, 0.01) is Verdict.FALSIFIED
+    assert decide(claim, 2.0, 10_000, 0.01) is Verdict.SURVIVED
+    assert decide(Claim(epsilon=9.0), 0.0, 10_000, 0.01) is Verdict.UNDERPOWERED
+    assert decide(Claim(epsilon=7.0), 0.0, 10_000, 0.01) is Verdict.SURVIVED
+
+
+def test_verdicts_and_results_have_no_truth_value():
+    result = falsify(EXP3, Claim(epsilon=1.0), rounds=3, runs=1000)
+    for thing in (Verdict.SURVIVED, result):
+        with pytest.raises(TypeError, match="no truth value"):
+            bool(thing)
+
+
+def test_printed_result_and_requirement():
+    result = falsify(BROKEN["no noise"], Claim(epsilon=1.0), rounds=6, runs=20_000)
+    assert "FALSIFIED: claimed epsilon 1, at least" in str(result)
+    with pytest.raises(AssertionError, match="FALSIFIED"):
+        result.require_survived()
+    undecided = falsify(EXP3, Claim(epsilon=50.0), rounds=3, runs=1000)
+    with pytest.raises(AssertionError, match="UNDERPOWERED"):
+        undecided.require_survived()
+    kept = falsify(BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1), Claim(epsilon=1.0), rounds=3, runs=1000)
+    assert kept.require_survived() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounds": 0}, "rounds must be at least 1, got 0"),
+        ({"rounds": None}, "rounds must be given"),
+        ({"runs": 3}, "runs must be at least 20, got 3"),
+        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"rounds": 3, "pair": Pair([[1.0, 1.0]], [[0.0, 0.0]])}, "the pair has 1 rounds"),
+        ({"rounds": 1, "pair": Pair([[1.0]], [[0.0]])}, "the pair has 1 arms, but the learner has 2"),
+        ({"rounds": 1, "pair": Pair([[2.0, 0.0]], [[0.0, 0.0]])}, "must lie in"),
+        ({"pairs": []}, "no pair"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message):
+        falsify(EXP3, Claim(epsilon=1.0), **{"rounds": 4, "runs": 100, **options})
+
+
+def test_a_learner_without_release_has_no_release_surface():
+    with pytest.raises(ValueError, match="releases nothing noisy"):
+        falsify(EXP3, Claim(epsilon=1.0, surface="release"), rounds=3, runs=100)
+
+
+def test_a_learner_that_keeps_state_is_refused():
+    class Keeps:
+        feedback = "bandit"
+        played: list[int] = []  # noqa: RUF012 - the bug
+
+        def __init__(self, arms, rounds, rng):
+            pass
+
+        def act(self):
+            self.played.append(0)
+            return (len(self.played) // 7) % 2
+
+        def update(self, feedback):
+            pass
+
+    with pytest.raises(LearnerError, match=r"state|between"):
+        falsify(Keeps, Claim(epsilon=1.0), rounds=3, arms=2, runs=200)
+
+
+def test_the_search_finds_the_witnesses():
+    entry = lookup("agarwal-singh/ftrl-experts")
+    setting = entry.setting()
+    epsilons, pair = worst_exactly(entry.build(setting), entry.claim(setting), 4, None, (0.0, 1e-3))
+    assert epsilons[0.0] == pytest.approx(2.0)
+    assert np.abs(np.subtract(pair.left[0], pair.right[0])).tolist() == [2.0, 2.0]
+    assert pair.left[0][0] == -pair.left[0][1]
+
+
+def test_claims_are_checked():
+    for values, message in (
+        ({"epsilon": 0.0}, "epsilon must be positive and finite, got 0.0"),
+        ({"epsilon": math.nan}, "got nan"),
+        ({"epsilon": 1.0, "delta": 1.0}, r"delta must be in \[0, 1\), got 1.0"),
+        ({"epsilon": 1.0, "delta": -0.1}, "delta"),
+        ({"epsilon": 1.0, "losses": "all"}, "losses must be one of unit"),
+        ({"epsilon": 1.0, "neighbours": "x"}, "neighbours must be one of replace, zero-out"),
+        ({"epsilon": 1.0, "surface": "x"}, "surface must be one of actions, release"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Claim(**values)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Claim(epsilon=1.0).epsilon = 2.0
