@@ -1,0 +1,390 @@
+"""The command line: contracts, exit codes, one clear line for bad input, nothing half-written."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from overclaim.reports.cli import main
+
+LEARNERS = '''
+import numpy as np
+
+class Private:
+    """Follow the perturbed leader with far more noise than epsilon = 1 needs."""
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.rng, self.total, self.scale = rng, np.zeros(arms), 40.0 * rounds
+    def act(self):
+        return int(np.argmin(self.total + self.rng.laplace(0, self.scale, self.total.size)))
+    def update(self, feedback):
+        self.total += feedback
+
+class Leaky(Private):
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        super().__init__(arms, rounds, rng)
+        self.scale = 0.05
+    def act(self):
+        self.arm = super().act()
+        return self.arm
+    def update(self, feedback):
+        self.total[self.arm] += feedback
+
+class Raises(Private):
+    def update(self, feedback):
+        raise KeyError("oops")
+
+class NoArm(Private):
+    def act(self):
+        return 7
+
+class Keeps(Private):
+    played = []
+    def act(self):
+        self.played.append(0)
+        return len(self.played) // 3 % 2
+'''
+
+FIELDS = {
+    "name", "calibration", "surface", "neighbours", "claimed", "epsilon_lower", "exact_epsilon", "verdict", "expected",
+    "method", "confidence", "runs", "detectable_epsilon", "counts", "pair", "two_interval_bound", "seconds", "source",
+    "replay",
+}  # fmt: skip
+
+
+@pytest.fixture
+def learners(tmp_path):
+    path = tmp_path / "my.py"
+    path.write_text(LEARNERS)
+    return path
+
+
+def overclaim(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def check(target, *words):
+    return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *words)
+
+
+def test_list():
+    result = overclaim("list")
+    assert result.exit_code == 0
+    assert "agarwal-singh/ftrl-experts" in result.output
+    assert "Lemma 4.2" in result.output
+    names = [row["name"] for row in json.loads(overclaim("list", "--json").output)]
+    assert "asi-raman-talwar/batched-exp3" in names
+
+
+def test_check_prints_one_claim_of_the_record():
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--json")
+    assert result.exit_code == 1
+    claim = json.loads(result.stdout)
+    assert claim.keys() >= FIELDS
+    assert claim["verdict"] == "FALSIFIED"
+    assert claim["claimed"] == {"epsilon": 1.0, "delta": 0.0}
+    assert claim["counts"].keys() >= {"right", "guesses", "runs"}
+    assert claim["pair"].keys() == {"round", "left", "right"}
+    assert claim["exact_epsilon"] == pytest.approx(2.0)
+
+
+def test_check_replays_itself():
+    first = json.loads(
+        check(
+            "asi-raman-talwar/batched-exp3", "--rounds", 4, "--runs", 5000, "--set", "eta=2", "--seed", 5, "--json"
+        ).stdout
+    )
+    words = first["replay"].split()[1:]
+    again = json.loads(overclaim(*words, "--json").stdout)
+    assert {k: v for k, v in again.items() if k != "seconds"} == {k: v for k, v in first.items() if k != "seconds"}
+
+
+def test_check_says_what_was_found():
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--neighbours", "zero-out")
+    assert result.exit_code == 0
+    assert "SURVIVED" in result.output
+    assert "surviving is not a proof" in result.output
+    assert "replay: overclaim check agarwal-singh/reduction-threshold" in result.output
+
+
+def test_underpowered():
+    result = overclaim("check", "agarwal-singh/reduction-threshold", "--epsilon", 30, "--runs", 100)
+    assert result.exit_code == 3
+    assert "UNDERPOWERED" in result.output
+
+
+@pytest.mark.parametrize(("name", "code"), [("Private", 0), ("Leaky", 1)])
+def test_a_users_own_file(learners, name, code):
+    result = check(f"{learners}:{name}", "--rounds", 8, "--arms", 2, "--runs", 6000)
+    assert result.exit_code == code, result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Raises", "Raises.update raised KeyError: 'oops' (round 1, run 0)"),
+        ("NoArm", "NoArm.act must return an arm in 0..1, got 7"),
+        ("Keeps", "keeps state"),
+    ],
+)
+def test_a_misbehaving_learner(learners, name, message):
+    result = check(f"{learners}:{name}", "--runs", 200)
+    assert result.exit_code == 4
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
+        (["--epsilon", "nan"], "got nan"),
+        (["--delta", "1"], "delta must be in [0, 1), got 1.0"),
+        (["--delta", "-0.5"], "delta must be in [0, 1), got -0.5"),
+        (["--rounds", "0"], "rounds must be at least 1, got 0"),
+        (["--arms", "-2"], "arms must be at least 1, got -2"),
+        (["--losses", "big"], "losses must be one of unit, symmetric"),
+        (["--set", "etta=2"], "no parameter 'etta'; did you mean eta"),
+        (["--set", "eta=fast"], "eta must be a number, got 'fast'"),
+        (["--set", "eta=-1"], "eta must be positive and finite, got -1.0"),
+        (["--set", "calibration=wrong"], "calibration must be one of as_published, corrected"),
+        (["--set", "eta"], "expected NAME=VALUE, got 'eta'"),
+        (["--confidence", "2"], "confidence must be in (0, 1), got 2.0"),
+        (["--pair", "no-such.json"], "cannot read the pair 'no-such.json': No such file"),
+        (["--runs", "1"], "1 is not in the range x>=20"),
+        (["--sead", "1"], "No such option"),
+    ],
+)
+def test_bad_options(words, message):
+    result = overclaim("check", "agarwal-singh/reduction-exp2", "--runs", 100, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("agarwal-singh/ftrl-expert", "did you mean agarwal-singh/ftrl-experts"),
+        ("nowhere.py:Name", "there is no file 'nowhere.py'"),
+        ("no_such_module:Name", "there is no module 'no_such_module'"),
+        ("math:sinus", "math has no 'sinus'; did you mean sin"),
+        ("", "unknown target ''"),
+    ],
+)
+def test_unknown_targets(target, message):
+    result = check(target, "--runs", 100)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_users_file_that_does_not_load(tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise RuntimeError('not today')")
+    result = check(f"{broken}:Name", "--runs", 100)
+    assert result.exit_code == 4
+    assert "raised RuntimeError: not today" in result.stderr
+    broken.write_text("def (:")
+    assert check(f"{broken}:Name", "--runs", 100).exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ({"left": [[0, 0]], "right": [[0, 0]]}, "differ in: none"),
+        ({"left": [[1, 1], [1, 1]], "right": [[0, 0], [0, 0]]}, "differ in: 1, 2"),
+        ({"left": [[3, 0]], "right": [[0, 0]]}, "left loss of round 1 must lie in [-1, 1] (symmetric), got 3"),
+        ({"left": [[1, 0, 0]], "right": [[0, 0, 0]]}, "3 arms, but the learner has 2"),
+        ([1, 2], "must be an object"),
+        ("no json", "is no JSON"),
+    ],
+)
+def test_bad_pairs(tmp_path, pair, message):
+    path = tmp_path / "pair.json"
+    path.write_text(pair if isinstance(pair, str) else json.dumps(pair))
+    words = ["--rounds", 1] if "arms" in message or "lie in" in message else []
+    result = check("agarwal-singh/reduction-exp2", "--runs", 100, "--pair", path, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_pair_from_a_file_is_used(tmp_path):
+    path = tmp_path / "pair.json"
+    path.write_text(json.dumps({"left": [[0.5, 0], [1, 1]], "right": [[0, 0], [1, 1]]}))
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 2000, "--pair", path, "--json")
+    assert json.loads(result.stdout)["pair"]["left"][0] == [0.5, 0]
+
+
+def test_exact():
+    words = ["--rounds", 8, "--set", "batch=2", "--set", "eta=.5", "--set", "gamma=.1"]
+    result = overclaim("exact", "asi-raman-talwar/batched-exp3", *words, "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["epsilon"]["0"] == pytest.approx(0.7225, abs=1e-4)
+    assert found["epsilon"]["0.01"] == pytest.approx(0.5711, abs=1e-4)
+    assert found["pair"]["round"] == 1
+    too_long = overclaim("exact", "asi-raman-talwar/batched-exp3", "--rounds", 40, "--set", "batch=1")
+    assert too_long.exit_code == 2
+    assert "shorten the horizon" in too_long.stderr
+
+
+def test_power():
+    found = json.loads(overclaim("power", "--epsilon", 1, "--runs", 10_000, "--json").stdout)
+    assert 1.05 < found["detectable_epsilon"] < 1.15
+    assert "9 times in 10" in overclaim("power", "--epsilon", 1, "--runs", 10_000).stdout
+    hopeless = overclaim("power", "--epsilon", 9, "--runs", 100, "--json")
+    assert json.loads(hopeless.stdout)["detectable_epsilon"] is None
+    assert overclaim("power", "--epsilon", -1, "--runs", 100).exit_code == 2
+
+
+PLAN = """
+seed = 1
+confidence = 0.95
+
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+epsilon = 1
+rounds = 2
+runs = 4000
+expect = "falsified"
+
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"
+rounds = 2
+runs = 4000
+expect = "survived"
+set = { batch = 1 }
+"""
+
+
+def run_plan(tmp_path, text, *words):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text)
+    return overclaim("run", plan, "--out", tmp_path / "out", "--jobs", 1, *words)
+
+
+def test_run_writes_a_record_and_a_report(tmp_path):
+    result = run_plan(tmp_path, PLAN)
+    assert result.exit_code == 0, result.output
+    record = json.loads((tmp_path / "out" / "record.json").read_text())
+    assert record["schema"] == 1
+    assert record["seed"] == 1
+    assert record["alpha"] == pytest.approx(0.05)
+    assert [claim["verdict"] for claim in record["claims"]] == ["FALSIFIED", "SURVIVED"]
+    assert all(claim.keys() >= FIELDS for claim in record["claims"])
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "agarwal-singh/reduction-threshold" in page
+    assert sorted(os.listdir(tmp_path / "out")) == ["record.json", "report.html"]
+    again = overclaim("report", tmp_path / "out" / "record.json", "--html", tmp_path / "again.html")
+    assert again.exit_code == 0
+    assert (tmp_path / "again.html").read_text() == page
+
+
+def test_the_same_record_for_any_number_of_workers(tmp_path):
+    def claims(jobs):
+        result = run_plan(tmp_path, PLAN, "--json") if jobs == 1 else None
+        if result is None:
+            result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path / "two", "--jobs", jobs, "--json")
+        return [{k: v for k, v in claim.items() if k != "seconds"} for claim in json.loads(result.stdout)["claims"]]
+
+    assert claims(1) == claims(2)
+
+
+def test_a_surprise_fails_the_run(tmp_path):
+    result = run_plan(tmp_path, PLAN.replace('"falsified"', '"survived"'))
+    assert result.exit_code == 1
+    assert "unexpected: agarwal-singh/reduction-threshold is FALSIFIED" in " ".join(result.output.split())
+
+
+def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
+    result = run_plan(tmp_path, PLAN.replace("epsilon = 1", "epsilon = 40"))
+    assert result.exit_code == 3
+
+
+def test_one_bad_learner_does_not_lose_the_others(tmp_path, learners):
+    plan = PLAN + f'\n[[claims]]\ntarget = "{learners}:Raises"\nepsilon = 1\nruns = 100\n'
+    result = run_plan(tmp_path, plan)
+    assert result.exit_code == 4
+    record = json.loads((tmp_path / "out" / "record.json").read_text())
+    assert len(record["claims"]) == 2
+    assert "KeyError" in record["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seed = 1", "seed = ", "line 2"),
+        ("seed = 1", "seeds = 1", "plan.toml:2: unknown key 'seeds'"),
+        ("confidence = 0.95", "confidence = 1.5", "plan.toml:3: confidence must be in (0, 1), got 1.5"),
+        (
+            'rounds = 2\nruns = 4000\nexpect = "survived"',
+            "rounds = 'two'\nruns = 4000",
+            "plan.toml:14: rounds must be int",
+        ),
+        ('"falsified"', '"maybe"', "plan.toml:10: expect must be one of falsified, survived, got 'maybe'"),
+        ("batch = 1", "bath = 1", "plan.toml:12: asi-raman-talwar/batched-threshold has no parameter 'bath'"),
+        ("agarwal-singh/reduction-threshold", "agarwal/reduction", "plan.toml:5: unknown target"),
+        ('target = "agarwal-singh/reduction-threshold"', "", "plan.toml:5: a claim needs a target"),
+    ],
+)
+def test_malformed_plans_name_their_line(tmp_path, old, new, message):
+    result = run_plan(tmp_path, PLAN.replace(old, new, 1))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_plans_that_are_none(tmp_path):
+    for name, content, message in (
+        ("missing.toml", None, "cannot read the plan"),
+        ("binary.toml", b"\xff\xfe\x00", "not UTF-8"),
+        ("empty.toml", b"", "needs at least one [[claims]] table"),
+    ):
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+        result = overclaim("run", path, "--out", tmp_path / "out")
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_an_unwritable_output_is_found_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = overclaim("run", "--out", tmp_path / "file" / "out")
+    assert result.exit_code == 2
+    assert "cannot write" in result.stderr
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"schema": 9, "claims": []}', "no json", None])
+def test_records_that_are_none(tmp_path, content):
+    path = tmp_path / "record.json"
+    if content is not None:
+        path.write_text(content)
+    result = overclaim("report", path, "--html", tmp_path / "x.html")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
+    words = [sys.executable, "-m", "overclaim", "run", str(plan), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip().splitlines()[-1] == "overclaim: interrupted"
+    assert "Traceback" not in err
+    assert out == ""
+    assert not list(Path(tmp_path / "out").glob("*"))
