@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
-from ..mechanisms.noise import Noise
-from ..mechanisms.tree import Tree, TreeState
-from .checks import check_positive, check_rounds
+from ..mechanisms.tree import TreeState
+from .checks import check_positive
 from .domains import Regularised
-from .protocol import FeedbackKind
+from .leader import Leader
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ftrl:
+class Ftrl(Leader):
     """Play `x_t = argmin <eta * L~_{t-1}, x> + R(x)`, L~ the padded tree's noisy prefix sum of losses.
 
     Agarwal & Singh 2017, Algorithm 1 with Algorithm 2.
@@ -37,13 +36,10 @@ class Ftrl:
     """
 
     domain: Regularised
-    rounds: int
     eta: float
-    noise: Noise
-    feedback: FeedbackKind = "full"
 
     def __post_init__(self) -> None:
-        check_rounds(self.rounds)
+        super().__post_init__()
         check_positive("eta", self.eta)
 
     @property
@@ -51,26 +47,15 @@ class Ftrl:
         """The number of coordinates."""
         return self.domain.dim
 
-    @property
-    def tree(self) -> Tree:
-        """The counter of prefix sums."""
-        return Tree(self.noise, self.rounds)
-
-    def start(self, runs: int, draws: Draws) -> TreeState:
-        """Return an empty counter."""
-        return self.tree.start(self.arms, runs)
-
     def act(self, state: TreeState, draws: Draws) -> Floats:
         """Return the prox step at the noisy prefix sum, (dim, runs)."""
         linear = self.tree.pad(state, draws)
         return self.domain.prox(self.eta * linear)
 
-    def update(self, state: TreeState, actions: Floats, feedback: Floats, draws: Draws) -> None:
-        """Add the loss vector to the counter."""
-        self.tree.add(state, feedback, draws)
-
     def invert(self, actions: Floats) -> Floats:
         """Return the noisy prefix sums behind actions (rounds, dim, runs), up to a constant per round.
+
+        On the boundary of a domain many prefix sums share an action; the domain chooses one.
 
         Raises
         ------
@@ -79,11 +64,3 @@ class Ftrl:
         """
         inverse: Floats = np.stack([self.domain.invert(x) for x in actions])  # type: ignore[attr-defined]
         return inverse / self.eta
-
-    def release(self, state: TreeState) -> Floats:
-        """Return the noisy prefix sum before padding, (dim, runs)."""
-        return state.noisy.copy()
-
-    def release_means(self, actions: Floats, releases: Floats, feedback: list[Floats]) -> Floats:
-        """Return the means of the noisy prefix sums given the earlier ones."""
-        return self.tree.means(releases, feedback)
