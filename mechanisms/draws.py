@@ -20,6 +20,7 @@ class Stage(IntEnum):
     CERTIFY = 3
     REGRET = 4
     CONFORMANCE = 5
+    EVIDENCE = 6
 
 
 class Purpose(IntEnum):
