@@ -127,7 +127,7 @@ def exp4_batched(
     spread = math.sqrt(advice.experts * math.log(1 / setting.delta)) if 0 < setting.delta < 1 else 1.0
     c = 3 * setting.arms * spread / setting.epsilon
     tau = max(1, min(t, math.ceil((c**2 * t / log_n) ** (1 / 3)))) if batch is None else batch
-    gamma = min(1.0, max(c / tau, 1e-3)) if gamma is None else gamma
+    gamma = min(1.0, c / tau) if gamma is None else gamma
     if eta is None:
         b = c / (gamma * tau)
         n = max(1, t // tau)
