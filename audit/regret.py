@@ -21,7 +21,8 @@ from ..mechanisms.draws import Draws, Floats, Purpose, Stage
 from .pairs import World
 from .play import blocks, in_parallel
 
-HOLDS, VIOLATED = "HOLDS", "VIOLATED"
+#: UNDERPOWERED: steeper than promised, at horizons too short for the promise to bind.
+HOLDS, VIOLATED, UNDERPOWERED = "HOLDS", "VIOLATED", "UNDERPOWERED"
 BERNSTEIN, NORMAL = "empirical Bernstein", "normal approximation"
 #: Growth is fitted over at least this many doublings of the horizon.
 DOUBLINGS = 5
@@ -45,6 +46,8 @@ class Regret:
         "empirical Bernstein" (valid at any number of runs) or "normal approximation" (for unbounded losses).
     comparator : float
         The total loss of the best fixed action.
+    largest : float or None
+        The regret of the worst actions; None where the losses are not bounded. A bound above it says nothing.
     rounds, runs, confidence
         T, the runs, and the interval's level.
     """
@@ -53,6 +56,7 @@ class Regret:
     interval: tuple[float, float]
     interval_method: str
     comparator: float
+    largest: float | None
     rounds: int
     runs: int
     confidence: float
@@ -97,7 +101,9 @@ class RegretAudit:
     bound_verdict : str or None
         VIOLATED if the expected regret exceeds the bound, with the stated confidence over all sequences.
     growth_verdict : str or None
-        VIOLATED if the lower limit of the slope exceeds the exponent by more than the tolerance.
+        VIOLATED if the lower limit of the slope exceeds the exponent, and the slope of the bound itself with its
+        logarithms, by more than the tolerance; but UNDERPOWERED where the bound says nothing at the first horizon, as
+        regret may still be linear there.
     """
 
     regret: Regret
@@ -111,9 +117,9 @@ class RegretAudit:
 
     @property
     def verdict(self) -> str | None:
-        """VIOLATED if either claim is, HOLDS if what is claimed held, None if nothing is claimed."""
-        verdicts = {self.bound_verdict, self.growth_verdict} - {None}
-        return VIOLATED if VIOLATED in verdicts else HOLDS if verdicts else None
+        """The worse of the two: VIOLATED, UNDERPOWERED, HOLDS; None if nothing is claimed."""
+        verdicts = (self.bound_verdict, self.growth_verdict)
+        return next((v for v in (VIOLATED, UNDERPOWERED, HOLDS) if v in verdicts), None)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `overclaim regret --json` prints."""
@@ -190,6 +196,7 @@ def measure(
     # A learner that smooths its points may step outside its domain: then nothing bounds its losses.
     slack = 1e-9 * len(losses)
     if bounds is None or totals.min() < bounds[0] - slack or totals.max() > bounds[1] + slack:
+        bounds = None
         low, high, method = *_student(totals, confidence), NORMAL
     else:
         low, high, method = *_bernstein(totals, *bounds, confidence), BERNSTEIN
@@ -198,6 +205,7 @@ def measure(
         interval=(low - comparator, high - comparator + gap),
         interval_method=method,
         comparator=comparator,
+        largest=None if bounds is None else bounds[1] - comparator,
         rounds=len(losses),
         runs=runs,
         confidence=confidence,
@@ -240,9 +248,9 @@ def _student(totals: Floats, confidence: float) -> tuple[float, float]:
 def _domain(learner: Any) -> Any:
     """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
     while learner is not None:
-        domain = getattr(learner, "domain", None)
-        if hasattr(domain, "minimise"):
-            return domain
+        for domain in (getattr(learner, "domain", None), getattr(learner, "oracle", None)):
+            if hasattr(domain, "minimise"):
+                return domain
         learner = getattr(learner, "inner", None)
     return None
 
@@ -254,14 +262,20 @@ def _minimisers(domain: Any, linear: Floats) -> Floats:
 
 
 def _total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[float, float] | None:
-    if not all(isinstance(loss, np.ndarray) for loss in losses):
+    """Return bounds on the total loss of a run; None where the points may leave the domain or nothing is known."""
+    if hasattr(learner, "oracle"):
         return None
-    table = np.asarray(losses)
     domain = _domain(learner) if points else None
-    if domain is None:
-        return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
-    low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
-    return low, -high
+    if all(isinstance(loss, np.ndarray) for loss in losses):
+        table = np.asarray(losses)
+        if domain is None:
+            return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
+        low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
+        return low, -high
+    if hasattr(domain, "outer_radius") and all(hasattr(loss, "bound") for loss in losses):
+        most = float(sum(loss.bound(domain.outer_radius) for loss in losses))  # type: ignore[union-attr]
+        return -most, most
+    return None
 
 
 def _best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
@@ -388,8 +402,8 @@ def audit_regret(
     horizons : sequence of int, optional
         For the growth; default six doublings up to the setting's rounds, or from 16.
     sequences : callable, optional
-        From a horizon to loss sequences by name; default the left worlds of an entry that has its own, else
-        `adversaries`.
+        From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses the two
+        losses of its worlds' differing round, held, alternating, switching and at random.
     runs, seed, confidence, jobs
         As for `measure`. The confidence holds over all sequences together.
 
@@ -414,11 +428,10 @@ def audit_regret(
         return learner, list(chosen)[index], found, index
 
     learner, sequence, found, index = worst(setting.rounds)
-    means = {setting.rounds: found[index].mean}
+    means, built_at, largest_at = {}, {}, {}
     for t in horizons:
-        if t not in means:
-            _, _, others, i = worst(t)
-            means[t] = others[i].mean
+        built_at[t], _, others, i = (learner, sequence, found, index) if t == setting.rounds else worst(t)
+        means[t], largest_at[t] = others[i].mean, others[i].largest
     grown = growth(horizons, [means[t] for t in horizons], confidence=confidence)
     audit = RegretAudit(regret=replace(found[index], confidence=confidence), sequence=sequence, growth=grown)
     claim = target.regret if isinstance(target, Entry) else None
@@ -426,15 +439,27 @@ def audit_regret(
         return audit
     bound = float(claim.bound(setting, learner))
     violated = max(regret.interval[0] for regret in found) > bound
-    steep = grown.slope_lower is not None and grown.slope_lower > claim.exponent + TOLERANCE
+    bounds = [
+        float(claim.bound(game, built))
+        for game, built in ((replace(setting, rounds=t), built_at[t]) for t in horizons)
+    ]
     return replace(
         audit,
-        bound=bound,
+        bound=bound if math.isfinite(bound) else None,
         exponent=claim.exponent,
         source=claim.source,
         bound_verdict=VIOLATED if violated else HOLDS,
-        growth_verdict=VIOLATED if steep else HOLDS,
+        growth_verdict=_judge_growth(grown, claim.exponent, bounds, largest_at[horizons[0]]),
     )
+
+
+def _judge_growth(grown: Growth, exponent: float, bounds: Sequence[float], largest: float | None) -> str:
+    finite = all(0 < bound < math.inf for bound in bounds)
+    printed = growth(grown.horizons, bounds).slope if finite else None
+    allowed = max(exponent, exponent if printed is None else printed) + TOLERANCE
+    if grown.slope_lower is None or grown.slope_lower <= allowed:
+        return HOLDS
+    return VIOLATED if finite and largest is not None and bounds[0] < largest else UNDERPOWERED
 
 
 def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) -> Learner:
@@ -445,10 +470,21 @@ def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) ->
 
 def _sequences(target: Entry | Any, game: Setting, seed: int) -> Mapping[str, World]:
     if isinstance(target, Entry) and target.worlds is not None:
-        worlds = target.worlds(game, target.claim(game))
-        lefts: list[Sequence[Loss]] = [left for left, _ in worlds]
-        return {f"world {i + 1}": left for i, left in enumerate(lefts[:4])}
+        left, right = next(iter(target.worlds(game, target.claim(game))))
+        a, b = next(pair for pair in zip(left, right, strict=True) if not np.array_equal(*pair))
+        if hasattr(a, "gradient"):
+            return _alternatives(a, b, game.rounds, seed)
     return adversaries(game.losses, rounds=game.rounds, arms=game.arms, seed=seed)
+
+
+def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Loss]]:
+    coins = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY).integers(0, 2, rounds)
+    return {
+        "constant": [a] * rounds,
+        "alternating": [(a, b)[t % 2] for t in range(rounds)],
+        "switching": [a] * (rounds // 2) + [b] * (rounds - rounds // 2),
+        "random signs": [(a, b)[coin] for coin in coins],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from overclaim.audit.regret import (
     BERNSTEIN,
     HOLDS,
     NORMAL,
+    UNDERPOWERED,
     VIOLATED,
     adversaries,
     audit_regret,
@@ -23,7 +24,7 @@ from overclaim.audit.regret import (
     measure,
 )
 from overclaim.learners import Exp3, Ftrl, Threshold
-from overclaim.learners.catalogue import RegretClaim, Setting, lookup
+from overclaim.learners.catalogue import RegretClaim, Setting, entries, lookup
 from overclaim.learners.domains import EntropySimplex
 from overclaim.learners.losses import LOSS_SETS
 from overclaim.mechanisms.noise import Laplace
@@ -36,6 +37,7 @@ def test_a_learner_that_is_stuck_pays_the_whole_gap():
     found = measure(STUCK, np.tile([1.0, 0.25], (10, 1)), runs=50)
     assert found.mean == pytest.approx(7.5)
     assert found.comparator == 2.5
+    assert found.largest == 7.5
     low, high = found.interval
     assert low <= 7.5 <= high
     assert high == pytest.approx(7.5)  # no run can pay more, and the interval knows it
@@ -160,6 +162,15 @@ def test_convex_losses_are_compared_with_their_best_point():
     assert found.interval[0] < 0.25 < found.interval[1]
 
 
+def test_every_entry_of_the_catalogue_can_be_measured():
+    """Small budget: no entry raises, and none is wrongly accused (each bound is wrong with probability 1e-6)."""
+    for name, entry in entries().items():
+        setting = entry.setting(rounds=16)
+        found = audit_regret(entry, setting, runs=50, horizons=(4, 8, 16, 32, 64, 128), confidence=1 - 1e-6)
+        assert found.bound_verdict in (None, HOLDS), name
+        assert found.regret.mean > -16, name
+
+
 def test_the_search_for_the_best_point_admits_its_gap():
     best, gap = regret._best_fixed_point(Interval(), [Kink(0.2), Kink(0.2), Kink(-0.6)], 1)
     assert best - gap <= 0.8 <= best + 1e-12
@@ -256,10 +267,29 @@ def test_a_bound_that_is_too_small_is_violated():
 
 
 def test_a_learner_that_does_not_learn_violates_its_exponent():
-    still = replace(ENTRY, build=lambda setting: UNIFORM)
+    bound = RegretClaim(bound=lambda setting, _: 2.3 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
+    still = replace(ENTRY, build=lambda setting: UNIFORM, regret=bound)
     found = audit_regret(still, Setting(rounds=64), runs=500)
     assert found.growth_verdict == found.verdict == VIOLATED
     assert found.growth.slope == pytest.approx(1, abs=0.1)
+
+
+def test_a_slope_at_horizons_where_the_bound_says_nothing_is_no_violation():
+    """Linear regret below a bound of 40 sqrt(T), which exceeds T until T = 1600."""
+    vacuous = RegretClaim(bound=lambda setting, _: 40 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
+    found = audit_regret(replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), runs=200)
+    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (HOLDS, UNDERPOWERED, UNDERPOWERED)
+
+
+def test_the_logarithms_of_a_bound_are_allowed_for():
+    horizons = default_horizons(512)
+    grown = growth(horizons, [math.log2(t) ** 2.5 for t in horizons])
+    assert grown.slope_lower > 0.2
+    bounds = [8 * math.log2(t) ** 2.5 for t in horizons]
+    assert regret._judge_growth(grown, 0.0, bounds, 1e9) == HOLDS
+    assert regret._judge_growth(grown, 0.0, [9.0] * 6, 1e9) == VIOLATED
+    assert regret._judge_growth(grown, 0.0, [math.inf] * 6, 1e9) == UNDERPOWERED
+    assert regret._judge_growth(grown, 0.0, [9.0] * 6, None) == UNDERPOWERED
 
 
 class Greedy:
