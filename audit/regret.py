@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..learners.catalogue import Entry, Setting
-from ..learners.losses import LOSS_SETS, Loss, feedback
+from ..learners.losses import LOSS_SETS, Loss, Quadratic, feedback
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.draws import Draws, Floats, Purpose, Stage
@@ -403,7 +403,7 @@ def audit_regret(
         For the growth; default six doublings up to the setting's rounds, or from 16.
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses the two
-        losses of its worlds' differing round, held, alternating, switching and at random.
+        losses of its worlds' differing round (quadratic ones tilted), held, alternating, switching and at random.
     runs, seed, confidence, jobs
         As for `measure`. The confidence holds over all sequences together.
 
@@ -418,7 +418,7 @@ def audit_regret(
     def worst(rounds: int) -> tuple[Learner, str, list[Regret], int]:
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
-        chosen = sequences(rounds) if sequences else _sequences(target, game, seed)
+        chosen = sequences(rounds) if sequences else _sequences(target, game, learner, seed)
         level = 1 - (1 - confidence) / len(chosen)
         found = [
             measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i)
@@ -468,10 +468,13 @@ def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) ->
     return recipe(target, arms=game.arms, rounds=game.rounds, **parameters)
 
 
-def _sequences(target: Entry | Any, game: Setting, seed: int) -> Mapping[str, World]:
+def _sequences(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
     if isinstance(target, Entry) and target.worlds is not None:
         left, right = next(iter(target.worlds(game, target.claim(game))))
         a, b = next(pair for pair in zip(left, right, strict=True) if not np.array_equal(*pair))
+        if isinstance(a, Quadratic):  # tilt them: worlds that differ in the offset alone cost no regret
+            radius, rest = _domain(learner).outer_radius, (0.0,) * (learner.arms - 1)
+            a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
         if hasattr(a, "gradient"):
             return _alternatives(a, b, game.rounds, seed)
     return adversaries(game.losses, rounds=game.rounds, arms=game.arms, seed=seed)
