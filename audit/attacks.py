@@ -14,6 +14,7 @@ from ..learners.protocol import HasRelease, Learner
 from ..mechanisms.draws import Floats
 from . import ftrl_law
 from .pairs import Pair
+from .particle import ParticleRatio
 from .play import Transcripts
 from .sequences import (
     COARSE,
@@ -48,8 +49,12 @@ class Recipe(Protocol):
     """How an attack is made for a learner and a pair."""
 
     @property
+    def exact(self) -> bool:
+        """Whether it is the exact likelihood ratio: then nothing else is tried."""
+
+    @property
     def trained(self) -> bool:
-        """Whether it learns from transcripts; an attack that does not is the exact likelihood ratio."""
+        """Whether it learns from transcripts."""
 
     def applies(self, learner: Learner, pair: Pair, surface: str) -> bool:
         """Tell whether the attack can be made."""
@@ -58,7 +63,8 @@ class Recipe(Protocol):
         """Return the attack."""
 
 
-class _Untrained:
+class _Exact:
+    exact = True
     trained = False
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
@@ -69,7 +75,7 @@ class _Untrained:
         return cls(learner, pair)  # type: ignore[return-value]
 
 
-class SequenceRatio(_Untrained):
+class SequenceRatio(_Exact):
     """Exact log-likelihood ratio of the sequence of arms, from its enumerated law with the noise integrated out."""
 
     name = "sequence likelihood ratio"
@@ -99,7 +105,7 @@ class SequenceRatio(_Untrained):
         return scores
 
 
-class NoiselessRatio(_Untrained):
+class NoiselessRatio(_Exact):
     """Exact log-likelihood ratio of a learner without noise: replay it on the seen arms in both worlds."""
 
     name = "replayed likelihood ratio"
@@ -116,7 +122,7 @@ class NoiselessRatio(_Untrained):
             return np.round(left - right, DIGITS)
 
 
-class PrefixRatio(_Untrained):
+class PrefixRatio(_Exact):
     """Log-likelihood ratio of two-expert entropy FTRL, its actions inverted and shared tree nodes integrated out."""
 
     name = "inverted prefix sums"
@@ -137,7 +143,7 @@ class PrefixRatio(_Untrained):
         return self.likelihood.log_ratio(-prefixes[:, 1])
 
 
-class ReleaseRatio(_Untrained):
+class ReleaseRatio(_Exact):
     """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
 
     name = "release likelihood ratio"
@@ -169,6 +175,7 @@ class SequenceTable:
     """Log ratio of smoothed training counts of each sequence of arms."""
 
     name = "sequence counts"
+    exact = False
     trained = True
 
     def __init__(self, learner: Learner, train: Transcripts) -> None:
@@ -202,6 +209,7 @@ class Trained:
     """Log odds of a logistic regression on features of the actions (scikit-learn)."""
 
     name = "logistic regression"
+    exact = False
     trained = True
 
     def __init__(self, arms: int, train: Transcripts) -> None:
@@ -257,11 +265,19 @@ def _few_sequences(learner: Learner, pair: Pair) -> bool:
 
 
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
-RECIPES: tuple[type[Any], ...] = (SequenceRatio, NoiselessRatio, PrefixRatio, ReleaseRatio, SequenceTable, Trained)
+RECIPES: tuple[type[Any], ...] = (
+    SequenceRatio,
+    NoiselessRatio,
+    PrefixRatio,
+    ReleaseRatio,
+    ParticleRatio,
+    SequenceTable,
+    Trained,
+)
 
 
 def applicable(learner: Learner, pair: Pair, surface: str) -> list[type[Any]]:
-    """Return the recipes to try: one exact likelihood ratio, or all that learn from transcripts."""
+    """Return the recipes to try: one exact likelihood ratio, or all that apply."""
     able = [recipe for recipe in RECIPES if recipe.applies(learner, pair, surface)]
-    exact = [recipe for recipe in able if not recipe.trained]
+    exact = [recipe for recipe in able if recipe.exact]
     return exact[:1] or able

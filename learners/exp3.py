@@ -32,6 +32,11 @@ class WeightsState:
         total = np.full(runs, float(arms))
         return cls(np.zeros((arms, runs)), np.zeros(runs), np.ones((arms, runs)), total, np.arange(runs))
 
+    def select(self, runs: Arms) -> WeightsState:
+        """Return the state of the given runs, which may repeat."""
+        taken = (a.take(runs, axis=-1) for a in (self.log_weights, self.reference, self.weights, self.total))
+        return WeightsState(*taken, np.arange(len(runs)))
+
     def shift(self, arms: Arms, change: Floats) -> None:
         """Add `change` to the log-weight of the given arm of every run."""
         flat = arms * self.columns.size
