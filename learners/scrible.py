@@ -243,8 +243,8 @@ class Scrible:
     """Play a random end of an axis of the Dikin ellipsoid at `argmin eta <sum of l~, x> + R(x)`.
 
     From the centre z with Hessian eigenpairs (lambda_i, v_i), the point is `z + s v_i / sqrt(lambda_i)`, i and the
-    sign s uniform; with y the fed loss the estimate is `l~ = N y s sqrt(lambda_i) v_i`, unbiased along the body's affine
-    hull. Abernethy, Hazan & Rakhlin 2012, as used by Agarwal & Singh 2017, Theorem 4.5.
+    sign s uniform; with y the fed loss the estimate is `l~ = N y s sqrt(lambda_i) v_i`, unbiased along the body's
+    affine hull. Abernethy, Hazan & Rakhlin 2012, as used by Agarwal & Singh 2017, Theorem 4.5.
 
     A round costs an eigendecomposition and typically 4 to 10 Newton steps, each of m N^2 + N^3 operations a run for m
     constraints; a change of the estimates that is large in the local norm costs a step for each factor by which the
