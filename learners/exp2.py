@@ -165,5 +165,6 @@ def signed_axes(dim: int) -> Floats:
 
 def hypercube(dim: int) -> Floats:
     """Return the 2^N vertices of [-1, 1]^N, (N, 2^N)."""
-    signs: Floats = 1.0 - 2.0 * np.indices((2,) * dim).reshape(dim, -1)
+    bits = np.indices((2,) * dim).reshape(dim, -1).astype(np.float64)
+    signs: Floats = 1.0 - 2.0 * bits
     return signs
