@@ -12,7 +12,7 @@ import numpy as np
 
 from ..learners.protocol import HasRelease, Learner
 from ..mechanisms.draws import Floats
-from . import ftrl_law
+from . import ftrl_law, pftal_law
 from .pairs import Pair
 from .particle import ParticleRatio
 from .play import Transcripts
@@ -143,6 +143,25 @@ class PrefixRatio(_Exact):
         return self.likelihood.log_ratio(-prefixes[:, 1])
 
 
+class ClippedRatio(_Exact):
+    """Log-likelihood ratio of one-dimensional PFTAL, its clipped actions read as bounds on the noisy gradient sums."""
+
+    name = "inverted gradient sums"
+
+    def __init__(self, learner: Any, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        self.likelihood = pftal_law.ActionLikelihood(learner, pair)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For one-dimensional PFTAL with noise."""
+        return surface == "actions" and pair.rounds > 1 and pftal_law.applies(learner, pair)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Pass messages along the tree of sums."""
+        return self.likelihood.log_ratio(transcripts.actions)
+
+
 class ReleaseRatio(_Exact):
     """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
 
@@ -159,15 +178,19 @@ class ReleaseRatio(_Exact):
         assert isinstance(learner, HasRelease)
         if transcripts.releases is None:
             return np.zeros(transcripts.runs)
+        actions = transcripts.actions
         ratio = np.zeros(transcripts.runs)
         for world, sign in ((True, 1.0), (False, -1.0)):
             feedback = [
-                self.pair.feedback(t, transcripts.actions[t], learner.feedback, world)
+                self.pair.feedback(t, actions[t], learner.feedback, world, list(actions[:t]))
                 for t in range(self.pair.rounds - 1)
             ]
-            means = learner.release_means(transcripts.actions, transcripts.releases, feedback)
-            for noise in transcripts.releases - means:
-                ratio += sign * learner.noise.log_density(noise)
+            means = learner.release_means(actions, transcripts.releases, feedback)
+            noise = transcripts.releases - means
+            if hasattr(learner, "release_log_density"):
+                ratio += sign * learner.release_log_density(noise, actions)
+            else:
+                ratio += sign * sum(learner.noise.log_density(part) for part in noise)
         return np.round(ratio, DIGITS)
 
 
@@ -269,6 +292,7 @@ RECIPES: tuple[type[Any], ...] = (
     SequenceRatio,
     NoiselessRatio,
     PrefixRatio,
+    ClippedRatio,
     ReleaseRatio,
     ParticleRatio,
     SequenceTable,

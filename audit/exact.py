@@ -7,15 +7,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..learners.ftpl import Ftpl
 from ..learners.ftrl import Ftrl
-from ..learners.protocol import HasInner, HasRelease, Learner
+from ..learners.pftal import Pftal
+from ..learners.protocol import HasInner, HasProbabilities, HasRelease, Learner
 from ..mechanisms.draws import Floats
 from ..mechanisms.noise import L2Laplace, Laplace
 from ..mechanisms.tree import depth
-from . import ftrl_law
+from . import ftpl_law, ftrl_law, pftal_law
 from .pairs import Pair
 from .privacy_loss import PrivacyLoss
 from .sequences import FINE, NotEnumerableError, sequence_laws
+from .tradeoff import gaussian_epsilon
 
 #: The deltas that `exact` prints.
 DELTAS = (0.0, 1e-3, 1e-2)
@@ -76,6 +79,9 @@ def exact_epsilon(
     """
     deltas = tuple(deltas)
     if surface == "release":
+        if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
+            mu = ftpl_law.release_mu(learner, pair)
+            return {d: (math.inf if mu else 0.0) if d == 0 else gaussian_epsilon(mu, d) for d in deltas}
         losses = _release_losses(learner, pair)
         return {d: losses.epsilon(d) for d in deltas}
     if isinstance(learner, Ftrl):
@@ -97,18 +103,25 @@ def _release_losses(learner: Learner, pair: Pair) -> PrivacyLoss:
         raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
     if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
         raise NotExactError(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")
+    if isinstance(learner, Pftal):
+        losses = pftal_law.release_loss(learner, pair)
+        if losses is None:
+            raise NotExactError("PFTAL's release is exact in one dimension")
+        return losses
     if pair.t0 == pair.rounds - 1:
         return PrivacyLoss.of_laplace([])  # the last release reaches no action
     if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
         raise NotExactError("exact releases need linear losses")
     difference = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
     scale = learner.noise.scale
-    if isinstance(learner, HasInner):
+    if isinstance(learner, HasInner) and isinstance(learner.inner, HasProbabilities):  # arms, not points
         if learner.batch * (pair.t0 // learner.batch + 1) > pair.rounds - 1:
             return PrivacyLoss.of_laplace([])
         if not np.allclose(difference, difference[0]):
             raise NotExactError("exact releases of a bandit need losses that differ equally for all arms")
         return PrivacyLoss.of_laplace([float(difference[0]) / (learner.batch * scale)])
+    if not isinstance(learner, Ftrl):
+        raise NotExactError(f"the release of {type(learner).__name__} has no closed form here")
     nodes = [t for t in range(1, pair.rounds) if (t & (t - 1)) <= pair.t0 < t]
     assert len(nodes) <= depth(pair.rounds)
     return PrivacyLoss.of_laplace([float(d) / scale for d in difference for _ in nodes])

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..learners.losses import LOSS_SETS, Loss, feedback
+from ..learners.losses import LOSS_SETS, Adaptive, Family, Loss, Switch, check_lipschitz, feedback, from_json, resolve
 from ..learners.protocol import Actions, FeedbackKind
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Floats
 
-World = Sequence[Loss] | NDArray[np.float64]
+World = Sequence[Loss | Adaptive] | NDArray[np.float64]
 
 
 def _world(losses: Any, side: str) -> World:
     """Return the losses as a float array (rounds, arms), or as a tuple where some are convex functions."""
     if len(losses) == 0:
         raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
-    if any(hasattr(loss, "gradient") for loss in losses):
+    if any(hasattr(loss, "gradient") or hasattr(loss, "given") for loss in losses):
         return tuple(losses)
     try:
         array = np.asarray(losses, dtype=float)
@@ -82,24 +82,43 @@ class Pair:
         """The length of a loss vector; None for convex losses."""
         return int(self.left.shape[1]) if isinstance(self.left, np.ndarray) else None
 
-    def feedback(self, t: int, actions: Actions, kind: FeedbackKind, left: NDArray[np.bool_] | bool) -> Floats:
+    def feedback(
+        self,
+        t: int,
+        actions: Actions,
+        kind: FeedbackKind,
+        left: NDArray[np.bool_] | bool,
+        past: Sequence[Actions] = (),
+    ) -> Floats:
         """Return what a learner is told after its actions in round t (from 0), each run in its own world.
 
         Parameters
         ----------
         left : bool, or bool array (runs,)
             Which world; the worlds agree except at t0.
+        past : sequence of actions
+            Those of the rounds before, which adaptive losses depend on.
         """
-        in_left = feedback(self.left[t], actions, kind)
+        seen = [*past, actions]
+        in_left = feedback(resolve(self.left[t], seen), actions, kind)
         if t != self.t0 or left is True:
             return in_left
-        in_right = feedback(self.right[t], actions, kind)
+        in_right = feedback(resolve(self.right[t], seen), actions, kind)
         return in_right if left is False else np.where(left, in_left, in_right)
 
-    def check(self, claim: Claim) -> None:
-        """Raise ValueError unless both worlds lie in the claim's loss set and are its neighbours."""
+    def check(self, claim: Claim, *, radius: float = 1.0) -> None:
+        """Raise ValueError unless both worlds lie in the claim's loss set and are its neighbours.
+
+        Parameters
+        ----------
+        radius : float
+            Of a ball around 0 that holds the domain: convex losses must be 1-Lipschitz there.
+        """
         if not isinstance(self.left, np.ndarray) or not isinstance(self.right, np.ndarray):
-            return  # convex families check their own Lipschitz constants
+            for loss in {*self.left, *self.right}:
+                if isinstance(loss, Family | Switch):
+                    check_lipschitz(loss, radius)
+            return
         losses = LOSS_SETS[claim.losses]
         for side, world in (("left", self.left), ("right", self.right)):
             for t, loss in enumerate(world):
@@ -114,21 +133,28 @@ class Pair:
 
     @classmethod
     def from_json(cls, data: Any) -> Pair:
-        """Read a pair of linear losses from `{"left": [[...]], "right": [[...]]}`."""
+        """Read a pair from `{"left": [...], "right": [...]}`: loss vectors, or objects of convex losses."""
         if not isinstance(data, dict) or not {"left", "right"} <= data.keys():
             raise ValueError('a pair must be an object with "left" and "right", each a list of loss vectors')
         for side in ("left", "right"):
             if not isinstance(data[side], list) or not data[side]:
                 raise ValueError(f'"{side}" must be a non-empty list of loss vectors, got {data[side]!r}')
-        return cls(data["left"], data["right"])
+        sides = (data["left"], data["right"])
+        if any(isinstance(loss, dict) for side in sides for loss in side):
+            return cls(*([from_json(loss) for loss in side] for side in sides))
+        return cls(*sides)
 
 
-def _same(a: Loss, b: Loss) -> bool:
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+def _same(a: Loss | Adaptive, b: Loss | Adaptive) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a == b)
 
 
-def _loss_json(loss: Loss) -> Any:
-    return loss.tolist() if isinstance(loss, np.ndarray) else repr(loss)
+def _loss_json(loss: Any) -> Any:
+    if isinstance(loss, np.ndarray):
+        return loss.tolist()
+    return loss.to_json() if hasattr(loss, "to_json") else repr(loss)
 
 
 def neighbours(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:

@@ -80,7 +80,8 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
         actions.append(played)
         if t == pair.rounds - 1:
             break
-        learner.update(state, played, pair.feedback(t, played, learner.feedback, left), draws)
+        told = pair.feedback(t, played, learner.feedback, left, actions[:-1])
+        learner.update(state, played, told, draws)
         if surface == "release":
             assert isinstance(learner, HasRelease)
             released = learner.release(state)

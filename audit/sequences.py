@@ -7,8 +7,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..learners.ftpl import Ftpl
 from ..learners.protocol import HasInner, HasProbabilities, Learner, OnALine, on_a_line
 from ..mechanisms.draws import Draws, Floats
+from . import ftpl_law
 from .pairs import Pair
 
 #: Up to this many sequences are enumerated.
@@ -40,7 +42,7 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
         raise NotEnumerableError(
             f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences: shorten the horizon"
         )
-    if not has_noiseless_law(learner) and not has_grid_law(learner):
+    if not (has_noiseless_law(learner) or has_grid_law(learner) or ftpl_law.applies(learner, pair)):
         raise NotEnumerableError(f"the law of {type(learner).__name__}'s actions has no closed form here")
 
 
@@ -66,6 +68,8 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
     check_enumerable(learner, pair)
     if has_noiseless_law(learner):
         return _noiseless_law(learner, pair, True), _noiseless_law(learner, pair, False)
+    if isinstance(learner, Ftpl):
+        return ftpl_law.sequence_law(learner, pair, True), ftpl_law.sequence_law(learner, pair, False)
     grid = _grid(learner, cells)
     return grid.law(pair, True), grid.law(pair, False)
 
@@ -117,7 +121,8 @@ def log_likelihood(learner: Learner, pair: Pair, actions: Floats, left: bool) ->
         for t, played in enumerate(actions):
             total += np.log(learner.probabilities(state)[played, columns])
             if t < pair.rounds - 1:
-                learner.update(state, played, pair.feedback(t, played, learner.feedback, left), draws)
+                told = pair.feedback(t, played, learner.feedback, left, list(actions[:t]))
+                learner.update(state, played, told, draws)
     return total
 
 

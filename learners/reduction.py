@@ -86,3 +86,14 @@ class BanditReduction:
     def release_means(self, actions: Actions, releases: Floats, feedback: list[Floats]) -> Floats:
         """Return the losses of the played actions, (releases, runs)."""
         return np.stack([np.broadcast_to(f, releases.shape[1:]) for f in feedback[: len(releases)]])
+
+    def release_log_density(self, noise: Floats, actions: Actions) -> Floats:
+        """Return the log density of the noise in the releases, up to a constant: (runs,).
+
+        At a point x the noise <Z, x> has tails of scale ||x||_inf * sensitivity / epsilon, which decide the privacy
+        loss; a Laplace law of that scale stands in for the sum. At an arm, or a multiple of one, it is exact.
+        """
+        size = 1.0 if actions.ndim == 2 else np.abs(actions[: len(noise)]).max(axis=1)
+        scaled = np.abs(noise) / (np.maximum(size, 1e-300) * self.noise.scale)
+        total: Floats = -scaled.sum(axis=0)
+        return total

@@ -9,6 +9,7 @@ import pytest
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks import RECIPES, SequenceTable, Trained, applicable
 from overclaim.audit.falsify import decide
+from overclaim.audit.particle import ParticleRatio
 from overclaim.audit.search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue import lookup
@@ -71,7 +72,7 @@ def test_figures(name, runs, options, least, most, verdict):
 
 def test_result_does_not_depend_on_the_number_of_workers():
     learner = BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1)
-    options = {"rounds": 20, "runs": 60_000, "seed": 3}
+    options = {"rounds": 14, "runs": 20_000, "seed": 3}
     one, two = (falsify(learner, Claim(epsilon=1.0), jobs=jobs, **options) for jobs in (1, 2))
     assert one.certificate == two.certificate
     assert one.event == two.event
@@ -118,10 +119,10 @@ def test_release_leaks_at_least_as_much_as_actions():
     assert release.epsilon_lower > 0.95 > actions.epsilon_lower
 
 
-def test_three_arms_fall_back_to_trained_scores():
+def test_three_arms_have_no_exact_law():
     learner = BatchedLaplace(inner=Exp3(arms=3, eta=2.0, gamma=0.02), epsilon=8.0, batch=1)
-    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=60_000)
-    assert result.attack in (SequenceTable.name, Trained.name)
+    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=20_000)
+    assert result.attack in (ParticleRatio.name, SequenceTable.name, Trained.name)
     assert result.verdict is Verdict.FALSIFIED
 
 

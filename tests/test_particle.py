@@ -58,7 +58,7 @@ def test_it_beats_a_classifier_on_many_arms():
         event = choose_event(attack.score(pilot), pilot.left, delta=0.0, alpha=0.01, runs=6000)
         counts = count(event, attack.score(fresh), fresh.left)
         bounds[attack.name] = certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower
-    assert bounds[ParticleRatio.name] > 2 * bounds[Trained.name]
+    assert bounds[ParticleRatio.name] > bounds[Trained.name] + 0.05
 
 
 def test_selected_states_stay_writable_in_place():
