@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
@@ -28,6 +28,16 @@ SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
 MOST = 300_000
 
 
+class Memory(Protocol):
+    """Finished certification blocks of one audit, kept across interruptions: a `ledger.Page`."""
+
+    def recall(self, stage: str) -> dict[int, Counts]:
+        """Return the finished blocks of a stage."""
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        """Keep one finished block."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What the pilot fixed: everything that certification needs."""
@@ -36,6 +46,12 @@ class Choice:
     attack: Attack
     event: Event
     index: int  # of the pair, a part of the key of its draws
+
+    @property
+    def key(self) -> str:
+        """Everything that the counts of a certification block depend on, besides the audit's own facts."""
+        event = self.event
+        return f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}"
 
 
 def falsify(
@@ -51,6 +67,7 @@ def falsify(
     confidence: float = 0.99,
     jobs: int = 1,
     progress: bool = False,
+    memory: Memory | None = None,
 ) -> Result:
     """Try to falsify a privacy claim about a learner.
 
@@ -78,6 +95,8 @@ def falsify(
         Processes. The result does not depend on it.
     progress : bool
         Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
 
     Returns
     -------
@@ -102,9 +121,9 @@ def falsify(
         raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
     check_fresh(built, options[0], seed)
 
-    audit = _Audit(built, claim, runs, seed, 1 - confidence, jobs, progress)
+    audit = _Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory)
     choice, pilot = audit.choose(options)
-    counts = audit.certification_counts(choice, runs - pilot)
+    counts = sum(audit.certification_blocks(choice, runs - pilot), start=Counts())
     certificate = certify(choice.event, counts, delta=claim.delta, alpha=1 - confidence)
     return Result(
         verdict=decide(claim, certificate.epsilon_lower, counts.runs, 1 - confidence),
@@ -179,6 +198,7 @@ class _Audit:
     alpha: float
     jobs: int
     progress: bool
+    memory: Memory | None = None
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -255,11 +275,19 @@ class _Audit:
         task = partial(_play_block, self.learner, pair, self.seed, stage, index, self.claim.surface)
         return concatenate(list(in_parallel(task, blocks(runs), jobs=self.jobs)))
 
-    def certification_counts(self, choice: Choice, runs: int) -> Counts:
+    def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""
         task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface)
+        known = self.memory.recall(choice.key) if self.memory is not None else {}
+        missing = [block for block in blocks(runs) if block[0] not in known]
         label = "certify" if self.progress else None
-        return sum(in_parallel(task, blocks(runs), jobs=self.jobs, progress=label), start=Counts())
+        for (number, _), counts in zip(
+            missing, in_parallel(task, missing, jobs=self.jobs, progress=label), strict=True
+        ):
+            if self.memory is not None:
+                self.memory.keep(choice.key, number, counts)
+            known[number] = counts
+        return [known[number] for number, _ in blocks(runs)]
 
 
 def _play_block(

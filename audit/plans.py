@@ -14,7 +14,7 @@ from ..learners.catalogue import Case, Entry, Setting, entries
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES, Claim
-from .falsify import falsify
+from .falsify import Memory, falsify
 from .pairs import Pair
 from .targets import parse_parameters, resolve
 from .verdict import Result
@@ -128,7 +128,7 @@ class Prepared:
     setting: Setting | None  # of a catalogue entry
     source: str
 
-    def audit(self, *, jobs: int = 1, progress: bool = False) -> Result:
+    def audit(self, *, jobs: int = 1, progress: bool = False, memory: Memory | None = None) -> Result:
         """Run the audit."""
         task = self.task
         return falsify(
@@ -141,6 +141,7 @@ class Prepared:
             confidence=task.confidence,
             jobs=jobs,
             progress=progress,
+            memory=memory,
         )
 
 

@@ -16,6 +16,7 @@ import click
 from .. import __version__
 
 if TYPE_CHECKING:
+    from ..audit.ledger import Ledger
     from ..audit.plans import Plan, Task
 
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -26,7 +27,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(" ".join(message.split()))
-        self.exit_code = code
+        self.exit_code = code  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
         """Print the line."""
@@ -36,12 +37,15 @@ class Failure(click.ClickException):
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn bad input, a misbehaving learner and Ctrl-C into one line and the right exit code."""
+    from ..audit.ledger import LedgerError
     from ..learners.protocol import LearnerError
 
     try:
         yield
     except LearnerError as error:
         raise Failure(str(error), CRASHED) from None
+    except LedgerError as error:
+        raise Failure(str(error), BAD_INPUT) from None
     except (ValueError, MemoryError) as error:
         raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
     except KeyboardInterrupt:
@@ -59,7 +63,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-class Parameter(click.ParamType):
+class Parameter(click.ParamType):  # type: ignore[type-arg]
     """A `NAME=VALUE` option."""
 
     name = "NAME=VALUE"
@@ -186,14 +190,16 @@ def _read_pair(path: Path | None) -> Any:
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder.")
 @JOBS
 @click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
 @JSON
 @command
-def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, as_json: bool) -> None:
+def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, resume: bool, as_json: bool) -> None:
     """Audit every claim of a plan; without one, every catalogue claim in both calibrations.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
-    not be decided at its budget, 4 if a learner crashed.
+    not be decided at its budget, 4 if a learner crashed. What a killed run had finished is kept in the folder.
     """
+    from ..audit.ledger import Ledger
     from ..audit.plans import literature, read_plan
     from ..audit.play import cores
     from .html import render
@@ -205,9 +211,15 @@ def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, a
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
     write_atomically(out / ".writable", "")  # before hours of work, not after
     (out / ".writable").unlink()
-    record = run_plan(plan, jobs=jobs or cores(), command=_command_line())
+    ledger = Ledger.begin(out, plan, resume=resume)
+    try:
+        record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger)
+    except KeyboardInterrupt:
+        click.echo(f"what was finished is kept in {ledger.path}: the same command with --resume goes on", err=True)
+        raise
     write_atomically(out / "record.json", to_text(record))
     write_atomically(out / "report.html", render(record))
+    ledger.remove()
     if as_json:
         click.echo(to_text(record), nl=False)
     else:
@@ -216,31 +228,46 @@ def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, a
     sys.exit(exit_code(record))
 
 
-def run_plan(plan: Plan, *, jobs: int, command: str) -> dict[str, Any]:
+def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None) -> dict[str, Any]:
     """Audit the claims of a plan, one process each, and return the record."""
     from ..audit.play import in_parallel
     from .record import run_record
 
-    claims, errors = [], []
-    for claim, error in in_parallel(_audit_task, plan.tasks, jobs=jobs, progress="claims"):
-        if claim is not None:
-            claims.append(claim)
-        if error is not None:
-            errors.append(error)
+    outcomes = dict(ledger.outcomes()) if ledger is not None else {}
+    missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
+    items = [(plan.tasks[i], i, ledger) for i in missing]
+    for i, outcome in zip(missing, in_parallel(_audit_task, items, jobs=jobs, progress="claims"), strict=True):
+        outcomes[i] = outcome
+    ordered = [outcomes[i] for i in range(len(plan.tasks))]
+    claims = [claim for claim, _ in ordered if claim is not None]
+    errors = [error for _, error in ordered if error is not None]
     return run_record(claims, seed=plan.seed, alpha=plan.alpha, command=command, errors=errors)
 
 
-def _audit_task(task: Task) -> tuple[dict[str, Any] | None, dict[str, str] | None]:
-    """Return the claim's record, or what went wrong: one bad learner must not lose the others' results."""
+#: The claim's record, or what went wrong.
+Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
+
+
+def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
+    """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
     from ..learners.protocol import LearnerError
     from .record import claim_record
 
+    task, index, ledger = item
+    page = ledger.page(index) if ledger is not None else None
+    outcome: Outcome
     try:
         prepared = task.prepare()
-        return claim_record(prepared, prepared.audit()), None
+        outcome = claim_record(prepared, prepared.audit(memory=page)), None
     except (LearnerError, ValueError) as error:
         kind = "crashed" if isinstance(error, LearnerError) else "bad input"
-        return None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
+        outcome = None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
+    finally:
+        if page is not None:
+            page.close()
+    if ledger is not None:
+        ledger.keep_outcome(index, outcome)
+    return outcome
 
 
 def exit_code(record: dict[str, Any]) -> int:
@@ -258,7 +285,8 @@ def exit_code(record: dict[str, Any]) -> int:
 def _command_line() -> str:
     import shlex
 
-    return shlex.join(["overclaim", *sys.argv[1:]])
+    # A resumed run is the same run.
+    return shlex.join(["overclaim", *(word for word in sys.argv[1:] if word != "--resume")])
 
 
 @main.command()

@@ -387,4 +387,5 @@ def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path):
     assert err.strip().splitlines()[-1] == "overclaim: interrupted"
     assert "Traceback" not in err
     assert out == ""
-    assert not list(Path(tmp_path / "out").glob("*"))
+    assert {path.name for path in Path(tmp_path / "out").glob("*")} == {"ledger.sqlite"}  # the finished blocks, whole
+    assert "--resume goes on" in err
