@@ -71,7 +71,8 @@ class Advice:
 def graded_advice(experts: int, arms: int) -> Advice:
     """Return a plain example: the first K experts each name one arm; every later group of K is less certain."""
     check_arms(arms)
-    check_arms(experts)
+    if experts < 1:
+        raise ValueError(f"experts must be an integer of at least 1, got {experts!r}")
     groups = -(-experts // arms)
     table = np.zeros((experts, arms))
     for j in range(experts):

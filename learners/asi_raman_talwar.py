@@ -237,7 +237,7 @@ ENTRIES = (
         build=batched_htinf,
         rounds=8,
         regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Huang, Dai & Huang 2022, Theorem 4.1; Lemma 4"),
-        cases=survives({"batch": 2}, runs=100_000),
+        cases=survives({"batch": 2}, runs=40_000),
     ),
     Entry(
         name="asi-raman-talwar/batched-ftpl",

@@ -12,11 +12,11 @@ from overclaim.audit.exact import NotExactError, exact_epsilon
 from overclaim.audit.falsify import falsify
 from overclaim.audit.pairs import Pair, families
 from overclaim.audit.play import play
-from overclaim.audit.sequences import log_likelihood
+from overclaim.audit.sequences import COARSE, log_likelihood
 from overclaim.learners import asi_raman_talwar, tossou_dimitrakakis
 from overclaim.learners.batched import BatchedLaplace
 from overclaim.learners.catalogue import lookup
-from overclaim.learners.instances import alternating_losses, lemma_11_losses, stochastic_losses
+from overclaim.learners.instances import alternating_losses, lemma_11_losses, lemma_11_worlds, stochastic_losses
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Laplace
 
@@ -117,14 +117,12 @@ def test_arm_is_held_within_a_batch_and_exact_epsilons_agree_with_the_expectatio
         assert (actions[start : start + batch] == actions[start]).all()
     if setting.rounds > 8 or case.surface == "release" or not isinstance(learner, BatchedLaplace):
         return
+    pair = families(claim, rounds=setting.rounds, arms=setting.arms)[0]
     try:
-        worst = max(
-            exact_epsilon(learner, pair, deltas=(claim.delta,))[claim.delta]
-            for pair in families(claim, rounds=setting.rounds, arms=setting.arms)[:3]
-        )
+        worst = exact_epsilon(learner, pair, deltas=(claim.delta,), cells=COARSE)[claim.delta]
     except NotExactError:
         return
-    assert worst <= claim.epsilon * setting.range / (1 if setting.published else setting.range) + 1e-6
+    assert worst <= claim.epsilon * setting.range / (1 if setting.published else setting.range) + 1e-4
     if case.expected == "falsified":
         assert worst > 1.5 * claim.epsilon
 
@@ -137,6 +135,16 @@ def test_corrected_holds_on_symmetric_losses():
             pair = Pair(*([[first] * 2] + [[1.0] * 2] * (setting.rounds - 1) for first in (-1.0, 1.0)))
             epsilon = exact_epsilon(entry.build(setting, **parameters), pair, deltas=(0.0,))[0.0]
             assert 0.8 * most < epsilon <= most + 1e-6
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_conversion_keeps_its_claim_on_the_pair_of_lemma_11(batch):
+    entry = lookup("asi-raman-talwar/batched-exp3")
+    learner = entry.build(entry.setting(rounds=8), eta=2.0, gamma=0.02, batch=batch)
+    for drop in (1, 3, 4):
+        pair = Pair(*lemma_11_worlds(8, drop=drop))
+        epsilon = exact_epsilon(learner, pair, deltas=(0.0,), cells=COARSE)[0.0]
+        assert 0.05 < epsilon <= 1 + 1e-4
 
 
 @pytest.mark.parametrize("name", ["batched-threshold", "exp4-local"])

@@ -296,6 +296,7 @@ def test_expert_advice_around_a_plain_bandit_releases_nothing():
         (lambda: Advice([[1.5, -0.5]]), r"advice of expert 1 must have no negative entry, got \[1.5, -0.5\]"),
         (lambda: Advice([1.0]), r"advice must have shape .* got \(1,\)"),
         (lambda: random_advice(0, 2, 3, 2).at(2), "advice covers 2 rounds, asked for round 3"),
+        (lambda: graded_advice(0, 2), "experts must be an integer of at least 1, got 0"),
         (lambda: SteadyExp4(advice=random_advice(0, 2, 3, 2), eta=1.0), "same in every round"),
         (lambda: ExpertAdvice(inner=Exp3(arms=2, eta=1.0), advice=graded_advice(3, 2)), "per expert: 3, got 2"),
         (
