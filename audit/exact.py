@@ -81,7 +81,9 @@ def exact_epsilon(
     if surface == "release":
         if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
             mu = ftpl_law.release_mu(learner, pair)
-            return {d: (math.inf if mu else 0.0) if d == 0 else gaussian_epsilon(mu, d) for d in deltas}
+            if mu == 0:
+                return dict.fromkeys(deltas, 0.0)
+            return {d: gaussian_epsilon(mu, d) if d else math.inf for d in deltas}
         losses = _release_losses(learner, pair)
         return {d: losses.epsilon(d) for d in deltas}
     if isinstance(learner, Ftrl):

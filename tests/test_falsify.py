@@ -72,7 +72,9 @@ def test_figures(name, runs, options, least, most, verdict):
 
 def test_result_does_not_depend_on_the_number_of_workers():
     learner = BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1)
-    options = {"rounds": 14, "runs": 20_000, "seed": 3}
+    left = np.ones((14, 2))
+    worlds = Pair(left, np.vstack([np.zeros((1, 2)), left[1:]]))
+    options = {"pair": worlds, "runs": 20_000, "seed": 3}
     one, two = (falsify(learner, Claim(epsilon=1.0), jobs=jobs, **options) for jobs in (1, 2))
     assert one.certificate == two.certificate
     assert one.event == two.event
@@ -128,7 +130,7 @@ def test_three_arms_have_no_exact_law():
 
 def test_points_fall_back_to_a_trained_score():
     learner = Ftrl(domain=EntropySimplex(3), rounds=4, eta=1.0, noise=Laplace(1.0))
-    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=40_000)
+    result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=15_000)
     assert result.attack == Trained.name
     assert result.verdict is Verdict.FALSIFIED
 
@@ -140,12 +142,15 @@ def test_every_recipe_is_reached():
     tree = Ftrl(domain=EntropySimplex(2), rounds=2, eta=1.0, noise=Laplace(1.0))
     three = BatchedLaplace(inner=Exp3(arms=3, eta=1.0), epsilon=1.0, batch=1)
     wide = Pair(np.ones((2, 3)), np.vstack([np.zeros((1, 3)), np.ones((1, 3))]))
+    pftal = lookup("smith-thakurta/pftal").build(lookup("smith-thakurta/pftal").setting())
+    pair_of_one = Pair(np.ones((4, 1)), np.vstack([-np.ones((1, 1)), np.ones((3, 1))]))
     found = [
         *applicable(noisy, pair, "actions"),
         *applicable(noisy, pair, "release"),
         *applicable(EXP3, long, "actions"),
         *applicable(tree, pair, "actions"),
         *applicable(three, wide, "actions"),
+        *applicable(pftal, pair_of_one, "actions"),
     ]
     assert set(found) == set(RECIPES)
 
