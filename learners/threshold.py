@@ -65,5 +65,5 @@ class Threshold:
         return np.stack([1 - second, second])
 
     def line_step(self, x: Floats, arm: int) -> tuple[Floats, Floats]:
-        """The next state is the fed loss minus the threshold, whatever x."""
+        """Return the affine step to the fed loss minus the threshold, whatever x."""
         return np.full(x.shape, -self.threshold), np.ones(x.shape)
