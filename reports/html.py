@@ -1,15 +1,46 @@
-"""The report: one self-contained page, rendered from the record alone."""
+"""The report: one self-contained page, rendered from the record alone.
+
+Records of older versions lack keys; whatever is missing is left out. Every value is escaped by the template, and
+characters that could reorder or hide text are made visible first.
+"""
 
 from __future__ import annotations
 
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from ..audit.events import Counts, Event, certify
+from . import figures, ruler
 from .terminal import number
 
+VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
+WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "undecided"}
+#: Claims whose figures are drawn, the worst first; the others refer to the record.
+MOST_FIGURES = 40
+#: Steps of a pair, and numbers of a loss vector, that are printed.
+MOST_STEPS, MOST_NUMBERS = 9, 8
+#: How an exact attack scores a run; its thresholds are then factors of likelihood.
+EXACT_ATTACKS = {
+    "sequence likelihood ratio": "the whole sequence of arms, with the noise integrated out",
+    "replayed likelihood ratio": "the arms that were played, replayed in both worlds",
+    "inverted prefix sums": "the noisy prefix sums that the actions reveal",
+    "release likelihood ratio": "the noisy quantities that were released",
+}
+LOSSES = {
+    "unit": "losses in [0, 1]",
+    "symmetric": "losses in [-1, 1]",
+    "l1-ball": "losses in the L1 ball",
+    "l2-ball": "losses in the L2 ball",
+    "lipschitz": "Lipschitz convex losses",
+}
 
-def render(record: dict[str, Any]) -> str:
+
+def render(record: Mapping[str, Any]) -> str:
     """Return the HTML page of a record; every value is escaped."""
     environment = Environment(
         loader=PackageLoader(__package__ or "overclaim.reports"),
@@ -18,10 +49,328 @@ def render(record: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
-    return environment.get_template("report.html").render(record=record, tally=_tally(record))
+    environment.filters.update(number=number, grouped=grouped, share=share)
+    return environment.get_template("report.html").render(view(visible(record)))
 
 
-def _tally(record: dict[str, Any]) -> dict[str, int]:
-    verdicts = [claim["verdict"] for claim in record["claims"]]
-    return {verdict: verdicts.count(verdict) for verdict in ("FALSIFIED", "SURVIVED", "UNDERPOWERED")}
+def visible(value: Any) -> Any:
+    """Return the value with control characters and those that reorder text written out, in all of its strings."""
+    if isinstance(value, str):
+        return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") else _written(c) for c in value)
+    if isinstance(value, Mapping):
+        return {visible(k): visible(v) for k, v in value.items()}
+    return [visible(v) for v in value] if isinstance(value, list) else value
+
+
+def _written(character: str) -> str:
+    return " " if character in "\n\t" else f"\\u{ord(character):04x}"
+
+
+def grouped(value: Any) -> str:
+    """Return an integer with thin spaces between its thousands, or a dash."""
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "-"
+
+
+def share(value: float) -> str:
+    """Return a probability in per cent: three digits, as many decimals as they need."""
+    return f"{100 * value:.3g}\u202f%"
+
+
+def view(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template shows."""
+    alpha = record.get("alpha", 0.01)
+    claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
+    falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
+    worst = sorted(falsified, key=lambda c: -c["epsilon_lower"] / c["claimed"]["epsilon"])[:MOST_FIGURES]
+    for claim in falsified:
+        claim["figures"] = _figures(figures.of_claim(claim, f"c{claim['index']}")) if claim in worst else []
+        claim["mends"] = _mends(claim, claims)
+        claim["together"] = _holds_at(claim, alpha / len(claims))
+    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
+    judged = [c for c in claims if c["expected"]]
+    return {
+        "record": record,
+        "alpha": alpha,
+        "claims": claims,
+        "groups": _groups(claims),
+        "falsified": falsified,
+        "tally": tally,
+        "words": WORDS,
+        "marks": ruler.MARKS,
+        "headline": _headline(tally, len(claims)),
+        "surprises": [c for c in judged if c["surprise"]],
+        "judged": judged,
+        "together": sum(c["together"] for c in falsified),
+        "family_error": min(1.0, alpha * len(claims)),
+        "ticks": [(t, 100 * t / ruler.END) for t in ruler.TICKS],
+        "with_baseline": any(c["baseline"] is not None for c in claims),
+        "guarantees": _guarantees(falsified),
+        "utility": record.get("utility") or [],
+        "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
+        "selftest": record.get("selftest") or [],
+        "errors": record.get("errors") or [],
+        "versions": record.get("versions") or {},
+        "horizons": _span(c["rounds"] for c in claims),
+        "surfaces": sorted({c["surface"] for c in claims}),
+        "caught": [c for c in judged if c["expected"] == "falsified"],
+    }
+
+
+def _headline(tally: Mapping[str, int], total: int) -> str:
+    if not total:
+        return "No claim was audited."
+    if tally["FALSIFIED"]:
+        verb, noun = ("is", "claim") if total == 1 else ("are", "claims")
+        verb = "is" if tally["FALSIFIED"] == 1 else verb
+        return f"{tally['FALSIFIED']} of {total} privacy {noun} {verb} false."
+    if tally["SURVIVED"]:
+        return f"No privacy claim was falsified; {tally['SURVIVED']} of {total} survived."
+    return "No privacy claim could be decided with so few runs."
+
+
+_DEFAULTS: dict[str, Any] = {
+    "calibration": None,
+    "surface": "actions",
+    "neighbours": "replace",
+    "losses": "",
+    "rounds": None,
+    "epsilon_lower": 0.0,
+    "exact_epsilon": None,
+    "detectable_epsilon": None,
+    "expected": None,
+    "method": "guess",
+    "attack": "",
+    "confidence": 0.99,
+    "runs": None,
+    "pilot_runs": None,
+    "two_interval_bound": None,
+    "seconds": None,
+    "source": "",
+    "note": "",
+    "replay": "",
+    "event": None,
+    "evidence": None,
+    "published": True,
+}
+
+
+def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
+    shown = {**_DEFAULTS, **{k: v for k, v in claim.items() if v is not None}}
+    shown["claimed"] = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
+    pair = claim.get("pair") or {}
+    shown["rounds"] = shown["rounds"] or len(pair.get("left", ())) or None
+    expected = shown["expected"]
+    before = ruler.baseline_of(claim)
+    return {
+        **shown,
+        "index": index,
+        "setting": ruler.setting(shown),
+        "marks": ruler.row(shown),
+        "surprise": bool(expected) and shown["verdict"] != expected.upper(),
+        "baseline": before,
+        "change": None if before is None else shown["epsilon_lower"] - before,
+        "counts": _counts(claim.get("counts") or {}),
+        "witness": _witness(claim),
+        "shrunken": bool(claim.get("shrunk")),
+        "event_words": _event_words(shown),
+        "allowed": _allowed(shown),
+        "statement": statement(shown),
+    }
+
+
+def statement(claim: Mapping[str, Any]) -> str:
+    """Return a claim in words."""
+    epsilon, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    losses = LOSSES.get(claim["losses"], claim["losses"])
+    return (
+        f"({epsilon:.4g}, {delta:.3g})-DP"
+        + (f" on {losses}" if losses else "")
+        + f", {claim['neighbours']} neighbours"
+    )
+
+
+def _groups(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the claims by paper, in the order of the record."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        groups.setdefault(claim["name"].rpartition("/")[0], []).append(claim)
+    return list(groups.items())
+
+
+def _figures(drawn: Sequence[figures.Figure]) -> list[dict[str, Any]]:
+    return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in drawn]
+
+
+def _counts(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return right and wrong guesses, and the table by world where the record has it."""
+    shown: dict[str, Any] = {
+        "runs": counts.get("runs"),
+        "right": counts.get("right"),
+        "guesses": counts.get("guesses"),
+    }
+    shown["wrong"] = None if None in (shown["right"], shown["guesses"]) else shown["guesses"] - shown["right"]
+    shown["table"] = []
+    if "left_upper" in counts:
+        left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
+        for world, runs, says_left, says_right in (
+            ("left", left, counts["left_upper"], counts["left_lower"]),
+            ("right", right, counts["right_upper"], counts["right_lower"]),
+        ):
+            shown["table"].append((world, runs, says_left, runs - says_left - says_right, says_right))
+    return shown
+
+
+def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the pair to show, the shrunken one first, as a few steps of equal losses."""
+    shrunk = claim.get("shrunk") or {}
+    pair = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
+    left, right = pair.get("left") or [], pair.get("right") or []
+    if not left or len(left) != len(right):
+        return None
+    differs = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
+    steps: list[dict[str, Any]] = []
+    for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
+        row = (_vector(a), _vector(b))
+        if steps and (steps[-1]["left"], steps[-1]["right"]) == row and differs not in (t, t - 1):
+            steps[-1]["last"] = t
+        else:
+            steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t == differs})
+    hidden = 0
+    if len(steps) > MOST_STEPS:
+        at = next((i for i, s in enumerate(steps) if s["differs"]), 0)
+        start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
+        hidden = len(steps) - MOST_STEPS
+        steps = steps[start : start + MOST_STEPS]
+    return {"steps": steps, "hidden": hidden, "round": differs, "rounds": len(left)}
+
+
+def _vector(loss: Any) -> str:
+    if not isinstance(loss, list):
+        return str(loss)
+    words = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
+    if len(words) > MOST_NUMBERS:
+        words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
+    return "(" + ", ".join(words) + ")"
+
+
+def _event_words(claim: Mapping[str, Any]) -> str:
+    """Return the separating event in words."""
+    event, counts = claim["event"], claim.get("counts") or {}
+    if not event:
+        return ""
+    exact = claim["attack"] in EXACT_ATTACKS
+    about = EXACT_ATTACKS.get(claim["attack"], f"the score of the {claim['attack'] or 'attack'}")
+    sides = []
+    for key, names, other, used in (
+        ("upper", "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
+        ("lower", "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
+    ):
+        threshold = event.get(key)
+        if threshold is None:
+            if used:
+                sides.append(f"“{names}” when that is impossible in the {other} world")
+        elif exact:
+            factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
+            sides.append(f"“{names}” when that is at least {factor:.4g} times likelier in the {names} world")
+        else:
+            sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
+    if not sides:
+        return ""
+    return f"The observer looks at {about}, says " + " and ".join(sides) + ", and abstains otherwise."
+
+
+def _allowed(claim: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return the share of right guesses, and the largest that a learner which keeps the claim could reach."""
+    counts, epsilon, delta = claim.get("counts") or {}, claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    if claim["method"] != "guess" or not counts.get("guesses") or not counts.get("runs"):
+        return None
+    odds = math.exp(-epsilon)
+    excess = delta * counts["runs"] / counts["guesses"]
+    return {"seen": counts["right"] / counts["guesses"], "most": min(1.0, (1 + excess * odds) / (1 + odds))}
+
+
+def _holds_at(claim: Mapping[str, Any], alpha: float) -> bool:
+    """Tell whether the falsification still holds when all claims of the report share alpha equally (Bonferroni)."""
+    counts, table = claim.get("counts") or {}, claim["counts"]["table"]
+    if not table or not 0 < alpha < 1:
+        return False
+    (_, left, a, _, b), (_, right, c, _, d) = table
+    above, below = a + c, b + d
+    event = Event(-math.inf if below else math.nan, math.inf if above else math.nan, claim["method"])
+    bound = certify(event, Counts(left + right, left, a, c, b, d), delta=claim["claimed"]["delta"], alpha=alpha)
+    return bool(counts) and bound.epsilon_lower > claim["claimed"]["epsilon"]
+
+
+def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return how to mend a falsified claim, and which cases of this report tried it.
+
+    A claim of the factor-2 kind is false because its noise is scaled to one loss, and replacing it moves twice as far.
+    """
+    if claim["calibration"] != "as_published":
+        return None
+    tried = []
+    for key, text in (
+        ("calibration", "with the corrected noise"),
+        ("neighbours", "under the zero-out relation"),
+        ("losses", "with losses in [0, 1]"),
+    ):
+        wanted = {"calibration": "corrected", "neighbours": "zero-out", "losses": "unit"}[key]
+        siblings = [c for c in claims if c["name"] == claim["name"] and c[key] == wanted and claim[key] != wanted]
+        alike = [
+            c
+            for c in siblings
+            if c["surface"] == claim["surface"]
+            and all(c[other] == claim[other] for other in ("calibration", "neighbours", "losses") if other != key)
+        ]
+        alike.sort(key=lambda c: c["rounds"] != claim["rounds"])
+        tried += [{"text": text, "claim": sibling} for sibling in alike[:1]]
+    ratio = (claim["exact_epsilon"] or claim["epsilon_lower"]) / claim["claimed"]["epsilon"]
+    factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
+    ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
+    return {"factor_two": factor_two, "ways": ways, "tried": tried} if tried or factor_two else None
+
+
+def _guarantees(falsified: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the published claims that are false, one for each algorithm: its worst case.
+
+    A claim that the paper makes for other losses, or does not make at all, is no published guarantee.
+    """
+    worst: dict[str, dict[str, Any]] = {}
+    for claim in falsified:
+        stated = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
+        if not stated or claim["source"].startswith("none"):
+            continue
+        known = worst.get(claim["name"])
+        if known is None or _true(claim) / claim["claimed"]["epsilon"] > _true(known) / known["claimed"]["epsilon"]:
+            worst[claim["name"]] = claim
+    return list(worst.values())
+
+
+def _true(claim: Mapping[str, Any]) -> float:
+    return float(claim["exact_epsilon"] or claim["epsilon_lower"])
+
+
+_REGRET: dict[str, Any] = dict.fromkeys(
+    (
+        "mean_regret",
+        "interval",
+        "bound",
+        "exponent",
+        "slope",
+        "slope_lower",
+        "slope_upper",
+        "verdict",
+        "rounds",
+        "runs",
+    )
+)
+
+
+def _regret(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
+    shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
+    return {**shown, "figures": _figures(figures.of_regret(entry, f"r{index}"))}
+
+
+def _span(values: Any) -> str:
+    known = sorted({v for v in values if v})
+    return "" if not known else f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"

@@ -15,18 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..audit.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.exact import NotExactError, exact_epsilon
 from ..audit.plans import Prepared
 from ..audit.play import BLOCK
 from ..audit.verdict import Result
+from ..learners.catalogue import lookup
 
 SCHEMA = 1
 
 
-def claim_record(prepared: Prepared, result: Result) -> dict[str, Any]:
-    """Return the record of one audited claim."""
+def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False) -> dict[str, Any]:
+    """Return the record of one audited claim, on request with the data of its figures."""
     task, claim, certificate = prepared.task, result.claim, result.certificate
-    return {
+    exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
+    record = {
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
         "surface": claim.surface,
@@ -37,7 +40,7 @@ def claim_record(prepared: Prepared, result: Result) -> dict[str, Any]:
         "parameters": dict(task.parameters),
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,
-        "exact_epsilon": exact_or_none(prepared, result),
+        "exact_epsilon": finite(exact[claim.delta]) if exact else None,
         "verdict": result.verdict.value,
         "expected": task.expected,
         "method": certificate.method,
@@ -56,20 +59,42 @@ def claim_record(prepared: Prepared, result: Result) -> dict[str, Any]:
         "two_interval_bound": certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
+        "published": published(prepared),
         "note": task.note,
         "seed": result.seed,
         "replay": task.command(),
     }
+    if with_evidence:
+        record["evidence"] = claim_evidence(prepared, result, exact)
+    return record
 
 
-def exact_or_none(prepared: Prepared, result: Result) -> float | None:
-    """Return the exact epsilon on the audited pair at the claimed delta, where a method covers it."""
-    delta = result.claim.delta
+def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, Any]:
+    """Return the data of a claim's figures, with the exact values where they are known."""
+    attack, certified = getattr(result, "scorer", None), getattr(result, "blocks", ())
+    found = evidence(prepared.learner, result, attack=attack, certified=certified)
+    true = exact.get(result.claim.delta, result.epsilon_lower)
+    found["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
+    if exact and "profile" in found:
+        known = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
+        found["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
+    return found
+
+
+def published(prepared: Prepared) -> bool:
+    """Tell whether the paper itself makes this claim: its own noise, for losses that it covers."""
+    if prepared.setting is None or not prepared.setting.published:
+        return False
+    own = lookup(prepared.task.target).losses
+    return prepared.claim.losses == own or (prepared.claim.losses, own) == ("unit", "symmetric")
+
+
+def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
+    """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
     try:
-        exact = exact_epsilon(prepared.learner, result.pair, surface=result.claim.surface, deltas=(delta,))
+        return exact_epsilon(prepared.learner, result.pair, surface=result.claim.surface, deltas=deltas)
     except NotExactError:
-        return None
-    return finite(exact[delta])
+        return {}
 
 
 def finite(value: float) -> float | None:
@@ -78,9 +103,24 @@ def finite(value: float) -> float | None:
 
 
 def run_record(
-    claims: Sequence[dict[str, Any]], *, seed: int, alpha: float, command: str, errors: Sequence[dict[str, str]] = ()
+    claims: Sequence[dict[str, Any]],
+    *,
+    seed: int,
+    alpha: float,
+    command: str,
+    errors: Sequence[dict[str, str]] = (),
+    regret: Sequence[dict[str, Any]] = (),
+    utility: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return the record of a run."""
+    """Return the record of a run.
+
+    Parameters
+    ----------
+    regret : sequence of dict
+        What `overclaim regret --json` prints, each with the `name` of its target.
+    utility : sequence of dict
+        Published statements about regret that do not hold: `paper`, `statement`, `truth`, `witness`.
+    """
     return {
         "schema": SCHEMA,
         "overclaim": __version__,
@@ -91,6 +131,8 @@ def run_record(
         "block": BLOCK,
         "versions": {name: version(name) for name in ("numpy", "scipy")} | {"python": platform.python_version()},
         "claims": list(claims),
+        "regret": list(regret),
+        "utility": list(utility),
         "errors": list(errors),
     }
 

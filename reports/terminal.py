@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,6 +15,8 @@ import click
 from ..learners.catalogue import Entry
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
+#: The right end of the ruler, in multiples of the claim.
+RULER_END = 2.5
 
 
 def width() -> int:
@@ -20,7 +25,7 @@ def width() -> int:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return left-aligned columns, each as wide as its longest cell; the last one is cut to the terminal."""
+    """Return left-aligned columns, each as wide as its longest cell."""
     cells = [list(head), *[list(row) for row in rows]]
     widths = [max(len(click.unstyle(row[i])) for row in cells) for i in range(len(head))]
     lines = []
@@ -43,7 +48,12 @@ def catalogue_table(entries: Iterable[Entry]) -> str:
 
 def verdict_word(verdict: str) -> str:
     """Return the verdict in its colour."""
-    return click.style(verdict, fg=COLOURS[verdict], bold=True)
+    return click.style(verdict, fg=colour(verdict), bold=True)
+
+
+def colour(verdict: str) -> str | None:
+    """Return a verdict's colour, none where NO_COLOR asks for none; off a terminal click removes it."""
+    return None if os.environ.get("NO_COLOR") else COLOURS[verdict]
 
 
 def number(value: float | None) -> str:
@@ -52,35 +62,107 @@ def number(value: float | None) -> str:
 
 
 def claims_table(record: dict[str, Any]) -> str:
-    """Return the table of a run, with its surprises and errors below."""
-    rows = []
-    for claim in record["claims"]:
-        setting = " ".join(
-            str(claim[key])
-            for key in ("calibration", "losses", "surface")
-            if claim.get(key) and claim[key] != "actions"
+    """Return the view of a run: a ruler of all claims, what is unexpected, what could not be audited, and the sum."""
+    claims, columns = record["claims"], width()
+    shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
+    longest = min(max((len(name) for name in shorts), default=0), 24)
+    bar = 20 if columns >= 80 else 10
+    room = max(min(columns - bar - 27, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
+    claim_at = round(bar / RULER_END)
+    heads = "0".ljust(claim_at) + "claim".ljust(bar - claim_at) + f"{'at least':>10}{'claimed':>8}{'exact':>7}"
+    lines, paper = [" " * (room + 4) + heads] if claims else [], None
+    for claim, short in zip(claims, shorts, strict=True):
+        found = visible_line(claim["name"]).rpartition("/")[0]
+        if found != paper:
+            paper = found
+            lines += [click.style(shorten(paper, columns), bold=True)] if paper else []
+        label = shorten(f"{shorten(short, longest):<{longest}}  {_setting(claim)}", room)
+        mark = click.style(_glyphs()[claim["verdict"]], fg=colour(claim["verdict"]), bold=True)
+        lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
+    surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    for claim in surprises:
+        lines.append("")
+        lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {_setting(claim)}")
+        lines.append(
+            f"  {verdict_word(claim['verdict'])}, expected {claim['expected']}: {visible_line(claim['replay'])}"
         )
-        if claim["neighbours"] != "replace":
-            setting += f" {claim['neighbours']}"
-        rows.append(
-            (
-                verdict_word(claim["verdict"]),
-                claim["name"],
-                setting,
-                number(claim["claimed"]["epsilon"]),
-                number(claim["epsilon_lower"]),
-                number(claim["exact_epsilon"]),
-                number(claim["detectable_epsilon"]),
-            )
-        )
-    lines = [table(("verdict", "target", "setting", "claimed", "certified", "exact", "detectable"), rows)]
-    for claim in record["claims"]:
-        if claim["expected"] and claim["verdict"] != claim["expected"].upper():
-            lines.append(
-                f"unexpected: {claim['name']} is {claim['verdict']}, expected {claim['expected']}: {claim['replay']}"
-            )
-    lines += [f"{error['kind']}: {error['name']}: {error['message']}" for error in record["errors"]]
+    lines += [
+        f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"
+        for error in record.get("errors", ())
+    ]
+    verdicts = [c["verdict"] for c in claims]
+    counts = [
+        click.style(f"{verdicts.count(v)} {v.lower()}", fg=colour(v), bold=True) for v in COLOURS if v in verdicts
+    ]
+    judged = sum(1 for c in claims if c.get("expected"))
+    as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
+    lines += ["", f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
     return "\n".join(lines)
+
+
+def _setting(claim: Mapping[str, Any]) -> str:
+    calibration = claim.get("calibration") or ""
+    words = ["published" if calibration == "as_published" else calibration, claim.get("losses") or ""]
+    words += [claim[key] for key, usual in (("surface", "actions"), ("neighbours", "replace")) if claim[key] != usual]
+    words += [f"T={claim['rounds']}"] if claim.get("rounds") else []
+    return visible_line(" ".join(word for word in words if word))
+
+
+def _numbers(claim: Mapping[str, Any]) -> str:
+    claimed, exact = number(claim["claimed"]["epsilon"]), number(claim.get("exact_epsilon"))
+    return f"{number(claim['epsilon_lower']):>10}{claimed:>8}{exact:>7}"
+
+
+def _bar(claim: Mapping[str, Any], size: int) -> str:
+    """Return the certified bound as a bar, up to a multiple of the claim, with the claim marked on it."""
+    full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
+    claim_at = round(size / RULER_END)
+    ratio = (claim["epsilon_lower"] or 0.0) / claim["claimed"]["epsilon"]
+    filled = min(size, round(ratio * size / RULER_END))
+    # A bar that passes the claim, however little, must be seen to pass it, and one that does not, not.
+    filled = max(filled, claim_at + 1) if ratio > 1 else min(filled, claim_at)
+    cells = [full] * filled + [empty] * (size - filled)
+    if ratio > RULER_END:
+        cells[-1] = beyond
+    cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(claim["verdict"]), bold=True)
+    paint = colour(claim["verdict"])
+    start, end = "".join(cells[:claim_at]), "".join(cells[claim_at + 1 :])
+    passed = end[: max(0, filled - claim_at - 1)]
+    return (
+        click.style(start[:filled], fg=paint)
+        + click.style(start[filled:], dim=True)
+        + cells[claim_at]
+        + click.style(passed, fg=paint)
+        + click.style(end[len(passed) :], dim=True)
+    )
+
+
+def shorten(text: str, size: int) -> str:
+    """Return the text in at most `size` columns, cut with an ellipsis."""
+    if len(text) <= size:
+        return text
+    return text[: size - 1] + "…" if _unicode() else text[: size - 3] + "..."
+
+
+def visible_line(text: str) -> str:
+    """Return the text on one line, with characters that steer a terminal or reorder text written out."""
+    return "".join(
+        f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in " ".join(str(text).split())
+    )
+
+
+def _unicode() -> bool:
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    try:
+        "━┈┃▶✗✓…".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _glyphs() -> dict[str, str]:
+    marks = "✗✓?" if _unicode() else "x+?"
+    return dict(zip(COLOURS, marks, strict=True))
 
 
 def claim_lines(claim: dict[str, Any]) -> str:
