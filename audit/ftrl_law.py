@@ -71,9 +71,8 @@ class PrefixLikelihood:
         worlds = (np.asarray(pair.left), np.asarray(pair.right))
         self.cumulative = [np.concatenate([[0.0], np.cumsum((w[:, 0] - w[:, 1]) / self.scale)]) for w in worlds]
         self.t0 = pair.t0
-        self.grid = np.linspace(-reach, reach, points)
+        self.grid: Floats = np.linspace(-reach, reach, points)
         self.step = self.grid[1] - self.grid[0]
-        self.kernel: dict[float, Floats] = {}
 
     def _added(self, t: int, world: int) -> float:
         """Return the losses of the node that ends at t, in noise scales."""
@@ -108,11 +107,10 @@ class PrefixLikelihood:
             raise AssertionError("a prefix with children has a clear bit, hence padding")
         inside = self._inside(t, world, y, centre)
         added = self._added(t, world)
-        if added not in self.kernel:
-            self.kernel[added] = density(self.grid[:, None] - self.grid + added, 1).T * self.step
-        # kernel[i, j]: from a parent at grid[i] to a prefix at grid[j]
+        # moved[i, j]: from a parent at grid[i] to a prefix at grid[j]
         moved = density(self.grid - self.grid[:, None] - added, 1) * self.step
-        return moved @ inside
+        message: Floats = moved @ inside
+        return message
 
     def _inside(self, t: int, world: int, y: Floats, centre: Floats) -> Floats:
         """Return the likelihood of what is seen at t and below, given the prefix at t on the grid."""
@@ -150,7 +148,8 @@ class PrefixLikelihood:
             likelihoods.append(np.einsum("gr,gr->r", first, inside))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(likelihoods[0]) - np.log(likelihoods[1])
-        return np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        known: Floats = np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return known
 
 
 def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss | None:

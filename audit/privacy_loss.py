@@ -57,7 +57,8 @@ class PrivacyLoss:
         index = np.round((np.log(p) - np.log(q)) / step).astype(np.int64)
         start = int(index.min())
         size = int(index.max()) - start + 1
-        return cls(step, start, *(np.bincount(index - start, weights=w, minlength=size) for w in (p, q)))
+        left, right = (np.bincount(index - start, weights=w, minlength=size).astype(float) for w in (p, q))
+        return cls(step, start, left, right)
 
     def compose(self, other: PrivacyLoss) -> PrivacyLoss:
         """Return the loss of releasing both, independent."""

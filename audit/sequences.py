@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..learners.ftpl import Ftpl
-from ..learners.protocol import HasInner, HasProbabilities, Learner, OnALine, on_a_line
+from ..learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine, on_a_line
 from ..mechanisms.draws import Draws, Floats
 from . import ftpl_law
 from .pairs import Pair
@@ -87,7 +89,7 @@ def has_grid_law(learner: Learner) -> bool:
     return isinstance(learner, HasInner) and learner.noise.scale > 0 and on_a_line(learner.inner)
 
 
-def index_of(actions: Floats, arms: int, batch: int) -> Floats:
+def index_of(actions: Actions, arms: int, batch: int) -> NDArray[np.int64]:
     """Return the index of each run's sequence: actions (rounds, runs) to (runs,)."""
     index = np.zeros(actions.shape[-1], dtype=np.int64)
     for chosen in actions[::batch]:
@@ -96,7 +98,7 @@ def index_of(actions: Floats, arms: int, batch: int) -> Floats:
     return index
 
 
-def all_sequences(arms: int, chosen: int) -> Floats:
+def all_sequences(arms: int, chosen: int) -> Actions:
     """Return every sequence of `chosen` arms in the order of `index_of`, (chosen, arms ** chosen)."""
     return np.indices((arms,) * chosen).reshape(chosen, -1)
 
@@ -109,7 +111,7 @@ def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:
     return np.exp(log_likelihood(learner, pair, actions, left))
 
 
-def log_likelihood(learner: Learner, pair: Pair, actions: Floats, left: bool) -> Floats:
+def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -> Floats:
     """Return the log probability of each run's arms in one world, for a learner without noise: (runs,)."""
     assert isinstance(learner, HasProbabilities)
     runs = actions.shape[-1]
@@ -193,6 +195,6 @@ class Grid:
 
 
 @lru_cache(maxsize=4)
-def _grid(learner: Learner, cells: int) -> Grid:
+def _grid(learner: Any, cells: int) -> Grid:
     """Return the learner's grid, so that its transitions serve every pair."""
     return Grid(learner, cells)

@@ -141,5 +141,6 @@ class MiniBatch(_Batched):
     def probabilities(self, state: BatchedState) -> Floats:
         """Return the law of the next arm, (arms, runs): certain within a batch."""
         if state.rounds:
-            return (np.arange(self.arms)[:, None] == state.held).astype(float)
+            certain: Floats = (np.arange(self.arms)[:, None] == state.held).astype(float)
+            return certain
         return self.inner.probabilities(state.inner)  # type: ignore[attr-defined,no-any-return]

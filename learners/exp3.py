@@ -34,8 +34,13 @@ class WeightsState:
 
     def select(self, runs: Arms) -> WeightsState:
         """Return the state of the given runs, which may repeat."""
-        taken = (a.take(runs, axis=-1) for a in (self.log_weights, self.reference, self.weights, self.total))
-        return WeightsState(*taken, np.arange(len(runs)))
+        return WeightsState(
+            self.log_weights.take(runs, axis=1),
+            self.reference.take(runs),
+            self.weights.take(runs, axis=1),
+            self.total.take(runs),
+            np.arange(len(runs)),
+        )
 
     def shift(self, arms: Arms, change: Floats) -> None:
         """Add `change` to the log-weight of the given arm of every run."""
@@ -96,7 +101,7 @@ class Exp3:
 
     def probabilities(self, state: WeightsState) -> Floats:
         """Return p, (arms, runs)."""
-        p = state.weights * ((1 - self.gamma) / state.total)
+        p: Floats = state.weights * ((1 - self.gamma) / state.total)
         p += self.gamma / self.arms
         return p
 
@@ -117,7 +122,7 @@ class Exp3:
 
     def played_probability(self, state: WeightsState, arms: Arms) -> Floats:
         """Return p of the given arm of every run, (runs,)."""
-        played = state.weights.reshape(-1)[arms * state.columns.size + state.columns]
+        played: Floats = state.weights.reshape(-1)[arms * state.columns.size + state.columns]
         played *= 1 - self.gamma
         played /= state.total
         played += self.gamma / self.arms

@@ -57,7 +57,8 @@ class Threshold:
     def probabilities(self, state: ThresholdState) -> Floats:
         """Return the deterministic choice as probabilities, (arms, runs)."""
         arm = self.act(state, Draws(0))
-        return (np.arange(self.arms)[:, None] == arm).astype(float)
+        certain: Floats = (np.arange(self.arms)[:, None] == arm).astype(float)
+        return certain
 
     def line_probabilities(self, x: Floats) -> Floats:
         """Arm 1 iff x > 0."""
