@@ -47,7 +47,7 @@ def density(x: Floats, draws: int) -> Floats:
     coefficients = [
         math.factorial(n - 1 + j) / (math.factorial(n - 1 - j) * math.factorial(j) * 2.0**j) for j in range(n)
     ]
-    polynomial = np.polyval(coefficients, size)  # coefficient j belongs to the power n - 1 - j
+    polynomial: Floats = np.polyval(coefficients, size).astype(float)  # coefficient j belongs to the power n - 1 - j
     polynomial /= math.factorial(n - 1) * 2.0**n
     result: Floats = polynomial * np.exp(-size)
     return result

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
         return _noiseless_law(learner, pair, True), _noiseless_law(learner, pair, False)
     if isinstance(learner, Ftpl):
         return ftpl_law.sequence_law(learner, pair, True), ftpl_law.sequence_law(learner, pair, False)
-    grid = _grid(learner, cells)
+    grid = _grid(cast(Hashable, learner), cells)
     return grid.law(pair, True), grid.law(pair, False)
 
 
@@ -195,6 +196,6 @@ class Grid:
 
 
 @lru_cache(maxsize=4)
-def _grid(learner: Any, cells: int) -> Grid:
+def _grid(learner: Hashable, cells: int) -> Grid:
     """Return the learner's grid, so that its transitions serve every pair."""
-    return Grid(learner, cells)
+    return Grid(cast(Learner, learner), cells)

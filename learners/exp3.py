@@ -137,7 +137,8 @@ class Exp3:
     def line_probabilities(self, x: Floats) -> Floats:
         """Two arms: the state is the log-weight of arm 0 minus that of arm 1."""
         q = expit(np.stack([x, -x]))
-        return (1 - self.gamma) * q + self.gamma / 2
+        p: Floats = (1 - self.gamma) * q + self.gamma / 2
+        return p
 
     def line_step(self, x: Floats, arm: int) -> tuple[Floats, Floats]:
         """Return (x, -eta / p_0) after arm 0 and (x, eta / p_1) after arm 1."""
