@@ -1,0 +1,382 @@
+"""Auditing a mechanism as a black box: inputs in, outputs out, nothing else known."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..learners.protocol import LearnerError
+from ..mechanisms.claim import Claim
+from ..mechanisms.draws import Draws, Floats, Stage
+from .bits import BitColumns
+from .events import Counts, Event, certify, count
+from .learned import Encoder, Features, Model, Outputs, View, models
+from .pilot import choose
+from .play import blocks, in_parallel
+from .power import ceiling_epsilon, detectable_epsilon
+from .verdict import Result, Verdict
+
+#: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
+SEARCH, TRAIN = 0.15, 0.20
+#: Standard errors taken off what a pair promises: less than for an event, so that the best pair is not given up early.
+SEARCH_DOUBT = 1.0
+#: No stage before certification uses more.
+MOST_SEARCH, MOST_TRAIN = 100_000, 200_000
+_REPLAYED = 16
+
+
+@dataclass(frozen=True)
+class DataPair:
+    """Two neighbouring inputs of a mechanism. Whether they are neighbours is the caller's to know.
+
+    Parameters
+    ----------
+    left, right : anything that JSON can hold
+
+    Raises
+    ------
+    ValueError
+        If an input is not JSON, or both are the same.
+    """
+
+    left: Any
+    right: Any
+
+    def __post_init__(self) -> None:
+        texts = []
+        for side in ("left", "right"):
+            try:
+                texts.append(json.dumps(getattr(self, side), allow_nan=False, sort_keys=True))
+            except (TypeError, ValueError):
+                raise ValueError(f"the {side} input must be JSON, got {getattr(self, side)!r}") from None
+        if texts[0] == texts[1]:
+            raise ValueError(f"the two inputs must differ, both are {texts[0]}")
+
+    @property
+    def t0(self) -> int:
+        """The index of the differing round: a mechanism has one."""
+        return 0
+
+    @property
+    def rounds(self) -> int:
+        """One: a mechanism answers once."""
+        return 1
+
+    @property
+    def arms(self) -> None:
+        """None: there are no arms."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"round": 1, "left": self.left, "right": self.right}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Outputs of a block of runs with their fair world labels, runs of the left world first."""
+
+    outputs: Outputs
+    left: NDArray[np.bool_]
+
+
+def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int) -> Sample:
+    """Run a block: each run in the world of its own fair label.
+
+    The runs are independent, so those of the left world may come first; no score looks at their order.
+
+    Raises
+    ------
+    LearnerError
+        If the mechanism raises, or a batched one returns something that has not one output for each run.
+    """
+    left = np.sort(draws.labels(runs))[::-1]
+    in_left = int(left.sum())
+    halves = [
+        _outputs(mechanism, data, draws, size)
+        for data, size in ((pair.left, in_left), (pair.right, runs - in_left))
+        if size
+    ]
+    return Sample(_join(halves), left)
+
+
+def _outputs(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
+    try:
+        if not getattr(mechanism, "batched", False):
+            return [mechanism(copy.deepcopy(data), draws.generator) for _ in range(runs)]
+        outputs = mechanism(copy.deepcopy(data), draws, runs)
+    except (Exception, SystemExit) as error:
+        name = getattr(mechanism, "__name__", type(mechanism).__name__)
+        told = " ".join(str(error).split())
+        raise LearnerError(f"{name} raised {type(error).__name__} on {data!r}: {told}".removesuffix(": ")) from error
+    outputs = np.asarray(outputs)
+    if outputs.ndim not in (1, 2) or outputs.shape[-1] != runs:
+        raise LearnerError(f"a batched mechanism must return ({runs},) or (dim, {runs}) outputs, got {outputs.shape}")
+    return outputs if outputs.dtype.kind in "biuf" else [tuple(column) for column in np.atleast_2d(outputs).T.tolist()]
+
+
+def _join(parts: Sequence[Outputs]) -> Outputs:
+    if all(isinstance(part, np.ndarray) for part in parts):
+        if len({part.shape[:-1] for part in parts}) == 1:  # type: ignore[union-attr]
+            return np.concatenate(parts, axis=-1)
+        # The number of columns depends on the input, which is a leak that a list can show.
+        parts = [list(np.atleast_2d(part).T) for part in parts]
+    return [output for part in parts for output in part]
+
+
+def falsify_mechanism(
+    mechanism: Any,
+    claim: Claim,
+    *,
+    left: Any = None,
+    right: Any = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    bits: bool = False,
+    jobs: int = 1,
+    progress: bool = False,
+) -> Result:
+    """Try to falsify a privacy claim about a mechanism.
+
+    Parameters
+    ----------
+    mechanism : callable
+        `mechanism(data, rng)` with a numpy Generator, its only randomness, returns one output: a number, a vector, a
+        category, a mixed tuple or None. With a true attribute `batched` it is called as `mechanism(data, draws, runs)`
+        and returns (runs,) or (dim, runs).
+    claim : Claim
+        Its epsilon and delta; the rest of a claim is about learners.
+    left, right : JSON
+        The two neighbouring inputs.
+    pairs : iterable of (left, right)
+        The pairs to search, where left and right are not given.
+    runs : int
+        All runs of the audit, both worlds, search and pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    bits : bool
+        Whether the attack may read the low-order bits of floating-point outputs (see `bits`). A claim that is true in
+        real arithmetic may be false in double precision.
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, or inputs that are missing, equal or no JSON.
+    LearnerError
+        If the mechanism raises, returns what cannot be read, or draws from something else than its generator.
+    """
+    began = time.perf_counter()
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if runs < 20:
+        raise ValueError(f"runs must be at least 20, got {runs!r}")
+    if seed < 0:
+        raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
+    options = _pairs(left, right, pairs)
+    check_replay(mechanism, options[0], seed)
+    alpha = 1 - confidence
+    audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress)
+    choice, pilot = audit.choose(options)
+    counts = audit.certification_counts(choice, runs - pilot)
+    certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
+    witness: Any = choice.pair
+    return Result(
+        verdict=_decide(claim, certificate.epsilon_lower, counts.runs, alpha),
+        claim=claim,
+        certificate=certificate,
+        pair=witness,
+        event=choice.event,
+        attack=choice.attack,
+        runs=runs,
+        pilot=pilot,
+        detectable_epsilon=detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=alpha),
+        seed=seed,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float) -> Verdict:
+    if epsilon_lower > claim.epsilon:
+        return Verdict.FALSIFIED
+    powerless = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) <= claim.epsilon
+    return Verdict.UNDERPOWERED if powerless else Verdict.SURVIVED
+
+
+def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:
+    if pairs is not None:
+        if left is not None or right is not None:
+            raise ValueError("give either left and right, or pairs")
+        options = [DataPair(*pair) for pair in pairs]
+        if not options:
+            raise ValueError("there is no pair of inputs to audit on")
+        return options
+    if left is None and right is None:
+        raise ValueError("two neighbouring inputs must be given: left and right")
+    return [DataPair(left, right)]
+
+
+def check_replay(mechanism: Any, pair: DataPair, seed: int) -> None:
+    """Raise LearnerError unless the same draws give the same outputs: all randomness must come from the generator."""
+    texts = [
+        repr(_listed(run_block(mechanism, pair, Draws(seed, Stage.CONFORMANCE), _REPLAYED).outputs)) for _ in range(2)
+    ]
+    if texts[0] != texts[1]:
+        raise LearnerError(
+            "the same draws gave other outputs: a mechanism must draw from its generator alone and keep no state"
+        )
+
+
+def _listed(outputs: Outputs) -> list[Any]:
+    listed = outputs.tolist() if isinstance(outputs, np.ndarray) else [leaf for o in outputs for leaf in _plain(o)]
+    return listed
+
+
+def _plain(output: Any) -> list[Any]:
+    from .learned import leaves
+
+    return leaves(output)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the pilot fixed: everything that certification needs."""
+
+    pair: DataPair
+    index: int  # of the pair, a part of the key of its draws
+    attack: str
+    score: Callable[[Outputs], Floats]
+    event: Event
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """From raw outputs to a score."""
+
+    encoder: Callable[[Outputs], Floats]
+    features: Features
+    model: Callable[[View], Floats]
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        return self.model(self.features.view(self.encoder(outputs)))
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """One audit's fixed facts, and its stages."""
+
+    mechanism: Any
+    claim: Claim
+    runs: int
+    seed: int
+    alpha: float
+    bits: bool
+    jobs: int
+    progress: bool
+
+    def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        kept, spent, best = [], 0, 0
+        if len(options) > 1:
+            best, kept, spent = self._halve(options)
+        train = max(10, min(MOST_TRAIN, int(TRAIN * self.runs)))
+        more = max(0, train - sum(sample.left.size for sample in kept))
+        kept = kept + self._play([(best, options[best], block) for block in blocks(more)], Stage.TRAIN)
+        choice, _ = self._fit(options[best], best, kept, thorough=True)
+        return choice, spent + more
+
+    def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
+        """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
+        alive = list(range(len(options)))
+        stages = math.ceil(math.log2(len(alive)))
+        budget = max(40, min(MOST_SEARCH, int(SEARCH * self.runs))) // stages
+        samples: dict[int, list[Sample]] = {i: [] for i in alive}
+        spent = 0
+        while len(alive) > 1:
+            each = max(10, budget // len(alive))
+            new = [(i, options[i], (len(samples[i]) + n, size)) for i in alive for n, size in blocks(each)]
+            for (i, *_), sample in zip(new, self._play(new, Stage.SEARCH), strict=True):
+                samples[i].append(sample)
+            spent += each * len(alive)
+            worth = {i: self._fit(options[i], i, samples[i], thorough=False)[1] for i in alive}
+            alive = sorted(alive, key=lambda i: -worth[i])[: len(alive) // 2]
+        return alive[0], samples[alive[0]], spent
+
+    def _play(self, items: Sequence[tuple[int, DataPair, tuple[int, int]]], stage: Stage) -> list[Sample]:
+        task = partial(_play_block, self.mechanism, self.seed, stage)
+        return list(in_parallel(task, items, jobs=self.jobs))
+
+    def _fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
+        """Return the attack and event that promise most, and what they promise.
+
+        Every model is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
+        choose the event; the winner is then fitted on all.
+        """
+        outputs = _join([sample.outputs for sample in samples])
+        left = np.concatenate([sample.left for sample in samples])
+        encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
+        if self.bits:
+            encoder = BitColumns(encoder)
+        columns = encoder(outputs)
+        features = Features(columns)
+        view = features.view(columns)
+        even = np.arange(left.size) % 2 == 0
+        folds = [(view.part(half), view.part(~half), left[half], half) for half in (even, ~even)]
+        doubt = None if thorough else SEARCH_DOUBT
+        best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
+        for model in models(view, left, thorough=thorough):
+            scores = np.empty(left.size)
+            for train, held_out, labels, half in folds:
+                scores[~half] = model.fit(train, labels)(held_out)
+            event, worth = choose(scores, left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs, doubt=doubt)
+            if worth > best[0]:
+                best = worth, model, event
+        worth, winner, event = best
+        if winner is None:  # the outputs are constant
+            return Choice(pair, index, "none", _no_evidence, event), worth
+        scorer: Callable[[Outputs], Floats] = _no_evidence
+        if thorough:
+            scorer = _Scorer(encoder, features, winner.fit(view, left))
+        return Choice(pair, index, winner.name, scorer, event), worth
+
+    def certification_counts(self, choice: Choice, runs: int) -> Counts:
+        """Return the counts of the event over fresh runs, block by block."""
+        task = partial(_count_block, self.mechanism, choice, self.seed)
+        label = "certify" if self.progress else None
+        return sum(in_parallel(task, blocks(runs), jobs=self.jobs, progress=label), start=Counts())
+
+
+def _no_evidence(outputs: Outputs) -> Floats:
+    runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
+    return np.full(runs, math.nan)
+
+
+def _play_block(mechanism: Any, seed: int, stage: Stage, item: tuple[int, DataPair, tuple[int, int]]) -> Sample:
+    index, pair, (number, runs) = item
+    return run_block(mechanism, pair, Draws(seed, stage, index, 0, number), runs)
+
+
+def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
+    number, runs = block
+    sample = run_block(mechanism, choice.pair, Draws(seed, Stage.CERTIFY, choice.index, 0, number), runs)
+    return count(choice.event, choice.score(sample.outputs), sample.left)

@@ -1,0 +1,86 @@
+"""The pilot of a black-box audit: which thresholds promise the largest bound, with the doubt of many comparisons.
+
+`events.choose_event` serves a pilot that compares a few exact scores. Here many learned scores, pairs and thresholds
+compete on the same runs, so the winner's curse is larger, and so is what the doubt takes off.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ..mechanisms.draws import Floats
+from .events import UNUSED, Event
+
+#: Of the largest of m normal errors, sqrt(2 ln m), this share is taken off what an event promises, m the thresholds.
+DOUBT = 0.8
+#: Quantiles and tail places looked at, of scores with more distinct values than their sum.
+_QUANTILES, _TAIL = 65, 24
+_FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
+
+
+def choose(
+    scores: Floats, left: NDArray[np.bool_], *, delta: float, alpha: float, runs: int, doubt: float | None = None
+) -> tuple[Event, float]:
+    """Return the event that promises most, and the bound (nats) that it promises.
+
+    Parameters
+    ----------
+    scores : array (pilot,)
+        Evidence for the left world; nan is never guessed.
+    left : bool array (pilot,)
+        The world labels.
+    delta, alpha : float
+        Those of the certificate to come.
+    runs : int
+        The certification runs to come.
+    doubt : float, optional
+        Standard errors of the pilot taken off; by default as the number of thresholds demands.
+    """
+    pilot = left.size
+    known = ~np.isnan(scores)
+    in_left, in_right = np.sort(scores[known & left]), np.sort(scores[known & ~left])
+    grid = _places(np.sort(scores[known]))
+    if not grid.size:
+        return Event(UNUSED, UNUSED, "guess"), -math.inf
+    if doubt is None:
+        doubt = DOUBT * math.sqrt(2 * math.log(max(2, grid.size)))
+    above = [side.size - np.searchsorted(side, grid, "left") for side in (in_left, in_right)]
+    below = [np.searchsorted(side, grid, "right") for side in (in_left, in_right)]
+    # The last row and column stand for a side that is not used.
+    upper, lower = (np.append(grid, UNUSED) for _ in range(2))
+    right = np.append(above[0], 0)[:, None] + np.append(below[1], 0).astype(np.float64)
+    wrong = np.append(above[1], 0)[:, None] + np.append(below[0], 0).astype(np.float64) + 1
+    one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
+    allowed = ((lower < upper[:, None]) | one_sided) & (right >= min(_FEWEST, pilot / 8))
+    allowed[-1, -1] = False
+    if not allowed.any():
+        return Event(UNUSED, UNUSED, "guess"), -math.inf
+    slack = np.where(one_sided, delta / 2, delta) * pilot
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.maximum(right - slack, 1e-9)
+        variance = (right * (1 - right / pilot)) / excess**2 + (1 - wrong / (pilot + 1)) / wrong + 2 / pilot
+        # Two separate samples need not guess half of the runs wrong: the joint test of a one-sided event.
+        spread = np.where(one_sided, np.maximum(variance - 4 / pilot, 1e-12), variance)
+        quantile = -float(special.ndtri(alpha))
+        worth = np.log(excess / wrong) - (quantile * math.sqrt(pilot / runs) + doubt) * np.sqrt(spread)
+    worth = np.where(allowed, worth, -np.inf)
+    i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    method = "joint" if one_sided[i, j] else "guess"
+    return Event(float(lower[j]), float(upper[i]), method), float(worth[i, j])
+
+
+def _places(ordered: Floats) -> Floats:
+    """Return the thresholds to try, from sorted scores."""
+    distinct: Floats = ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
+    if distinct.size <= _QUANTILES + 2 * _TAIL:
+        return distinct
+    last = ordered.size - 1
+    tail = np.geomspace(4, ordered.size / 8, _TAIL).astype(np.int64)
+    places = np.concatenate([tail, last - tail, np.linspace(0, last, _QUANTILES).astype(np.int64)])
+    spread = np.linspace(0, distinct.size - 1, 33).astype(np.int64)  # sees values that heavy ties would hide
+    picked: Floats = np.unique(np.concatenate([ordered[places], distinct[spread]]))
+    return picked
