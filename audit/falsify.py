@@ -24,6 +24,8 @@ from .verdict import Result, Verdict
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
+#: When an audit ends: after all its runs, or as soon as the claim is falsified.
+STOPS = ("budget", "early")
 #: No stage before certification uses more: beyond it the choice does not get better.
 MOST = 300_000
 
@@ -68,6 +70,7 @@ def falsify(
     jobs: int = 1,
     progress: bool = False,
     memory: Memory | None = None,
+    stop: str = "budget",
 ) -> Result:
     """Try to falsify a privacy claim about a learner.
 
@@ -97,6 +100,9 @@ def falsify(
         Show a progress bar on stderr.
     memory : Memory, optional
         Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
+    stop : {"budget", "early"}
+        When to stop: after all the runs, or as soon as the claim is falsified. An early audit is anytime-valid, and
+        learns its attack on the way; if nothing is wrong its bound is looser than that of a full budget.
 
     Returns
     -------
@@ -113,6 +119,8 @@ def falsify(
     rounds = _check_rounds(rounds, pair)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if stop not in STOPS:
+        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
     if runs < 20:
         raise ValueError(f"runs must be at least 20, got {runs!r}")
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
@@ -121,12 +129,21 @@ def falsify(
         raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
     check_fresh(built, options[0], seed)
 
-    audit = _Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory)
-    choice, pilot = audit.choose(options)
-    counts = sum(audit.certification_blocks(choice, runs - pilot), start=Counts())
-    certificate = certify(choice.event, counts, delta=claim.delta, alpha=1 - confidence)
+    audit = Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory)
+    alpha = 1 - confidence
+    if stop == "early":
+        from .early import until_falsified
+
+        choice, pilot, certificate, detectable, ceiling = until_falsified(audit, options)
+        runs = pilot + certificate.counts.runs
+    else:
+        choice, pilot = audit.choose(options)
+        counts = sum(audit.certification_blocks(choice, runs - pilot), start=Counts())
+        certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
+        detectable = detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=alpha)
+        ceiling = None
     return Result(
-        verdict=decide(claim, certificate.epsilon_lower, counts.runs, 1 - confidence),
+        verdict=decide(claim, certificate.epsilon_lower, certificate.counts.runs, alpha, ceiling=ceiling),
         claim=claim,
         certificate=certificate,
         pair=choice.pair,
@@ -134,17 +151,25 @@ def falsify(
         attack=choice.attack.name,
         runs=runs,
         pilot=pilot,
-        detectable_epsilon=detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=1 - confidence),
+        detectable_epsilon=detectable,
         seed=seed,
         seconds=time.perf_counter() - began,
     )
 
 
-def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float) -> Verdict:
-    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it."""
+def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
+    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it.
+
+    Parameters
+    ----------
+    runs : int
+        Certification runs.
+    ceiling : float, optional
+        What a perfect attack would have certified; that of a fixed number of runs by default.
+    """
     if epsilon_lower > claim.epsilon:
         return Verdict.FALSIFIED
-    if ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) <= claim.epsilon:
+    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= claim.epsilon:
         return Verdict.UNDERPOWERED
     return Verdict.SURVIVED
 
@@ -188,7 +213,7 @@ def _check_pairs(
 
 
 @dataclass(frozen=True)
-class _Audit:
+class Audit:
     """One audit's fixed facts, and its three stages."""
 
     learner: Learner
@@ -209,7 +234,7 @@ class _Audit:
             if ranked is not None:
                 best = next(i for i, option in enumerate(options) if option is ranked[0])
             else:
-                best, spent = self._halve(options)
+                best, spent = self.halve(options)
         pair = options[best]
         first = applicable(self.learner, pair, self.claim.surface)[0]
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
@@ -224,7 +249,7 @@ class _Audit:
     def _share(self, share: float) -> int:
         return max(10, min(MOST, int(share * self.runs)))
 
-    def _halve(self, options: Sequence[Pair]) -> tuple[int, int]:
+    def halve(self, options: Sequence[Pair]) -> tuple[int, int]:
         """Return the index of the pair that wins successive halving, and the runs spent."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
@@ -258,13 +283,13 @@ class _Audit:
             attack: Attack = made.fit(self.learner, pair, training)
             scores = attack.score(chosen_on)
             event = choose_event(scores, chosen_on.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
-            worth = self._promise(event, count(event, scores, chosen_on.left))
+            worth = self.promise(event, count(event, scores, chosen_on.left))
             if best is None or worth > best[0]:
                 best = worth, Choice(pair, attack, event, index)
         assert best is not None
         return best[1], best[0], chosen_on.runs + (training.runs if training is not None else 0)
 
-    def _promise(self, event: Event, counts: Counts) -> float:
+    def promise(self, event: Event, counts: Counts) -> float:
         """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
         worth = certify(event, counts, delta=self.claim.delta, alpha=0.2).epsilon_lower
         if worth > 0 or not counts.guesses:
@@ -272,8 +297,12 @@ class _Audit:
         return float(counts.right / counts.guesses - 1)
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
+        return concatenate(self.play_blocks(pair, index, stage, blocks(runs)))
+
+    def play_blocks(self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]) -> list[Transcripts]:
+        """Return the transcripts of some blocks."""
         task = partial(_play_block, self.learner, pair, self.seed, stage, index, self.claim.surface)
-        return concatenate(list(in_parallel(task, blocks(runs), jobs=self.jobs)))
+        return list(in_parallel(task, some, jobs=self.jobs))
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""

@@ -39,6 +39,7 @@ class Task:
     runs: int = DEFAULT_RUNS
     seed: int = 0
     confidence: float = 0.99
+    stop: str = "budget"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     pair: Pair | None = None
     expected: str | None = None
@@ -104,7 +105,12 @@ class Task:
             value = getattr(self, name)
             words += [] if value is None else [f"--{name}", _text(value)]
         words += ["--runs", str(self.runs), "--seed", str(self.seed)]
-        for name, default in (("surface", "actions"), ("neighbours", "replace"), ("confidence", 0.99)):
+        for name, default in (
+            ("surface", "actions"),
+            ("neighbours", "replace"),
+            ("confidence", 0.99),
+            ("stop", "budget"),
+        ):
             value = getattr(self, name)
             words += [] if value == default else [f"--{name}", _text(value)]
         for name, value in self.parameters.items():
@@ -142,6 +148,7 @@ class Prepared:
             jobs=jobs,
             progress=progress,
             memory=memory,
+            stop=task.stop,
         )
 
 

@@ -105,6 +105,13 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obje
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
 CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+STOP = click.option(
+    "--stop",
+    type=click.Choice(["budget", "early"]),
+    default="budget",
+    show_default=True,
+    help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
+)
 PAIR = click.option("--pair", "pair_file", type=click.Path(path_type=Path), help="JSON file: left and right losses.")
 
 
@@ -144,6 +151,7 @@ def list_catalogue(as_json: bool) -> None:
 @click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
 @SEED
 @CONFIDENCE
+@STOP
 @JOBS
 @JSON
 @command

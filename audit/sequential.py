@@ -1,0 +1,273 @@
+"""Anytime-valid audits: e-processes on the guesses of an attack, which may be looked at after every run.
+
+Every run has a fair world label of its own; the attack names the left world, the right one, or abstains. Under
+(epsilon, delta)-DP, given all earlier runs, ``P(right) <= e^epsilon P(wrong) + delta``. So a gambler who stakes the
+share lambda of her wealth on ``1{right} - e^epsilon 1{wrong} - delta`` has an expected growth of at most 1 in every
+run, and by Ville's inequality her wealth ever reaches 1/alpha with probability at most alpha: whenever one looks,
+however often, and even if the event of the next run depends on the earlier ones.
+
+Without delta the gambler's shares are mixed uniformly, which has a closed form: with pi0 = sigmoid(epsilon) it is the
+mean over pi in (pi0, 1) of the likelihood ratio of pi to pi0, and equals ``integral_0^1 (u + (1-u)/pi0)^c u^w du`` for
+c right and w wrong guesses. That falls in epsilon, hence the rejected epsilons are an interval from 0, and its end is
+a lower bound that holds at all times together. With delta the shares are a fixed list, and the wealth falls too.
+
+References
+----------
+.. [1] J. Ville. Etude critique de la notion de collectif. 1939.
+.. [2] I. Waudby-Smith, A. Ramdas. Estimating means of bounded random variables by betting. JRSS B 86, 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from .events import UNUSED, Event
+
+_Floats = NDArray[np.float64]
+
+#: Below this the incomplete beta function is replaced by its series.
+_TINY = 1e-290
+_MOST_TERMS = 200_000
+_BISECTIONS = 60
+#: Stakes, in shares of the largest that the claim allows: most of the mixture, and a tail for other epsilons.
+_SHARES = (np.arange(64) + 0.5) / 64
+_FAR = np.geomspace(1e-8, 1.0, 96)
+_NEAR_WEIGHT = 0.8
+#: Thresholds tried on each side of an event, and stakes at which its growth is computed.
+_THRESHOLDS, _STAKES = 64, 24
+#: The power is averaged over this many equally likely numbers of guesses.
+_GUESS_COUNTS = (np.arange(33) + 0.5) / 33
+
+
+def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floats:
+    """Return the logarithm of the e-value against epsilon-DP of so many right and wrong guesses.
+
+    ``B(c+1, w+1) I_(pi0..1)(c+1, w+1) / [(1-pi0) pi0^c (1-pi0)^w]``, pi0 = sigmoid(epsilon).
+
+    Parameters
+    ----------
+    right, wrong : int or array of int
+        c and w.
+    epsilon : float or array of float
+        The claim, in nats, at least 0.
+    """
+    c, w, e = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (right, wrong, epsilon)))
+    log_pi, log_rest = special.log_expit(e), special.log_expit(-e)
+    # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
+    tail = special.betainc(w + 1, c + 1, special.expit(-e))
+    with np.errstate(divide="ignore"):
+        found = special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi
+    far = tail < _TINY
+    if np.any(far):
+        found = np.where(far, 0.0, found)
+        found[far] = _log_series(c[far], w[far], e[far])
+    return np.asarray(found, dtype=np.float64)
+
+
+def _log_series(c: _Floats, w: _Floats, e: _Floats) -> _Floats:
+    """Return the same by ``pi0 / (w+1) * 2F1(1, c+w+2; w+2; 1-pi0)``: positive terms, for guesses below chance."""
+    x = special.expit(-e)
+    term, total = np.ones_like(x), np.ones_like(x)
+    for k in range(_MOST_TERMS):
+        term = term * ((c + w + 2 + k) / (w + 2 + k) * x)
+        total += term
+        if np.all(term < 1e-17 * total):
+            break
+    found: _Floats = special.log_expit(e) - np.log(w + 1) + np.log(total)
+    return found
+
+
+@dataclass(frozen=True)
+class Bets:
+    """A gambler against the claims of one delta: fixed stakes, most of them placed for `claimed`.
+
+    Stakes that a larger epsilon does not allow count as lost there, so that the wealth falls in epsilon.
+
+    Parameters
+    ----------
+    claimed, delta : float
+        The claim that the audit is about.
+    """
+
+    claimed: float
+    delta: float
+
+    def _stakes(self) -> tuple[_Floats, _Floats]:
+        """Return the stakes and their weights."""
+        near = _SHARES / (math.exp(self.claimed) + self.delta)
+        far = _FAR / (1 + self.delta)
+        weights = np.repeat([_NEAR_WEIGHT / near.size, (1 - _NEAR_WEIGHT) / far.size], [near.size, far.size])
+        return np.concatenate([near, far]), weights
+
+    def log_wealth(self, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, epsilon: ArrayLike) -> _Floats:
+        """Return the log wealth against `epsilon` after so many runs, right and wrong guesses among them."""
+        if self.delta == 0:
+            return log_e_value(right, wrong, epsilon)
+        c, w, n, e = np.broadcast_arrays(
+            *(np.asarray(a, dtype=np.float64)[..., None] for a in (right, wrong, runs, epsilon))
+        )
+        stakes, weights = self._stakes()
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            lost = stakes * (np.exp(e) + self.delta)
+            log = c * np.log1p(stakes * (1 - self.delta)) + (n - c - w) * np.log1p(-stakes * self.delta)
+            log = np.where(lost < 1, log + special.xlog1py(w, -np.minimum(lost, 1.0)), -np.inf)
+        found: _Floats = special.logsumexp(log, axis=-1, b=weights)
+        return found
+
+    def epsilon_lower(self, right: int, wrong: int, runs: int, alpha: float) -> float:
+        """Return the largest epsilon, in nats, that the wealth rejects at 1/alpha; 0 if none."""
+        goal = -math.log(alpha)
+
+        def rejected(epsilon: float) -> bool:
+            return float(self.log_wealth(right, wrong, runs, epsilon)) >= goal
+
+        if not rejected(0.0):
+            return 0.0
+        low, high = 0.0, 1.0
+        while rejected(high):
+            low, high = high, 2 * high
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if rejected(middle) else (low, middle)
+        return low
+
+    def boundary(self, guesses: ArrayLike, runs: ArrayLike, alpha: float) -> NDArray[np.int64]:
+        """Return the fewest right ones of so many guesses that reject the claim; one more than all if none do."""
+        n, total = (np.asarray(a, dtype=np.int64) for a in np.broadcast_arrays(guesses, runs))
+        low, high = np.full(n.shape, -1), n + 1
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            inside = np.clip(middle, 0, n)
+            caught = self.log_wealth(inside, n - inside, total, self.claimed) >= -math.log(alpha)
+            caught |= middle > n
+            low, high = np.where(caught, low, np.maximum(middle, low)), np.where(caught, middle, high)
+        return np.asarray(high, dtype=np.int64)
+
+
+def ceiling_epsilon(claimed: float, runs: int, *, delta: float, alpha: float) -> float:
+    """Return the bound (nats) that an attack which is right in every run would have after `runs` runs."""
+    return Bets(claimed, delta).epsilon_lower(runs, 0, runs, alpha)
+
+
+def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float, power: float = 0.9) -> float:
+    """Return the smallest true epsilon that `runs` runs catch with the given power, by the last look alone.
+
+    The reference is that of `power`: a Laplace mechanism attacked optimally, which also reveals its input with
+    probability delta. Earlier looks only add power. Infinite if nothing is caught that often.
+    """
+    bets = Bets(claimed, delta)
+
+    def enough(true: float) -> bool:
+        right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+        guesses = stats.binom.ppf(_GUESS_COUNTS, runs, min(1.0, right + wrong)).astype(np.int64)
+        needed = bets.boundary(guesses, runs, alpha)
+        return float(np.mean(stats.binom.sf(needed - 1, guesses, right / (right + wrong)))) >= power
+
+    if not enough(math.inf):
+        return math.inf
+    gap = 1.0
+    while not enough(claimed + gap):
+        gap *= 2
+    low, high = claimed, claimed + gap
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def choose_growing_event(
+    scores: ArrayLike, left: ArrayLike, right: ArrayLike, *, epsilon: float, delta: float, seen: int | None
+) -> Event:
+    """Choose the thresholds whose guesses make a gambler against the claim rich fastest.
+
+    Parameters
+    ----------
+    scores : array (outcomes,)
+        Evidence for the left world of outcomes, or of runs.
+    left, right : array (outcomes,)
+        Their probability together with each label, adding up to 1: halves of both laws, or 1/n at a run's label.
+    epsilon, delta : float
+        The claim.
+    seen : int or None
+        The runs that the probabilities were estimated from: wrong guesses are then smoothed by adding one.
+    """
+    values, p, q = (np.asarray(a, dtype=np.float64) for a in (scores, left, right))
+    known = ~np.isnan(values)
+    if not known.any():
+        return Event(UNUSED, UNUSED, "guess")
+    order = np.argsort(values[known], kind="stable")
+    values, p, q = values[known][order], p[known][order], q[known][order]
+    distinct = np.unique(values)
+    places = np.unique(np.linspace(0, distinct.size - 1, _THRESHOLDS).astype(np.int64))
+    by_mass = values[np.minimum(np.searchsorted(np.cumsum(p + q), np.linspace(0, 1, _THRESHOLDS)), values.size - 1)]
+    grid = np.unique(np.concatenate([distinct[places], by_mass]))
+    sums = [np.concatenate([[0.0], np.cumsum(law)]) for law in (p, q)]
+    below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
+    # Rows: name the left world from this score up, or never. Columns: name the right one up to this score, or never.
+    right_rate = np.append(sums[0][-1] - sums[0][below], 0)[:, None] + np.append(sums[1][upto], 0)
+    wrong_rate = np.append(sums[1][-1] - sums[1][below], 0)[:, None] + np.append(sums[0][upto], 0)
+    if seen is not None:
+        wrong_rate = wrong_rate + 1 / seen
+    upper, lower = np.append(grid, UNUSED), np.append(grid, UNUSED)
+    allowed = ~(lower >= upper[:, None])
+    allowed[-1, -1] = False
+    growth = np.where(allowed, _growth(right_rate, wrong_rate, epsilon, delta), -np.inf)
+    i, j = np.unravel_index(np.argmax(growth), growth.shape)
+    return Event(float(lower[j]), float(upper[i]), "guess")
+
+
+def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Floats:
+    """Return the growth of the log wealth in a run at the best stake; where none grows, a ranking below 0."""
+    largest = 1 / (math.exp(epsilon) + delta)
+    best = np.full(right.shape, -np.inf)
+    rest = np.maximum(1 - right - wrong, 0)
+    for stake in (np.arange(_STAKES) + 0.5) / _STAKES * largest:
+        log = (
+            right * np.log1p(stake * (1 - delta))
+            + wrong * np.log1p(-stake / largest)
+            + rest * np.log1p(-stake * delta)
+        )
+        best = np.maximum(best, log)
+    return np.where(best > 0, best, right - wrong * math.exp(epsilon) - delta - 1e3)
+
+
+def first_crossing(bets: Bets, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, alpha: float) -> int | None:
+    """Return the index of the first of successive counts whose wealth rejects the claim, or None."""
+    rich = bets.log_wealth(right, wrong, runs, bets.claimed) >= -math.log(alpha)
+    return int(np.argmax(rich)) if rich.any() else None
+
+
+def crossing_law(bets: Bets, pi: float, looks: int, alpha: float) -> _Floats:
+    """Return the exact probability that the claim is rejected at each guess, each right with probability `pi`.
+
+    Parameters
+    ----------
+    looks : int
+        Guesses.
+
+    Returns
+    -------
+    array (looks,)
+    """
+    steps = np.arange(1, looks + 1)
+    needed = bets.boundary(steps, steps, alpha)
+    crossed = np.zeros(looks)
+    alive, first = np.ones(1), 0  # the law of the right guesses, from `first` up, of paths that have not crossed
+    for t in range(looks):
+        moved = np.zeros(alive.size + 1)
+        moved[:-1] = alive * (1 - pi)
+        moved[1:] += alive * pi
+        cut = max(0, min(moved.size, int(needed[t]) - first))
+        crossed[t] = moved[cut:].sum()
+        alive = moved[:cut]
+        kept = np.flatnonzero(alive > 1e-18)
+        if kept.size == 0:
+            break
+        first += int(kept[0])
+        alive = alive[kept[0] : kept[-1] + 1]
+    return crossed
