@@ -238,8 +238,9 @@ def _by_round(
     if recipe is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
         return None
     third = seen.runs // 3
+    left_world, right_world = (list(world) for world in (pair.left, pair.right))
     for t in shown:
-        short, cut = Pair(pair.left[:t], pair.right[:t]), _cut(seen, t)
+        short, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
         if not recipe.applies(learner, short, claim.surface):
             return None
         training = cut[: third // 2] if recipe.trained else None

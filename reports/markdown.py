@@ -38,8 +38,8 @@ def markdown(record: Mapping[str, Any]) -> str:
     lines += [
         "",
         f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
-        f"no attack tried here separated the worlds beyond the claim. overclaim {_text(record.get('overclaim', '?'))}, "
-        f"seed {_text(record.get('seed', '?'))}.",
+        "no attack tried here separated the worlds beyond the claim. "
+        f"overclaim {_text(record.get('overclaim', '?'))}, seed {_text(record.get('seed', '?'))}.",
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 

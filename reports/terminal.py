@@ -66,8 +66,8 @@ def claims_table(record: dict[str, Any]) -> str:
     claims, columns = record["claims"], width()
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
-    bar = 20 if columns >= 80 else 10
-    room = max(min(columns - bar - 27, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
+    bar = 20 if columns >= 110 else 10
+    room = max(min(columns - bar - 29, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
     claim_at = round(bar / RULER_END)
     heads = "0".ljust(claim_at) + "claim".ljust(bar - claim_at) + f"{'at least':>10}{'claimed':>8}{'exact':>7}"
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
