@@ -49,7 +49,8 @@ def versions() -> str:
 def fingerprint(plan: Plan) -> str:
     """Return the hash of a plan: its tasks, seeds and pairs, the text of users' files, and the size of a block."""
     tasks = [_task_facts(task) for task in plan.tasks]
-    facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "block": BLOCK}
+    facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "alpha": plan.report_alpha}
+    facts |= {"block": BLOCK}
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
 
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..learners.catalogue import Case, Entry, Setting, entries
+from ..learners.catalogue import Case, Entry, Setting, entries, near_matches
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
-from ..mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES, Claim
+from ..mechanisms.claim import LOSS_SETS, Claim
 from .falsify import Memory, falsify
 from .pairs import Pair
+from .plan_schema import CLAIM, EXPECTATIONS, PLAN
 from .targets import parse_parameters, resolve
 from .verdict import Result
 
-EXPECTATIONS = ("falsified", "survived")
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
 
@@ -154,11 +154,22 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Plan:
-    """The tasks of a report."""
+    """The tasks of a report.
+
+    Attributes
+    ----------
+    tasks : tuple of Task
+    seed : int
+    confidence : float
+        Of each certificate.
+    report_alpha : float or None
+        The chance that any true claim of the report is called false; None if each claim stands for itself.
+    """
 
     tasks: tuple[Task, ...]
     seed: int = 0
     confidence: float = 0.99
+    report_alpha: float | None = None
 
     @property
     def alpha(self) -> float:
@@ -191,26 +202,11 @@ def _of_case(entry: Entry, case: Case, seed: int) -> Task:
     )
 
 
-_KEYS: dict[str, Any] = {
-    "target": str,
-    "epsilon": (int, float),
-    "delta": (int, float),
-    "rounds": int,
-    "arms": int,
-    "losses": str,
-    "neighbours": str,
-    "surface": str,
-    "runs": int,
-    "expect": str,
-    "note": str,
-    "set": dict,
-}
-_CHOICES = {"losses": LOSS_SETS, "neighbours": NEIGHBOURS, "surface": SURFACES, "expect": EXPECTATIONS}
-_HEAD: dict[str, Any] = {"seed": int, "confidence": (int, float), "claims": list}
-
-
 def read_plan(path: Path) -> Plan:
-    """Read a plan from TOML: `seed`, `confidence`, and a `[[claims]]` table for each claim.
+    """Read a plan from TOML: `seed`, `alpha` or `confidence`, and a `[[claims]]` table for each claim.
+
+    With `alpha`, the chance that any true claim of the report is called false, every certificate has error alpha / m
+    and Holm's procedure decides; with `confidence`, 0.99 by default, each claim stands for itself.
 
     Raises
     ------
@@ -228,30 +224,23 @@ def read_plan(path: Path) -> Plan:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: {error}") from None
     lines = _Lines(text, path)
-    for key, value in data.items():
-        _check(key, value, _HEAD, lines.at(key))
+    _check_schema(data, lines)
     claims = data.get("claims", [])
     if not claims:
         raise ValueError(f"{path}: a plan needs at least one [[claims]] table")
-    seed, confidence = data.get("seed", 0), float(data.get("confidence", 0.99))
-    if not 0 < confidence < 1:
-        raise ValueError(f"{lines.at('confidence')}: confidence must be in (0, 1), got {confidence!r}")
-    if seed < 0:
-        raise ValueError(f"{lines.at('seed')}: seed must be a non-negative integer, got {seed!r}")
+    if "alpha" in data and "confidence" in data:
+        raise ValueError(f"{lines.at('alpha')}: alpha is for the whole report, confidence for each claim: give one")
+    seed, alpha = int(data.get("seed", 0)), data.get("alpha")
+    confidence = float(data.get("confidence", 0.99)) if alpha is None else 1 - alpha / len(claims)
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
-    return Plan(tasks, seed, confidence)
+    return Plan(tasks, seed, confidence, alpha)
 
 
-def _read_claim(claim: Any, lines: _Lines, index: int, seed: int, confidence: float) -> Task:
-    here = lines.at("claims", index)
-    if not isinstance(claim, dict):
-        raise ValueError(f"{here}: claims must be tables, as in [[claims]], got {claim!r}")
-    for key, value in claim.items():
-        _check(key, value, _KEYS, lines.at(key, index))
-    if "target" not in claim:
-        raise ValueError(f"{here}: a claim needs a target")
+def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
     values = {key: value for key, value in claim.items() if key not in ("set", "expect")}
-    values = {k: float(v) if k in ("epsilon", "delta") else v for k, v in values.items()}
+    kinds = {"number": float, "integer": int}
+    for key, value in values.items():
+        values[key] = kinds.get(CLAIM["properties"][key].get("type"), lambda same: same)(value)
     try:
         task = Task(
             **values,
@@ -263,19 +252,44 @@ def _read_claim(claim: Any, lines: _Lines, index: int, seed: int, confidence: fl
         if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
     except ValueError as error:
-        raise ValueError(f"{here}: {error}") from None
+        raise ValueError(f"{lines.at('claims', index)}: {error}") from None
     return task
 
 
-def _check(key: str, value: Any, known: Mapping[str, Any], here: str) -> None:
-    if key not in known:
-        raise ValueError(f"{here}: unknown key {key!r}, expected one of {', '.join(known)}")
-    kind = known[key]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-        raise ValueError(f"{here}: {key} must be {names}, got {value!r}")
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise ValueError(f"{here}: {key} must be one of {', '.join(_CHOICES[key])}, got {value!r}")
+def _check_schema(data: Mapping[str, Any], lines: _Lines) -> None:
+    """Raise ValueError for the first thing in a plan that its schema forbids."""
+    from jsonschema import Draft202012Validator
+
+    found = sorted(Draft202012Validator(PLAN).iter_errors(data), key=lambda error: [str(p) for p in error.path])
+    if found:
+        raise ValueError(_explain(found[0], lines))
+
+
+def _explain(error: Any, lines: _Lines) -> str:
+    """Return one line for an error of the schema: where, what was expected, what was found."""
+    place = list(error.absolute_path)
+    index = place[1] if len(place) > 1 else None
+    key = place[-1] if place and isinstance(place[-1], str) else None
+    here = lines.at(key or "claims", index)
+    rule, limit, value = error.validator, error.validator_value, error.instance
+    if rule == "additionalProperties":
+        known = error.schema["properties"]
+        key = next(name for name in value if name not in known)
+        near = near_matches(key, known)
+        return f"{lines.at(key, index)}: unknown key {key!r}{near}, expected one of {', '.join(known)}"
+    if rule == "required":
+        return f"{here}: a claim needs a target"
+    if key is None:
+        return f"{here}: claims must be tables, as in [[claims]], got {value!r}"
+    if rule == "enum":
+        return f"{here}: {key} must be one of {', '.join(limit)}, got {value!r}"
+    if rule == "type":
+        words = {"integer": "int", "number": "int or float", "string": "str", "object": "a table", "array": "tables"}
+        return f"{here}: {key} must be {words[limit]}, got {value!r}"
+    if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:
+        return f"{here}: {key} must be in (0, 1), got {value!r}"
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "minLength": "of length"}
+    return f"{here}: {key} must be {words[rule]} {limit}, got {value!r}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,6 +195,20 @@ def _read_pair(path: Path | None) -> Any:
 
 
 @main.command()
+@click.argument("plan_file", metavar="[PLAN.toml]", type=click.Path(path_type=Path), default=Path("overclaim.toml"))
+@command
+def init(plan_file: Path) -> None:
+    """Write a commented plan to start from."""
+    from ..audit.plan_schema import example
+    from .record import write_atomically
+
+    if plan_file.exists():
+        raise ValueError(f"{str(plan_file)!r} is there already: remove it, or name another file")
+    write_atomically(plan_file, example(plan_file.name))
+    click.echo(f"wrote {plan_file}; audit it by: overclaim run {plan_file}")
+
+
+@main.command()
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder.")
 @JOBS
@@ -249,7 +264,37 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = [claim for claim, _ in ordered if claim is not None]
     errors = [error for _, error in ordered if error is not None]
-    return run_record(claims, seed=plan.seed, alpha=plan.alpha, command=command, errors=errors)
+    tests = decide_together(claims, plan)
+    record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
+    return {**record, "ledger_of_tests": tests}
+
+
+def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
+    """Return every test that shared the report's alpha; with an alpha for the report, Holm's procedure decides.
+
+    A claim that Holm's procedure rejects is FALSIFIED, even where its own bound, at alpha / m, stays below the claim.
+    """
+    from ..audit.multiplicity import Decision, holm
+
+    m, alpha = len(plan.tasks), plan.report_alpha
+    p_values = [claim["p_value"] for claim in claims]
+    if alpha is None:
+        tests = [
+            Decision(p, plan.alpha, p, claim["verdict"] == "FALSIFIED")
+            for p, claim in zip(p_values, claims, strict=True)
+        ]
+    else:
+        tests = holm([*p_values, *[1.0] * (m - len(claims))], alpha)[: len(claims)]  # a claim that crashed counts too
+        for claim, test in zip(claims, tests, strict=True):
+            claim["verdict"] = "FALSIFIED" if test.rejected else claim["verdict"]
+    return {
+        "method": "each for itself" if alpha is None else "Holm",
+        "family_wise_error": round(min(1.0, m * plan.alpha), 12) if alpha is None else alpha,
+        "tests": [
+            {"claim": claim["name"], "epsilon": claim["claimed"]["epsilon"], **asdict(test)}
+            for claim, test in zip(claims, tests, strict=True)
+        ],
+    }
 
 
 #: The claim's record, or what went wrong.

@@ -17,6 +17,7 @@ from typing import Any
 from .. import __version__
 from ..audit.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.exact import NotExactError, exact_epsilon
+from ..audit.multiplicity import p_value
 from ..audit.plans import Prepared
 from ..audit.play import BLOCK
 from ..audit.verdict import Result
@@ -46,6 +47,8 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "method": certificate.method,
         "attack": result.attack,
         "confidence": round(result.confidence, 12),
+        "p_value": p_value(claim, result.event, certificate),
+        "stop": getattr(task, "stop", "budget"),
         "runs": result.runs,
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
