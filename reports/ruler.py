@@ -76,7 +76,7 @@ def setting(claim: Mapping[str, Any]) -> str:
     return ", ".join(word for word in words if word)
 
 
-_WIDTH, _LABEL, _AXIS, _STEP, _TOP = 760, 250, 400, 34, 46
+_WIDTH, _LABEL, _AXIS, _STEP, _TOP = 860, 356, 390, 38, 46
 _STYLE = """
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
 .s{font-size:11px;fill:#566070}.g{stroke:#c9d0d9}.c{stroke:#1c2430;stroke-width:2}

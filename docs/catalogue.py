@@ -1,0 +1,82 @@
+"""The catalogue page and the ruler's picture, made from the code: a hook of mkdocs, and a script.
+
+python docs/catalogue.py          print the catalogue page
+python docs/catalogue.py RECORD   write docs/ruler.svg from a record of `overclaim run`
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from overclaim.learners.catalogue import Entry, entries
+from overclaim.reports.record import read_record
+from overclaim.reports.ruler import picture
+
+MARKER = "<!-- catalogue -->"
+HERE = Path(__file__).resolve().parent
+#: What the picture shows: a false claim beside its mended twins, and two others.
+SHOWN = (
+    ("agarwal-singh/ftrl-experts", "as_published", "replace", "release"),
+    ("agarwal-singh/ftrl-experts", "as_published", "zero-out", "release"),
+    ("agarwal-singh/reduction-threshold", "as_published", "replace", "actions"),
+    ("agarwal-singh/reduction-threshold", "corrected", "replace", "actions"),
+    ("agarwal-singh/reduction-exp2", "as_published", "replace", "actions"),
+    ("asi-raman-talwar/batched-threshold", "as_published", "replace", "actions"),
+)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the catalogue in the place of the marker: called by mkdocs for every page."""
+    return markdown.replace(MARKER, page())
+
+
+def page() -> str:
+    """Return the catalogue in Markdown."""
+    parts = []
+    for paper, members in groupby(entries().values(), key=lambda e: e.name.partition("/")[0]):
+        parts.append(f"## {paper}\n")
+        parts.extend(_entry(entry) for entry in members)
+    return "\n".join(parts)
+
+
+def _entry(entry: Entry) -> str:
+    epsilon = "an epsilon that depends on T" if entry.claim_epsilon else "epsilon"
+    claim = f"({epsilon}, {entry.delta:g})-DP on {entry.losses} losses"
+    own = ", ".join(f"`{name}`" for name in entry.parameters) or "none"
+    lines = [
+        f"### {entry.name}\n",
+        f"{entry.summary}\n",
+        f"- **Claim**: {claim}",
+        f"- **Source**: {entry.source}",
+        f"- **Its own parameters** (`--set`): {own}",
+        f"- **Audited by default** at T = {entry.rounds}, {entry.arms} arms or coordinates",
+        "",
+        "| calibration | losses | neighbours | surface | expected | note |",
+        "|---|---|---|---|---|---|",
+    ]
+    for case in entry.cases:
+        cells = (case.calibration.replace("_", " "), case.losses or entry.losses, case.neighbours, case.surface)
+        lines.append("| " + " | ".join((*cells, case.expected, case.note.replace("|", "\\|"))) + " |")
+    return "\n".join([*lines, "", f"```\noverclaim check {entry.name} --epsilon 1\n```", ""])
+
+
+def draw(record: Path) -> None:
+    """Write the ruler's picture from a record."""
+    claims = read_record(record)["claims"]
+    own = {key: next((c for c in claims if _key(c) == key and c["losses"] != "l1-ball"), None) for key in SHOWN}
+    title = "Six privacy claims on one ruler: three pass the mark, so they are false; three stay below it"
+    (HERE / "ruler.svg").write_text(picture([c for c in own.values() if c], title=title), encoding="utf-8")
+
+
+def _key(claim: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(claim[key] for key in ("name", "calibration", "neighbours", "surface"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        draw(Path(sys.argv[1]))
+    else:
+        print(page())
