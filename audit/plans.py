@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..learners.catalogue import Case, Entry, Setting, entries, near_matches
+from ..learners.catalogue import Case, Entry, Setting, entries, lookup, near_matches
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, Claim
 from .falsify import Memory, falsify
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
+from .regret import audit_regret
 from .targets import parse_parameters, resolve
 from .verdict import Result
 
@@ -153,6 +154,22 @@ class Prepared:
 
 
 @dataclass(frozen=True)
+class RegretTask:
+    """A catalogue entry's regret, to be measured on adversarial losses and held against its bound."""
+
+    target: str
+    rounds: int = 1024
+    runs: int = 400
+    seed: int = 0
+
+    def measure(self) -> dict[str, Any]:
+        """Return the measurement: what `overclaim regret` prints, with the target's name."""
+        entry = lookup(self.target)
+        setting = entry.setting(rounds=self.rounds)
+        return {"name": self.target, **audit_regret(entry, setting, runs=self.runs, seed=self.seed).to_json()}
+
+
+@dataclass(frozen=True)
 class Plan:
     """The tasks of a report.
 
@@ -164,12 +181,15 @@ class Plan:
         Of each certificate.
     report_alpha : float or None
         The chance that any true claim of the report is called false; None if each claim stands for itself.
+    regret : tuple of RegretTask
+        The utility claims to measure beside.
     """
 
     tasks: tuple[Task, ...]
     seed: int = 0
     confidence: float = 0.99
     report_alpha: float | None = None
+    regret: tuple[RegretTask, ...] = ()
 
     @property
     def alpha(self) -> float:
@@ -177,9 +197,16 @@ class Plan:
         return 1 - self.confidence
 
 
-def literature(seed: int = 0) -> Plan:
-    """Return the audit of the literature: every case of every catalogue entry."""
-    return Plan(tuple(_of_case(entry, case, seed) for entry in entries().values() for case in entry.cases), seed)
+def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
+    """Return the audit of the literature: every case and every regret claim of every catalogue entry.
+
+    `alpha` is for the whole report: every certificate has error alpha / m, and Holm's procedure decides.
+    """
+    cases = [(entry, case) for entry in entries().values() for case in entry.cases]
+    confidence = 1 - alpha / len(cases)
+    tasks = tuple(replace(_of_case(entry, case, seed), confidence=confidence) for entry, case in cases)
+    regret = tuple(RegretTask(entry.name, seed=seed) for entry in entries().values() if entry.regret is not None)
+    return Plan(tasks, seed, confidence, alpha, regret)
 
 
 def _of_case(entry: Entry, case: Case, seed: int) -> Task:
@@ -311,3 +338,27 @@ class _Lines:
             if pattern.match(lines[n]):
                 return f"{self.path}:{n + 1}"
         return f"{self.path}:{start + 1}"
+
+
+def regret_setting(
+    target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, Any]
+) -> tuple[Any, Setting, Mapping[str, Any]]:
+    """Return a target with the setting and the parameters of its own in which its regret is measured.
+
+    Growth needs long horizons: `rounds` is 1024 where it is not given.
+
+    Raises
+    ------
+    ValueError
+        For a target, parameter or value that does not fit.
+    """
+    found = resolve(target)
+    parsed = parse_parameters(found, parameters)
+    chosen = {"arms": arms, "losses": losses, **parsed.setting}
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    rounds = 1024 if rounds is None else rounds
+    if rounds < 1 or changes.get("arms", 1) < 1:
+        raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
+    if isinstance(found, Entry):
+        return found, found.setting(rounds=rounds, **changes), parsed.own
+    return found, Setting(rounds=rounds, **changes), parsed.own

@@ -214,21 +214,35 @@ def init(plan_file: Path) -> None:
 @JOBS
 @click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
+@click.option(
+    "--baseline", "baseline_file", type=click.Path(path_type=Path), help="Compare with this accepted record."
+)
 @JSON
 @command
-def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, resume: bool, as_json: bool) -> None:
+def run(
+    plan_file: Path | None,
+    out: Path,
+    jobs: int | None,
+    seed: int | None,
+    resume: bool,
+    baseline_file: Path | None,
+    as_json: bool,
+) -> None:
     """Audit every claim of a plan; without one, every catalogue claim in both calibrations.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
-    not be decided at its budget, 4 if a learner crashed. What a killed run had finished is kept in the folder.
+    not be decided at its budget, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than
+    it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
     from ..audit.ledger import Ledger
     from ..audit.plans import literature, read_plan
     from ..audit.play import cores
+    from . import baseline
     from .html import render
     from .record import to_text, write_atomically
     from .terminal import claims_table
 
+    base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     if plan_file is not None and seed is not None:
         raise ValueError("--seed goes without a plan: a plan has its own seed")
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
@@ -240,20 +254,25 @@ def run(plan_file: Path | None, out: Path, jobs: int | None, seed: int | None, r
     except KeyboardInterrupt:
         click.echo(f"what was finished is kept in {ledger.path}: the same command with --resume goes on", err=True)
         raise
+    if base is not None:
+        compared = baseline.compare(record["claims"], base, alpha=record["alpha"])
+        record["baseline"] = {"file": str(baseline_file), **compared}
     write_atomically(out / "record.json", to_text(record))
     write_atomically(out / "report.html", render(record))
     ledger.remove()
     if as_json:
         click.echo(to_text(record), nl=False)
     else:
-        click.echo(claims_table(record))
+        click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
         click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}")
     sys.exit(exit_code(record))
 
 
 def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None) -> dict[str, Any]:
     """Audit the claims of a plan, one process each, and return the record."""
+    from ..audit.plans import RegretTask
     from ..audit.play import in_parallel
+    from ..audit.regret import false_utility_claims
     from .record import run_record
 
     outcomes = dict(ledger.outcomes()) if ledger is not None else {}
@@ -266,7 +285,12 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
     errors = [error for _, error in ordered if error is not None]
     tests = decide_together(claims, plan)
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
-    return {**record, "ledger_of_tests": tests}
+    record["ledger_of_tests"] = tests
+    if plan.regret:
+        measured = in_parallel(RegretTask.measure, plan.regret, jobs=jobs, progress="regret")
+        record["regret"] = list(measured)
+        record["utility"] = [claim.to_json() for claim in false_utility_claims()]
+    return record
 
 
 def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
@@ -324,11 +348,15 @@ def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
 
 
 def exit_code(record: dict[str, Any]) -> int:
-    """Return the exit code of a run: crashes first, then surprises, then claims that could not be decided."""
+    """Return the exit code of a run: crashes first, then regressions and surprises, then undecided claims."""
+    from .baseline import failed
+
     if any(error["kind"] == "crashed" for error in record["errors"]):
         return CRASHED
     if record["errors"]:
         return BAD_INPUT
+    if failed(record):
+        return FALSIFIED
     wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
         return FALSIFIED
@@ -340,6 +368,29 @@ def _command_line() -> str:
 
     # A resumed run is the same run.
     return shlex.join(["overclaim", *(word for word in sys.argv[1:] if word != "--resume")])
+
+
+@main.command()
+@click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
+@click.option(
+    "--baseline", "baseline_file", type=click.Path(path_type=Path), help="[default: overclaim-baseline.json]"
+)
+@command
+def accept(record_file: Path, baseline_file: Path | None) -> None:
+    """Make a record the baseline of later runs, and say what that changes."""
+    from . import baseline
+    from .record import read_record, to_text, write_atomically
+
+    path = baseline_file or baseline.DEFAULT
+    record = baseline.slim(read_record(record_file))
+    if record["errors"]:
+        raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
+    if path.exists():
+        record["baseline"] = baseline.compare(record["claims"], read_record(path), alpha=record["alpha"])
+        for line in baseline.lines(record):
+            click.echo(f"accepted: {line}")
+    write_atomically(path, to_text(baseline.slim(record)))
+    click.echo(f"wrote {path}: {len(record['claims'])} claims")
 
 
 @main.command()
@@ -408,3 +459,37 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     click.echo(
         f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
     )
+
+
+@main.command()
+@click.argument("target")
+@GAME
+@click.option("--runs", type=click.IntRange(20), default=2000, show_default=True, help="Runs for each loss sequence.")
+@SEED
+@CONFIDENCE
+@JOBS
+@JSON
+@command
+def regret(
+    target: str,
+    rounds: int | None,
+    arms: int | None,
+    losses: str | None,
+    parameters: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    as_json: bool,
+    **budget: Any,
+) -> None:
+    """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
+
+    Exits 1 if a printed bound or growth rate is violated.
+    """
+    from ..audit.plans import regret_setting
+    from ..audit.play import cores
+    from ..audit.regret import audit_regret
+    from .terminal import regret_lines
+
+    found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
+    audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
+    click.echo(json.dumps(audit, indent=1) if as_json else regret_lines(target, audit))
+    sys.exit(FALSIFIED if audit["verdict"] == "VIOLATED" else OK)

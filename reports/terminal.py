@@ -190,3 +190,20 @@ def claim_lines(claim: dict[str, Any]) -> str:
         textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for line in lines
     )
+
+
+def regret_lines(target: str, audit: dict[str, Any]) -> str:
+    """Return a regret measurement in a few lines."""
+    low, high = audit["interval"]
+    lines = [
+        f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
+        f"{audit['confidence']:.4g} interval [{low:.4g}, {high:.4g}], {audit['interval_method']}, {audit['runs']:,} runs",
+        f"growth exponent {audit['slope']:.3f}, at most {audit['slope_upper']:.3f}, over T = {audit['horizons']}",
+    ]
+    if audit.get("source"):
+        bound = number(audit["bound"])
+        lines.append(
+            f"bound {bound}: {audit['bound_verdict']}; claimed exponent {number(audit['exponent'])}: "
+            f"{audit['growth_verdict']} ({audit['source']})"
+        )
+    return "\n".join(textwrap.fill(line, width(), subsequent_indent="  ") for line in lines)

@@ -389,3 +389,41 @@ def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path):
     assert out == ""
     assert {path.name for path in Path(tmp_path / "out").glob("*")} == {"ledger.sqlite"}  # the finished blocks, whole
     assert "--resume goes on" in err
+
+
+def test_regret():
+    words = ["--rounds", 64, "--runs", 100, "--jobs", 1]
+    result = overclaim("regret", "agarwal-singh/ftrl-experts", *words, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found.keys() >= {
+        "mean_regret",
+        "interval",
+        "bound",
+        "exponent",
+        "slope",
+        "slope_upper",
+        "horizons",
+        "regrets",
+    }
+    assert found["interval"][0] <= found["mean_regret"] <= found["interval"][1]
+    assert found["interval"][0] <= found["bound"]
+    assert "growth exponent" in overclaim("regret", "agarwal-singh/ftrl-experts", *words).output
+    for wrong, message in (
+        (["--rounds", 0], "at least 1, got 0"),
+        (["--set", "etta=1"], "no parameter 'etta'; did you mean eta"),
+    ):
+        refused = overclaim("regret", "agarwal-singh/ftrl-experts", *wrong)
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+
+
+def test_the_literature_shares_one_alpha():
+    from overclaim.audit.plans import literature
+    from overclaim.learners.catalogue import entries
+
+    plan = literature()
+    assert {task.target for task in plan.tasks} == set(entries())
+    assert plan.report_alpha == 0.01
+    assert plan.alpha * len(plan.tasks) == pytest.approx(0.01)
+    assert {task.target for task in plan.regret} == {e.name for e in entries().values() if e.regret}
