@@ -197,7 +197,8 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
     low, high = audit["interval"]
     lines = [
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
-        f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, {audit['runs']} runs",
+        f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, "
+        f"{audit['runs']} runs",
         f"growth exponent {audit['slope']:.3f}, at most {audit['slope_upper']:.3f}, over T = {audit['horizons']}",
     ]
     if audit.get("source"):

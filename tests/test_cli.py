@@ -380,7 +380,10 @@ def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path):
     plan.write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
     words = [sys.executable, "-m", "overclaim", "run", str(plan), "--out", str(tmp_path / "out"), "--jobs", "1"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    begun, deadline = tmp_path / "out" / "ledger.sqlite", time.monotonic() + 60
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
