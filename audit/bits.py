@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.draws import Floats
 from ..mechanisms.noise import Laplace
+from .learned import View
 
 #: Where there is no lowest bit: zero, infinities and nan.
 NO_BIT = 1100.0
@@ -79,6 +80,18 @@ def preimages(released: Floats, value: float, noise: Laplace) -> NDArray[np.int6
     return found
 
 
+@runtime_checkable
+class HasSampler(Protocol):
+    """Ability: a mechanism that releases one number, a known mean plus a draw of `Laplace.sample`."""
+
+    @property
+    def noise(self) -> Laplace:
+        """The law of the noise."""
+
+    def mean(self, data: Any) -> float:
+        """Return the noiseless number."""
+
+
 @dataclass(frozen=True)
 class PreimageRatio:
     """Score numbers released by a known Laplace sampler: the log ratio of the preimages in the two worlds.
@@ -90,6 +103,10 @@ class PreimageRatio:
     left: float
     right: float
     name = "preimages of the sampler"
+
+    def fit(self, view: View, left: Any) -> Callable[[View], Floats]:
+        """Learn nothing: the sampler is known. The released number is the first column."""
+        return lambda view: self(view.columns[0])
 
     def __call__(self, released: Floats) -> Floats:
         """Return the score, (runs,)."""

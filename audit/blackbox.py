@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Stage
-from .bits import BitColumns
+from .bits import BitColumns, HasSampler, PreimageRatio
 from .events import Counts, Event, certify, count
 from .learned import Encoder, Features, Model, Outputs, View, models
-from .pilot import choose
+from .pilot import choose, transfer
 from .play import blocks, in_parallel
 from .power import ceiling_epsilon, detectable_epsilon
 from .verdict import Result, Verdict
@@ -296,7 +296,8 @@ class _Audit:
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
-        kept, spent, best = [], 0, 0
+        kept: list[Sample] = []
+        spent, best = 0, 0
         if len(options) > 1:
             best, kept, spent = self._halve(options)
         train = max(10, min(MOST_TRAIN, int(TRAIN * self.runs)))
@@ -344,20 +345,30 @@ class _Audit:
         folds = [(view.part(half), view.part(~half), left[half], half) for half in (even, ~even)]
         doubt = None if thorough else SEARCH_DOUBT
         best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
-        for model in models(view, left, thorough=thorough):
+        won = np.zeros(0)
+        for model in [*self._known(pair, columns), *models(view, left, thorough=thorough)]:
             scores = np.empty(left.size)
             for train, held_out, labels, half in folds:
                 scores[~half] = model.fit(train, labels)(held_out)
             event, worth = choose(scores, left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs, doubt=doubt)
             if worth > best[0]:
-                best = worth, model, event
+                best, won = (worth, model, event), scores
         worth, winner, event = best
         if winner is None:  # the outputs are constant
             return Choice(pair, index, "none", _no_evidence, event), worth
         scorer: Callable[[Outputs], Floats] = _no_evidence
         if thorough:
-            scorer = _Scorer(encoder, features, winner.fit(view, left))
+            model_of_all = winner.fit(view, left)
+            event = transfer(event, won, model_of_all(view))
+            scorer = _Scorer(encoder, features, model_of_all)
         return Choice(pair, index, winner.name, scorer, event), worth
+
+    def _known(self, pair: DataPair, columns: Floats) -> list[Model]:
+        """Return the bit-level attack on a sampler that is known; its columns are the number and its lowest bit."""
+        mechanism = self.mechanism
+        if not (self.bits and isinstance(mechanism, HasSampler) and len(columns) == 2):
+            return []
+        return [PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))]
 
     def certification_counts(self, choice: Choice, runs: int) -> Counts:
         """Return the counts of the event over fresh runs, block by block."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,11 +29,11 @@ MOST_SPECIALS, MOST_SORTED = 8, 12
 MOST_OUTCOMES, PRIOR = 2**16, 8.0
 #: Screening looks at this many runs; boosting learns from at most as many.
 SCREENED, BOOSTED = 20_000, 50_000
+FEWEST_BOOSTED = 8000
 BINS = 24
 
 Labels = NDArray[np.bool_]
 Outputs = NDArray[Any] | list[Any]
-Score = Callable[[Floats], Floats]
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -205,7 +205,8 @@ class View:
 def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
     centre = np.array([[c.centre] for c in columns])
     spread = np.array([[c.spread] for c in columns])
-    return np.clip((rows - centre) / (0.1 * spread), -1, 1)
+    clipped: Floats = np.clip((rows - centre) / (0.1 * spread), -1, 1)
+    return clipped
 
 
 Feature = Callable[[View], Floats]
@@ -242,18 +243,18 @@ class Features:
 
     def _list(self) -> Iterator[Feature]:
         for i, column in enumerate(self.columns):
-            yield lambda view, i=i: view.clean[i]
+            yield partial(_row, "clean", i)
             if not column.discrete:
-                yield lambda view, i=i: view.signs[i]
+                yield partial(_row, "signs", i)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:
-                    yield lambda view, i=i, c=column, v=value: c.equals(view.columns[i], v).astype(np.float64)
+                    yield partial(_equals, i, column, float(value))
         count = len(self.columns)
         if count == 1:
             return
         for half in (0, 1):
-            yield lambda view, half=half: view.halves[half]
-            yield lambda view, half=half: np.square(view.halves[half])
+            yield partial(_row, "halves", half)
+            yield partial(_square_of_half, half)
         yield lambda view: view.halves.sum(axis=0)
         yield lambda view: view.halves.prod(axis=0)
         yield lambda view: view.clean.argmax(axis=0).astype(np.float64)
@@ -264,16 +265,32 @@ class Features:
             return
         yield lambda view: view.signs.sum(axis=0)
         yield lambda view: view.step_signs.sum(axis=0)
-        for i in range(1, count):
-            yield lambda view, i=i: view.steps[i]
-        for i in range(count):
-            yield lambda view, i=i: view.step_signs[i]
-        for i in range(count) if count <= MOST_SORTED else (0, count - 1):
-            yield lambda view, i=i: view.ordered[i]
+        yield from (partial(_row, "steps", i) for i in range(1, count))
+        yield from (partial(_row, "step_signs", i) for i in range(count))
+        yield from (partial(_row, "ordered", i) for i in (range(count) if count <= MOST_SORTED else (0, count - 1)))
         for value in sorted({float(v) for c in self.columns for v in c.values if not np.isnan(v)}):
-            yield lambda view, v=value: (view.columns == v).sum(axis=0).astype(np.float64)
+            yield partial(_times, value)
         yield lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
         yield lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
+
+
+def _row(name: str, index: int, view: View) -> Floats:
+    row: Floats = getattr(view, name)[index]
+    return row
+
+
+def _equals(index: int, column: Column, value: float, view: View) -> Floats:
+    return column.equals(view.columns[index], value).astype(np.float64)
+
+
+def _square_of_half(half: int, view: View) -> Floats:
+    square: Floats = np.square(view.halves[half])
+    return square
+
+
+def _times(value: float, view: View) -> Floats:
+    times: Floats = (view.columns == value).sum(axis=0).astype(np.float64)
+    return times
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -326,7 +343,8 @@ def _log_ratio(
 ) -> Floats:
     in_left = np.bincount(codes[left], minlength=size) + prior_left
     in_right = np.bincount(codes[~left], minlength=size) + prior_right
-    return np.round(np.log(in_left) - np.log(in_right), DIGITS)
+    ratio: Floats = np.round(np.log(in_left) - np.log(in_right), DIGITS)
+    return ratio
 
 
 @dataclass(frozen=True)
@@ -521,7 +539,7 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
         found += [Histogram(i) for i in picked[:2]]
     if len(features.rows) > 2 and (thorough or not outcomes):
         found.append(Logistic())
-    if thorough and not outcomes and len(features.columns) > 1 and left.size >= 4000:
+    if thorough and not outcomes and len(features.columns) > 1 and left.size >= FEWEST_BOOSTED:
         found.append(Boosting())
     return found
 
@@ -541,8 +559,8 @@ def screen(view: View, left: Labels, most: int) -> list[int]:
         tails = tails if tails.size else both
         ratio = np.abs(np.log(tails[0] / tails[1])) - 2 * np.sqrt((1 / tails).sum(axis=0))
         worth.append((information, float(ratio.max())))
-    orders = [sorted(range(len(worth)), key=lambda i, k=k: -worth[i][k]) for k in (0, 1)]
+    orders = np.argsort([[-value for value in criterion] for criterion in zip(*worth, strict=True)], kind="stable")
     picked: list[int] = []
-    for pair in zip(*orders, strict=True):
+    for pair in orders.T.tolist():
         picked += [i for i in dict.fromkeys(pair) if i not in picked]
     return picked[:most]

@@ -15,8 +15,8 @@ from scipy import special
 from ..mechanisms.draws import Floats
 from .events import UNUSED, Event
 
-#: Of the largest of m normal errors, sqrt(2 ln m), this share is taken off what an event promises, m the thresholds.
-DOUBT = 0.8
+#: The share of sqrt(2 ln m), the largest of m normal errors, that is taken off what an event promises; m thresholds.
+DOUBT = 1.0
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
@@ -71,6 +71,32 @@ def choose(
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"
     return Event(float(lower[j]), float(upper[i]), method), float(worth[i, j])
+
+
+def transfer(event: Event, scores: Floats, others: Floats) -> Event:
+    """Return the event on other scores of the same runs whose tails hold as many of them.
+
+    The folds of cross-fitting and the final model score alike but not equally: a threshold that cuts 3 % of one may
+    lie above everything of the other.
+    """
+    if np.array_equal(scores, others, equal_nan=True):
+        return event
+    upper, lower = UNUSED, UNUSED
+    if not math.isnan(event.upper):
+        upper = -_lowest_of_top(-others, int(np.sum(scores >= event.upper)))
+    if not math.isnan(event.lower):
+        lower = _lowest_of_top(others, int(np.sum(scores <= event.lower)))
+    if not math.isnan(upper) and not math.isnan(lower) and lower >= upper:
+        return event
+    return Event(lower, upper, event.method)
+
+
+def _lowest_of_top(scores: Floats, many: int) -> float:
+    """Return t such that the number of scores at most t is nearest to `many`, and not 0."""
+    values, times = np.unique(scores[~np.isnan(scores)], return_counts=True)
+    if not values.size:
+        return UNUSED
+    return float(values[np.argmin(np.abs(np.cumsum(times) - many))])
 
 
 def _places(ordered: Floats) -> Floats:

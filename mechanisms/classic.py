@@ -88,9 +88,13 @@ class LaplaceMechanism(OneShot):
         """The law of the noise."""
         return Laplace(self.scale_factor / self.epsilon)
 
+    def mean(self, data: Data) -> float:
+        """Return the noiseless number."""
+        return float(data[0])
+
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers, (runs,)."""
-        return self.noise.sample((runs,), draws) + float(data[0])
+        return self.noise.sample((runs,), draws) + self.mean(data)
 
 
 class LaplaceHalfScale(LaplaceMechanism):
@@ -184,7 +188,8 @@ class NoisyMax1(OneShot):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Outputs:
         """Return the indices, (runs,)."""
-        return np.argmax(self.noisy(data, draws, runs), axis=0)
+        indices: Outputs = np.argmax(self.noisy(data, draws, runs), axis=0)
+        return indices
 
 
 class NoisyMax2(NoisyMax1):

@@ -35,7 +35,8 @@ def bernoulli_exp(numerator: Integers, denominator: int, generator: np.random.Ge
         drawn = generator.integers(0, denominator * k[open_runs])
         open_runs = open_runs[drawn < numerator[open_runs]]
         k[open_runs] += 1
-    return k % 2 == 1
+    odd: NDArray[np.bool_] = k % 2 == 1
+    return odd
 
 
 def discrete_laplace(scale: Fraction, size: int, generator: np.random.Generator) -> Integers:
@@ -105,4 +106,5 @@ class DiscreteLaplace:
         if values.dtype.kind not in "iu":
             raise ValueError(f"discrete noise needs integers, got {data!r}")
         noise = discrete_laplace(self.scale, values.size * runs, draws.generator)
-        return noise.reshape(values.size, runs) + values.reshape(-1, 1)
+        released: Integers = noise.reshape(values.size, runs) + values.reshape(-1, 1)
+        return released
