@@ -1,0 +1,150 @@
+"""Baselines: what got worse since the record that was accepted.
+
+A regression is found by Fisher's exact test on right and wrong guesses: given how many guesses each record made, a new
+share of right guesses that is no larger than the old one gives a p-value of at most alpha with probability at most
+alpha. The logarithm of the odds of a right guess is the epsilon that the frozen attack shows, so this is the question
+whether the new bound exceeds what the old attack could have produced on the baseline. The claims of a report share
+alpha by Holm's procedure: some regression is reported without cause with probability at most alpha.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..audit.multiplicity import holm
+from .record import read_record
+
+#: Where `accept` puts the baseline.
+DEFAULT = Path("overclaim-baseline.json")
+#: The audit lost power if the gap between the claim and the smallest violation it catches grew by more than this.
+SLACK = 1.10
+#: What fails a run; other findings are remarks.
+FAILING = ("regression", "weakened", "lost power", "missing")
+TEST = (
+    "Fisher's exact test on right and wrong guesses, new against baseline, one-sided; Holm across the claims. "
+    "Not done for audits that stopped early: their number of guesses depends on the guesses."
+)
+
+
+def read_baseline(path: Path) -> dict[str, Any]:
+    """Read a baseline; asking for one that is not there is an error, never a silent pass."""
+    if not path.exists():
+        raise ValueError(f"there is no baseline {str(path)!r}: make one by overclaim accept RECORD.json")
+    return read_record(path)
+
+
+def compare(claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha: float) -> dict[str, Any]:
+    """Return what changed since the baseline, and put each claim's baseline beside it.
+
+    Parameters
+    ----------
+    claims : sequence of dict
+        Of the new record; each gets a key `baseline`, with the old bound and the p-value of a regression.
+    base : mapping
+        The baseline's record.
+    alpha : float
+        The chance of any regression reported without cause.
+    """
+    before = keyed(base["claims"])
+    pairs = [(claim, before.pop(key, None)) for key, claim in keyed(claims).items()]
+    known = [(new, old) for new, old in pairs if old is not None]
+    tests = [(new, old, p) for new, old in known if (p := regression_p_value(new, old)) is not None]
+    findings = []
+    decisions = holm([p for _, _, p in tests], alpha) if tests else []
+    for new, old in known:
+        new["baseline"] = {"epsilon_lower": old["epsilon_lower"], "p_value": None}
+        findings += _changes(new, old)
+    for (new, old, p), decision in zip(tests, decisions, strict=True):
+        new["baseline"]["p_value"] = p
+        if decision.rejected:
+            findings.append(_finding("regression", new, _regressed(new, old, decision.adjusted)))
+    findings += [_finding("new", new, "not in the baseline") for new, old in pairs if old is None]
+    findings += [_finding("missing", old, "in the baseline, but not in this record") for old in before.values()]
+    return {"created": base.get("created"), "alpha": alpha, "test": TEST, "findings": findings}
+
+
+def keyed(claims: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return claims by what identifies them: everything that is audited, but not what is promised about it."""
+    found: dict[str, dict[str, Any]] = {}
+    for claim in claims:
+        facts = [
+            claim.get(name) for name in ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
+        ]
+        text = json.dumps([*facts, claim.get("parameters")], sort_keys=True, default=repr)
+        ordinal = sum(key.rpartition("#")[0] == text for key in found)  # the same thing under several claims, in order
+        found[f"{text}#{ordinal}"] = claim
+    return found
+
+
+def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float | None:
+    """Return the p-value of "guesses are right no more often than in the baseline"; None where it cannot be tested."""
+    from scipy.stats import fisher_exact
+
+    if "anytime" in (new["method"], old["method"]):
+        return None
+    table = [[c["counts"]["right"], c["counts"]["guesses"] - c["counts"]["right"]] for c in (new, old)]
+    if min(sum(row) for row in table) == 0:
+        return None
+    return float(fisher_exact(table, alternative="greater").pvalue)
+
+
+def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
+    same = all(new[key] == old[key] for key in ("attack", "event", "pair"))
+    attack = "the same attack" if same else "another attack than the baseline's"
+    return (
+        f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: {attack} is right in "
+        f"{_share(new)} of its guesses, was {_share(old)} (adjusted p-value {p:.2g}); {new['replay']}"
+    )
+
+
+def _share(claim: Mapping[str, Any]) -> str:
+    return f"{100 * claim['counts']['right'] / claim['counts']['guesses']:.2f} %"
+
+
+def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return what is weaker than before in one claim: its promise, or the power of its audit."""
+    found = []
+    for name in ("epsilon", "delta"):
+        now, then = new["claimed"][name], old["claimed"][name]
+        if now > then:
+            found.append(_finding("weakened", new, f"the claimed {name} is {now:g}, it was {then:g}"))
+    same = new["claimed"] == old["claimed"]
+    if same and _gap(new) > SLACK * _gap(old):
+        now, then = (_text(claim["detectable_epsilon"]) for claim in (new, old))
+        told = f"it would catch {now}, it caught {then} before ({new['runs']:,} runs, were {old['runs']:,})"
+        found.append(_finding("lost power", new, told))
+    return found
+
+
+def _gap(claim: Mapping[str, Any]) -> float:
+    detectable = claim["detectable_epsilon"]
+    return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
+
+
+def _text(detectable: float | None) -> str:
+    return "nothing" if detectable is None else f"{detectable:.4g}"
+
+
+def _finding(kind: str, claim: Mapping[str, Any], message: str) -> dict[str, str]:
+    return {"kind": kind, "name": claim["name"], "message": message}
+
+
+def failed(record: Mapping[str, Any]) -> bool:
+    """Tell whether a record's comparison with its baseline fails the run."""
+    return any(finding["kind"] in FAILING for finding in (record.get("baseline") or {}).get("findings", ()))
+
+
+def lines(record: Mapping[str, Any]) -> list[str]:
+    """Return the findings, one line each."""
+    findings = (record.get("baseline") or {}).get("findings", ())
+    return [f"{finding['kind']}: {finding['name']}: {finding['message']}" for finding in findings]
+
+
+def slim(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as a baseline: without the data of figures and without its own comparison."""
+    claims = [{k: v for k, v in claim.items() if k not in ("evidence", "baseline")} for claim in record["claims"]]
+    return {**{k: v for k, v in record.items() if k != "baseline"}, "claims": claims}
