@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..audit.events import Counts, Event, certify
+from ..audit.multiplicity import holm
 from . import figures, ruler
 from .terminal import number
 
@@ -85,7 +86,9 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
     for claim in falsified:
         claim["figures"] = _figures(figures.of_claim(claim, f"c{claim['index']}")) if claim in worst else []
         claim["mends"] = _mends(claim, claims)
-        claim["together"] = _holds_at(claim, alpha / len(claims))
+    tests = holm([_p_value(c, alpha / len(claims)) for c in claims], alpha) if claims else []
+    for claim, test in zip(claims, tests, strict=True):
+        claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
     judged = [c for c in claims if c["expected"]]
     return {
@@ -101,11 +104,14 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "surprises": [c for c in judged if c["surprise"]],
         "judged": judged,
         "together": sum(c["together"] for c in falsified),
-        "family_error": min(1.0, alpha * len(claims)),
+        "each": max((1 - c["confidence"] for c in claims), default=alpha),
+        "comparable": all(c["p_value"] is not None or c["counts"]["table"] for c in falsified),
+        "family_error": min(1.0, sum(1 - c["confidence"] for c in claims)),
+        "findings": (record.get("baseline") or {}).get("findings") or [],
         "ticks": [(t, 100 * t / ruler.END) for t in ruler.TICKS],
         "with_baseline": any(c["baseline"] is not None for c in claims),
         "guarantees": _guarantees(falsified),
-        "utility": record.get("utility") or [],
+        "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
         "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
         "selftest": record.get("selftest") or [],
         "errors": record.get("errors") or [],
@@ -151,6 +157,7 @@ _DEFAULTS: dict[str, Any] = {
     "event": None,
     "evidence": None,
     "published": True,
+    "p_value": None,
 }
 
 
@@ -289,18 +296,24 @@ def _allowed(claim: Mapping[str, Any]) -> dict[str, float] | None:
     return {"seen": counts["right"] / counts["guesses"], "most": min(1.0, (1 + excess * odds) / (1 + odds))}
 
 
-def _holds_at(claim: Mapping[str, Any], alpha: float) -> bool:
-    """Tell whether the falsification still holds when all claims of the report share alpha equally (Bonferroni)."""
-    counts, table = claim.get("counts") or {}, claim["counts"]["table"]
-    if claim["method"] == "anytime":  # the runs ended by themselves: only the wealth is a test
-        return bool(claim.get("p_value", 1.0) <= alpha)
-    if not table or not 0 < alpha < 1:
-        return False
+def _p_value(claim: Mapping[str, Any], level: float) -> float:
+    """Return the p-value of a claim; where the record has none, the level if the counts reject at it, else 1."""
+    if claim.get("p_value") is not None:
+        return float(claim["p_value"])
+    table = claim["counts"]["table"]
+    if not table or not 0 < level < 1 or claim["method"] not in ("guess", "joint"):
+        return 1.0
     (_, left, a, _, b), (_, right, c, _, d) = table
-    above, below = a + c, b + d
-    event = Event(-math.inf if below else math.nan, math.inf if above else math.nan, claim["method"])
-    bound = certify(event, Counts(left + right, left, a, c, b, d), delta=claim["claimed"]["delta"], alpha=alpha)
-    return bool(counts) and bound.epsilon_lower > claim["claimed"]["epsilon"]
+    event = Event(-math.inf if b + d else math.nan, math.inf if a + c else math.nan, claim["method"])
+    bound = certify(event, Counts(left + right, left, a, c, b, d), delta=claim["claimed"]["delta"], alpha=level)
+    return level if bound.epsilon_lower > claim["claimed"]["epsilon"] else 1.0
+
+
+def _facts(witness: Any) -> str:
+    """Return a witness of a false statement about regret: named numbers, or words."""
+    if not isinstance(witness, Mapping):
+        return str(witness)
+    return ", ".join(f"{k} {v:.5g}" if isinstance(v, float) else f"{k} {v}" for k, v in witness.items())
 
 
 def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
