@@ -1,0 +1,143 @@
+"""The pytest plugin: privacy claims as tests. Nothing of an audit is imported until a test asks for it.
+
+    def test_promise(falsify):
+        falsify(MyLearner, Claim(epsilon=1.0), rounds=8).require_survived()
+
+Budget and seed come from the call, else from the marker `overclaim(runs=..., seed=...)`, else from `--overclaim-runs`
+and `--overclaim-seed`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ..audit.verdict import Result
+
+MARKER = "overclaim(runs, seed, confidence, stop): budget and seed of the audits in this test."
+OPTIONS = ("runs", "seed", "confidence", "stop")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the command line."""
+    group = parser.getgroup("overclaim", "privacy audits")
+    group.addoption("--overclaim-runs", type=int, help="Runs of each audit that does not say how many.")
+    group.addoption("--overclaim-seed", type=int, help="Seed of each audit that does not say which.  [default: 0]")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.fixture
+def falsify(request: pytest.FixtureRequest) -> Callable[..., AuditedResult]:
+    """Return `overclaim.falsify`, with the budget and seed of this test's marker and of the command line."""
+    chosen = {
+        name: value
+        for name in ("runs", "seed")
+        if (value := request.config.getoption(f"--overclaim-{name}")) is not None
+    }
+    for marker in reversed(list(request.node.iter_markers("overclaim"))):
+        unknown = sorted(marker.kwargs.keys() - set(OPTIONS))
+        if marker.args or unknown:
+            got = ", ".join([*map(repr, marker.args), *unknown])
+            raise pytest.UsageError(f"the marker overclaim takes {', '.join(OPTIONS)} by name, got {got}")
+        chosen |= marker.kwargs
+
+    def run(learner: Any, claim: Any, **options: Any) -> AuditedResult:
+        """Audit a claim; see `overclaim.falsify`."""
+        from ..audit.falsify import falsify as audit
+
+        return AuditedResult(audit(learner, claim, **{**chosen, **options}), learner, request.node.nodeid)
+
+    return run
+
+
+class AuditedResult:
+    """A result whose failed requirement reads like a bug report; everything else is the result's own."""
+
+    def __init__(self, result: Result, learner: Any, test: str) -> None:
+        self.result, self.learner, self.test = result, learner, test
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "result":  # while it is copied or unpickled
+            raise AttributeError(name)
+        return getattr(self.result, name)
+
+    def __repr__(self) -> str:
+        return str(self.result)
+
+    def __bool__(self) -> bool:
+        """Refuse, as a verdict does."""
+        return bool(self.result)
+
+    def require_survived(self) -> None:
+        """Fail the test unless the claim survived an audit that could have falsified it."""
+        __tracebackhide__ = True
+        if self.result.verdict.value != "SURVIVED":
+            pytest.fail(self.report(), pytrace=False)
+
+    def require_falsified(self) -> None:
+        """Fail the test unless the claim was falsified: for twins that are broken on purpose."""
+        __tracebackhide__ = True
+        if self.result.verdict.value != "FALSIFIED":
+            pytest.fail(self.report(), pytrace=False)
+
+    def report(self) -> str:
+        """Return what was claimed, what was found, on what evidence, and how to see it again."""
+        result = self.result
+        claim, certificate, pair = result.claim, result.certificate, result.pair
+        counts, t0 = certificate.counts, pair.t0
+        at = f" at delta {claim.delta:g}" if claim.delta else ""
+        world = pair.to_json()
+        found = {
+            "FALSIFIED": f"epsilon is at least {result.epsilon_lower:.4g}{at} ({result.confidence:.4g} confidence)",
+            "SURVIVED": f"nothing beyond the claim; epsilon is at least {result.epsilon_lower:.4g}{at}",
+            "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
+        }[result.verdict.value]
+        caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
+        caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
+        rows = [
+            ("learner", f"{_name(self.learner)}{_place(self.learner)}"),
+            (
+                "claimed",
+                f"epsilon {claim.epsilon:g}{at}, {claim.neighbours}, losses {claim.losses}, on {claim.surface}",
+            ),
+            ("found", found),
+            (
+                "evidence",
+                f"{counts.right:,} of {counts.guesses:,} guesses right in {counts.runs:,} runs; {result.attack}",
+            ),
+            ("would catch", caught),
+            ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
+            ("  left", _short(world["left"])),
+            ("  right", _short(world["right"])),
+            ("replay", f'pytest "{self.test}" --overclaim-seed {result.seed}'),
+        ]
+        body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
+        return f"{result.verdict}: {_name(self.learner)}\n{body}"
+
+
+def _name(learner: Any) -> str:
+    return learner.__name__ if inspect.isclass(learner) or inspect.isroutine(learner) else type(learner).__name__
+
+
+def _place(learner: Any) -> str:
+    """Return where a learner is written, as ` (file:line)`; nothing where Python cannot tell."""
+    written = learner if inspect.isclass(learner) or inspect.isroutine(learner) else type(learner)
+    try:
+        return f" ({inspect.getsourcefile(written)}:{inspect.getsourcelines(written)[1]})"
+    except (OSError, TypeError):
+        return ""
+
+
+def _short(losses: Any) -> str:
+    text = str(losses)
+    return text if len(text) <= 400 else f"{text[:397]}..."

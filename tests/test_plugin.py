@@ -1,0 +1,138 @@
+"""The pytest plugin, by pytester: verdicts as tests, markers, bug reports, xdist, and an instant start."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+LEARNERS = '''
+class Coin:
+    """Private: it never listens."""
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.rng = rng
+    def act(self):
+        return int(self.rng.integers(2))
+    def update(self, feedback):
+        pass
+
+class Parrot(Coin):
+    arm = 0
+    def act(self):
+        return self.arm if self.rng.random() < 0.95 else 1 - self.arm
+    def update(self, feedback):
+        self.arm = int(feedback[0] > 0.5)
+'''
+TESTS = """
+import pytest
+from learners import Coin, Parrot
+from overclaim import Claim, Verdict
+
+@pytest.mark.overclaim(runs=2000, seed=4)
+def test_coin(falsify):
+    result = falsify(Coin, Claim(epsilon=1.0), rounds=2)
+    result.require_survived()
+    assert result.runs == 2000 and result.seed == 4
+    assert result.verdict is Verdict.SURVIVED
+
+@pytest.mark.overclaim(runs=2000)
+def test_parrot(falsify):
+    falsify(Parrot, Claim(epsilon=1.0), rounds=2).require_survived()
+
+@pytest.mark.overclaim(runs=2000, stop="early")
+def test_parrot_is_broken(falsify):
+    falsify(Parrot, Claim(epsilon=1.0), rounds=2).require_falsified()
+
+def test_small(falsify):
+    falsify(Coin, Claim(epsilon=12.0), rounds=2, runs=900).require_survived()
+"""
+
+
+@pytest.fixture
+def project(pytester):
+    pytester.makepyfile(learners=LEARNERS, test_promise=TESTS)
+    return pytester
+
+
+def test_promises_are_tests_on_two_workers(project):
+    result = project.runpytest_subprocess("-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "FALSIFIED: Parrot",
+            "learner     Parrot (*learners.py:*)",
+            "claimed     epsilon 1, replace, losses unit, on actions",
+            "found       epsilon is at least 2.* (0.99 confidence)",
+            "evidence    * of * guesses right in * runs; *",
+            "would catch epsilon 1.*",
+            "two worlds  differ in round 1 of 2",
+            "  left      *",
+            'replay      pytest "test_promise.py::test_parrot"*',
+            "UNDERPOWERED: Coin",
+            "found       undecided: *",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*plugin.py:*")
+
+
+def test_budget_and_seed_of_the_command_line(pytester):
+    pytester.makepyfile(learners=LEARNERS)
+    pytester.makepyfile(
+        """
+        import pytest
+        from learners import Coin
+        from overclaim import Claim
+
+        def test_options(falsify):
+            result = falsify(Coin, Claim(epsilon=1.0), rounds=2)
+            assert (result.runs, result.seed) == (500, 7)
+
+        @pytest.mark.overclaim(runs=600)
+        def test_marker(falsify):
+            result = falsify(Coin, Claim(epsilon=1.0), rounds=2)
+            assert (result.runs, result.seed) == (600, 7)
+
+        def test_call(falsify):
+            result = falsify(Coin, Claim(epsilon=1.0), rounds=2, runs=700, seed=1)
+            assert (result.runs, result.seed) == (700, 1)
+            with pytest.raises(TypeError):
+                bool(result)
+        """
+    )
+    result = pytester.runpytest_subprocess("--overclaim-runs", "500", "--overclaim-seed", "7", "--strict-markers")
+    result.assert_outcomes(passed=3)
+
+
+def test_a_mistaken_marker_is_an_error(pytester):
+    pytester.makepyfile(learners=LEARNERS)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.overclaim(run=5)
+        def test_marker(falsify):
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, confidence, stop by name, got run*"])
+
+
+def test_nothing_heavy_is_imported_at_collection(pytester):
+    pytester.makeconftest(
+        """
+        import sys
+
+        def pytest_collection_finish(session):
+            heavy = [m for m in ("numpy", "scipy", "overclaim.audit", "overclaim.learners") if m in sys.modules]
+            print("loaded:", heavy, "overclaim.reports.plugin" in sys.modules)
+        """
+    )
+    pytester.makepyfile("def test_nothing(): pass")
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-s", "-p", "no:cacheprovider"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "loaded: [] True" in told
