@@ -131,6 +131,7 @@ def falsify(
 
     audit = Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory)
     alpha = 1 - confidence
+    parts: tuple[Counts, ...] = ()
     if stop == "early":
         from .early import until_falsified
 
@@ -138,7 +139,11 @@ def falsify(
         runs = pilot + certificate.counts.runs
     else:
         choice, pilot = audit.choose(options)
-        counts = sum(audit.certification_blocks(choice, runs - pilot), start=Counts())
+        if pilot >= runs:
+            many = f"choosing among {len(options)} pairs takes {pilot}"
+            raise ValueError(f"runs must be more than {pilot}, got {runs}: {many}; a pair of your own takes fewer")
+        parts = tuple(audit.certification_blocks(choice, runs - pilot))
+        counts = sum(parts, start=Counts())
         certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
         detectable = detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=alpha)
         ceiling = None
@@ -154,6 +159,8 @@ def falsify(
         detectable_epsilon=detectable,
         seed=seed,
         seconds=time.perf_counter() - began,
+        scorer=choice.attack,
+        blocks=parts,
     )
 
 
@@ -205,10 +212,11 @@ def _check_pairs(
         options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds)
     if not options:
         raise ValueError("there is no pair to audit on")
+    radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
     for option in options:
         if option.arms is not None and option.arms != learner.arms:
             raise ValueError(f"the pair has {option.arms} arms, but the learner has {learner.arms}")
-        option.check(claim)
+        option.check(claim, radius=radius)
     return options
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from ..mechanisms.claim import Claim
-from .events import Certificate, Event
+from .events import Certificate, Counts, Event
 from .pairs import Pair
 
 
@@ -50,6 +51,10 @@ class Result:
         The smallest true epsilon that this budget would have caught with probability 0.9.
     seed : int
     seconds : float
+    scorer : Attack
+        The attack itself.
+    blocks : tuple of Counts
+        The certification counts block by block, where a fixed number of runs was certified.
     """
 
     verdict: Verdict
@@ -63,6 +68,8 @@ class Result:
     detectable_epsilon: float
     seed: int
     seconds: float
+    scorer: Any = field(default=None, repr=False, compare=False)
+    blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def epsilon_lower(self) -> float:

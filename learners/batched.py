@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class BatchedState:
 class _Batched:
     """Hold the inner learner's arm for `batch` rounds and feed it the mean loss, plus noise if there is any."""
 
-    inner: Learner
+    inner: Learner = field(kw_only=False)
     batch: int
     feedback: FeedbackKind = "bandit"
 

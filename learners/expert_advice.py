@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class ExpertAdvice:
         The experts' distributions over arms.
     """
 
-    inner: Learner
+    inner: Learner = field(kw_only=False)
     advice: Advice
     feedback: FeedbackKind = "bandit"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class BanditReduction:
         B as published; the diameter of the set of losses of an action for a correct claim.
     """
 
-    inner: Learner
+    inner: Learner = field(kw_only=False)
     epsilon: float
     sensitivity: float = 1.0
     feedback: FeedbackKind = "bandit"

@@ -335,7 +335,7 @@ def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
     outcome: Outcome
     try:
         prepared = task.prepare()
-        outcome = claim_record(prepared, prepared.audit(memory=page)), None
+        outcome = claim_record(prepared, prepared.audit(memory=page), with_evidence=True), None
     except (LearnerError, ValueError) as error:
         kind = "crashed" if isinstance(error, LearnerError) else "bad input"
         outcome = None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}

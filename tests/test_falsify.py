@@ -56,7 +56,7 @@ def certified(name, runs, *, neighbours="replace", surface="actions", parameters
             200_000,
             {"rounds": 8, "parameters": {"eta": 0.5, "gamma": 0.1, "batch": 2}},
             0.68,
-            0.7226,
+            0.7351,  # the worst pair that a search may find
             "SURVIVED",
         ),
         ("agarwal-singh/ftrl-experts", 100_000, {"delta": 1e-3}, 1.0, 1.245, "FALSIFIED"),
