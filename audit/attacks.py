@@ -6,11 +6,14 @@ score costs power, never validity.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..learners.protocol import HasRelease, Learner
+from ..learners.losses import Adaptive, Convex
+from ..learners.protocol import Actions, HasRelease, Learner
 from ..mechanisms.draws import Floats
 from . import ftrl_law, pftal_law
 from .pairs import Pair
@@ -150,6 +153,8 @@ class ClippedRatio(_Exact):
 
     def __init__(self, learner: Any, pair: Pair) -> None:
         super().__init__(learner, pair)
+        if not isinstance(pair.left, np.ndarray):
+            pair = Pair(*([_listed(loss) for loss in world] for world in (pair.left, pair.right)))
         self.likelihood = pftal_law.ActionLikelihood(learner, pair)
 
     @staticmethod
@@ -160,6 +165,20 @@ class ClippedRatio(_Exact):
     def score(self, transcripts: Transcripts) -> Floats:
         """Pass messages along the tree of sums."""
         return self.likelihood.log_ratio(transcripts.actions)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """An adaptive loss that may be given the past actions as one array."""
+
+    loss: Adaptive
+
+    def given(self, actions: Sequence[Actions]) -> Convex:
+        return self.loss.given(list(actions))
+
+
+def _listed(loss: Any) -> Any:
+    return _Listed(loss) if isinstance(loss, Adaptive) else loss
 
 
 class ReleaseRatio(_Exact):

@@ -183,12 +183,48 @@ def _distinct(rows: list[Floats]) -> list[Floats]:
     return kept
 
 
-def families(claim: Claim, *, rounds: int, arms: int, batch: int = 1) -> list[Pair]:
-    """Return the standard adversarial pairs: an extreme first round, then a constant or alternating suffix.
+@dataclass(frozen=True)
+class Alphabet:
+    """The losses that pairs are composed of.
 
-    The differing round is the first, whose loss reaches the most nodes of a tree and the most later updates. For a
-    learner that holds an arm for `batch` rounds, the rest of the first batch has losses of its own.
+    Attributes
+    ----------
+    differing : tuple of (left, right)
+        The extreme neighbours of one round.
+    patterns : tuple of (even, odd)
+        What the other rounds may hold: a loss in the even and one in the odd rounds. The first is the extreme one.
+    mates : tuple
+        What the other rounds of the differing batch hold.
+    rows : tuple
+        Every loss of the patterns, and more that only a search over single rounds tries.
+    box : bool
+        Whether single entries of a loss vector may be changed too.
     """
+
+    differing: tuple[tuple[Any, Any], ...]
+    patterns: tuple[tuple[Any, Any], ...]
+    mates: tuple[Any, ...]
+    rows: tuple[Any, ...]
+    box: bool = False
+
+    def pair(self, rounds: int, t0: int, batch: int, differing: Any, mate: Any, before: Any, after: Any) -> Pair:
+        """Return the pair that differs in round t0 (from 0), with patterns before and after.
+
+        Parameters
+        ----------
+        mate : loss
+            Of the rest of the batch that t0 lies in.
+        before, after : (even, odd)
+        """
+        end = batch * (t0 // batch + 1)
+        rest = [mate if t0 <= t < end else (before if t < t0 else after)[t % 2] for t in range(rounds)]
+        left, right = rest.copy(), rest.copy()
+        left[t0], right[t0] = differing
+        return Pair(left, right)
+
+
+def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
+    """Return the extreme vectors of a loss set: all coordinates high, low or between, contrasts, and one alone."""
     losses = LOSS_SETS[claim.losses]
     size = losses.scale(arms)
     low, high = losses.low * size, losses.high * size
@@ -196,12 +232,31 @@ def families(claim: Claim, *, rounds: int, arms: int, batch: int = 1) -> list[Pa
     contrast = np.where(np.arange(arms) % 2 == 0, high, low)
     other = high + low - contrast
     constants = [high * ones, low * ones, (high + low) / 2 * ones]
-    suffixes = [(c, c) for c in (*constants, contrast)] + [(contrast, other)]  # even and odd rounds
-    mates = constants[:2] if batch > 1 else constants[:1]
-    pairs = []
-    for left, right in neighbours(claim, arms):
-        for mate in mates:
-            for suffix in suffixes if rounds > 1 else suffixes[:1]:
-                tail = [mate if t < batch else suffix[t % 2] for t in range(1, rounds)]
-                pairs.append(Pair(np.array([left, *tail]), np.array([right, *tail])))
-    return pairs
+    return Alphabet(
+        differing=tuple(neighbours(claim, arms)),
+        patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),
+        mates=tuple(constants[:2]),
+        rows=(*constants, contrast, other),
+        box=losses.name in ("unit", "symmetric"),
+    )
+
+
+def families(claim: Claim, *, rounds: int, arms: int, batch: int = 1) -> list[Pair]:
+    """Return the standard adversarial pairs: an extreme first round, then a constant or alternating suffix.
+
+    The differing round is the first, whose loss reaches the most nodes of a tree and the most later updates. For a
+    learner that holds an arm for `batch` rounds, the rest of the first batch has losses of its own.
+    """
+    return first_round(linear_alphabet(claim, arms), rounds, batch)
+
+
+def first_round(alphabet: Alphabet, rounds: int, batch: int) -> list[Pair]:
+    """Return the pairs of an alphabet that differ in the first round."""
+    mates = alphabet.mates if batch > 1 else alphabet.mates[:1]
+    suffixes = alphabet.patterns if rounds > 1 else alphabet.patterns[:1]
+    return [
+        alphabet.pair(rounds, 0, batch, differing, mate, suffix, suffix)
+        for differing in alphabet.differing
+        for mate in mates
+        for suffix in suffixes
+    ]
