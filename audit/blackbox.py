@@ -28,9 +28,10 @@ from .verdict import Result, Verdict
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.15, 0.20
 #: Standard errors taken off what a pair promises: less than for an event, so that the best pair is not given up early.
-SEARCH_DOUBT = 1.0
-#: No stage before certification uses more.
-MOST_SEARCH, MOST_TRAIN = 100_000, 200_000
+SEARCH_DOUBT = 0.5
+#: Of a large budget a stage takes less: this share, once that is more than so many runs; and never more than `MOST`.
+LATER_SEARCH, LATER_TRAIN = 0.05, 0.05
+ENOUGH_SEARCH, ENOUGH_TRAIN, MOST = 100_000, 200_000, 1_000_000
 _REPLAYED = 16
 
 
@@ -300,17 +301,20 @@ class _Audit:
         spent, best = 0, 0
         if len(options) > 1:
             best, kept, spent = self._halve(options)
-        train = max(10, min(MOST_TRAIN, int(TRAIN * self.runs)))
+        train = max(10, self._share(TRAIN, LATER_TRAIN, ENOUGH_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self._play([(best, options[best], block) for block in blocks(more)], Stage.TRAIN)
         choice, _ = self._fit(options[best], best, kept, thorough=True)
         return choice, spent + more
 
+    def _share(self, share: float, later: float, enough: int) -> int:
+        return min(int(share * self.runs), max(enough, int(later * self.runs)), MOST)
+
     def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
-        budget = max(40, min(MOST_SEARCH, int(SEARCH * self.runs))) // stages
+        budget = max(40, self._share(SEARCH, LATER_SEARCH, ENOUGH_SEARCH)) // stages
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
         while len(alive) > 1:
@@ -328,7 +332,16 @@ class _Audit:
         return list(in_parallel(task, items, jobs=self.jobs))
 
     def _fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
-        """Return the attack and event that promise most, and what they promise.
+        """Return the attack and event that promise most, and what they promise."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+        with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
+            return self._fit_alone(pair, index, samples, thorough=thorough)
+
+    def _fit_alone(
+        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool
+    ) -> tuple[Choice, float]:
+        """Fit all models.
 
         Every model is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
         choose the event; the winner is then fitted on all.

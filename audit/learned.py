@@ -27,8 +27,8 @@ REPEATS = 5
 MOST_SPECIALS, MOST_SORTED = 8, 12
 #: The largest table of outcomes, and the weight of the prior in training runs.
 MOST_OUTCOMES, PRIOR = 2**16, 8.0
-#: Screening looks at this many runs; boosting learns from at most as many.
-SCREENED, BOOSTED = 20_000, 50_000
+#: Screening, regression and boosting look at no more runs.
+SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 FEWEST_BOOSTED = 8000
 BINS = 24
 
@@ -465,7 +465,8 @@ class Logistic:
         if left.all() or not left.any():
             return lambda view: np.zeros(view.columns.shape[1])
         features = view.features
-        matrix = features.matrix(view)
+        step = -(-left.size // FITTED)
+        matrix, left = features.matrix(view.part(slice(None, None, step))), left[::step]
         mean, scale = matrix.mean(axis=0), matrix.std(axis=0)
         scale[scale == 0] = 1.0
         matrix = (matrix - mean) / scale

@@ -15,8 +15,8 @@ from scipy import special
 from ..mechanisms.draws import Floats
 from .events import UNUSED, Event
 
-#: The share of sqrt(2 ln m), the largest of m normal errors, that is taken off what an event promises; m thresholds.
-DOUBT = 1.0
+#: Standard errors of the pilot taken off what an event promises, for each e-fold of the thresholds that compete.
+DOUBT = 0.6
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
@@ -47,7 +47,7 @@ def choose(
     if not grid.size:
         return Event(UNUSED, UNUSED, "guess"), -math.inf
     if doubt is None:
-        doubt = DOUBT * math.sqrt(2 * math.log(max(2, grid.size)))
+        doubt = DOUBT * math.log(max(2, grid.size))
     above = [side.size - np.searchsorted(side, grid, "left") for side in (in_left, in_right)]
     below = [np.searchsorted(side, grid, "right") for side in (in_left, in_right)]
     # The last row and column stand for a side that is not used.

