@@ -150,3 +150,26 @@ def _literal(value: Any) -> Any:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return value
+
+
+def source_place(learner: Any) -> dict[str, Any] | None:
+    """Return the file and line where a learner or mechanism is written; None where Python cannot tell.
+
+    The path is relative to the current folder where the file lies in it.
+    """
+    written = getattr(learner, "user_class", learner)
+    written = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
+    # A user's file is not in sys.modules, where inspect looks for classes: the code of the methods tells the file.
+    members = list(vars(written).values()) if inspect.isclass(written) else [written]
+    codes = [code for member in members if (code := getattr(inspect.unwrap(member), "__code__", None)) is not None]
+    codes = [code for code in codes if Path(code.co_filename).is_file()]  # a dataclass has methods from no file
+    if not codes:
+        return None
+    line = min(code.co_firstlineno for code in codes)
+    path = Path(codes[0].co_filename).resolve()
+    if inspect.isclass(written):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
+        line = max((n.lineno for n in found if n.lineno <= line), default=line)
+    here = Path.cwd()
+    return {"file": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path), "line": line}

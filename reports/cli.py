@@ -395,15 +395,25 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
 
 @main.command()
 @click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
-@click.option("--html", "html_file", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--html", type=click.Path(path_type=Path), help="File to write: the report, one page.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="File to write: a summary for a pull request.")
+@click.option("--junit", type=click.Path(path_type=Path), help="File to write: JUnit XML.")
+@click.option("--sarif", type=click.Path(path_type=Path), help="File to write: SARIF 2.1.0, for code scanning.")
 @command
-def report(record_file: Path, html_file: Path) -> None:
-    """Render a report from a record alone."""
-    from .html import render
+def report(record_file: Path, **files: Path | None) -> None:
+    """Render reports from a record alone."""
+    from importlib import import_module
+
     from .record import read_record, write_atomically
 
-    write_atomically(html_file, render(read_record(record_file)))
-    click.echo(f"wrote {html_file}")
+    if not any(files.values()):
+        raise ValueError("name a file to write: --html, --markdown, --junit or --sarif")
+    record = read_record(record_file)
+    for name, path in files.items():
+        if path is not None:
+            module = import_module(f".{name}", __package__)
+            write_atomically(path, getattr(module, "render" if name == "html" else name)(record))
+            click.echo(f"wrote {path}")
 
 
 @main.command()

@@ -131,11 +131,10 @@ def _name(learner: Any) -> str:
 
 def _place(learner: Any) -> str:
     """Return where a learner is written, as ` (file:line)`; nothing where Python cannot tell."""
-    written = learner if inspect.isclass(learner) or inspect.isroutine(learner) else type(learner)
-    try:
-        return f" ({inspect.getsourcefile(written)}:{inspect.getsourcelines(written)[1]})"
-    except (OSError, TypeError):
-        return ""
+    from ..audit.targets import source_place
+
+    where = source_place(learner)
+    return "" if where is None else f" ({where['file']}:{where['line']})"
 
 
 def _short(losses: Any) -> str:

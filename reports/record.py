@@ -20,6 +20,7 @@ from ..audit.exact import NotExactError, exact_epsilon
 from ..audit.multiplicity import p_value
 from ..audit.plans import Prepared
 from ..audit.play import BLOCK
+from ..audit.targets import source_place
 from ..audit.verdict import Result
 from ..learners.catalogue import lookup
 
@@ -62,6 +63,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "two_interval_bound": certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
+        "where": source_place(prepared.learner),
         "published": published(prepared),
         "note": task.note,
         "seed": result.seed,
