@@ -12,10 +12,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..learners.domains import Ball, Cube
+from ..learners.ftrl import Ftrl
 from ..learners.losses import Adaptive, Convex
+from ..learners.pftal import BanditPftal, Pftal
+from ..learners.private_bandit import PrivateBandit
 from ..learners.protocol import Actions, HasRelease, Learner
 from ..mechanisms.draws import Floats
 from . import ftrl_law, pftal_law
+from .gaussian import CoordinateRatio, ShiftedRatio, SignRatio, Whitened
+from .learned import Boosting, Features
 from .pairs import Pair
 from .particle import ParticleRatio
 from .play import Transcripts
@@ -35,6 +41,8 @@ from .sequences import (
 DIGITS = 9
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
+#: Training runs below which trees are not grown: while pairs are searched, a regression must do.
+FEWEST_BOOSTED = 4000
 
 
 class Attack(Protocol):
@@ -292,7 +300,42 @@ class Trained:
         """Return the log odds."""
         if self.constant:
             return np.zeros(transcripts.runs)
-        return np.round(self.model.decision_function(self._features(transcripts)), DIGITS)
+        odds: Floats = np.round(self.model.decision_function(self._features(transcripts)), DIGITS)
+        return odds
+
+
+class Boosted:
+    """Log odds of gradient-boosted trees on the features of black-box outputs (scikit-learn)."""
+
+    name = "gradient boosting"
+    exact = False
+    trained = True
+
+    def __init__(self, train: Transcripts) -> None:
+        self.features = Features(self._columns(train))
+        self.scores = Boosting().fit(self.features.view(self._columns(train)), train.left)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """Where sequences are too many to count."""
+        return not (surface == "actions" and _few_sequences(learner, pair))
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Grow the trees; a regression stands in where the training runs are too few, or all rounds constant."""
+        assert train is not None
+        if train.runs < FEWEST_BOOSTED or not Features(cls._columns(train)).rows:
+            return Trained.fit(learner, pair, train)
+        return cls(train)
+
+    @staticmethod
+    def _columns(transcripts: Transcripts) -> Floats:
+        parts = [transcripts.actions, *([] if transcripts.releases is None else [transcripts.releases])]
+        return np.concatenate([np.asarray(part, dtype=float).reshape(-1, transcripts.runs) for part in parts])
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return the log odds."""
+        return self.scores(self.features.view(self._columns(transcripts)))
 
 
 def has_release(learner: Learner) -> bool:
@@ -303,7 +346,14 @@ def has_release(learner: Learner) -> bool:
 
 
 def _few_sequences(learner: Learner, pair: Pair) -> bool:
-    return learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
+    few = learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
+    return few and not _plays_points(learner)
+
+
+def _plays_points(learner: Learner) -> bool:
+    """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
+    domain = getattr(learner, "domain", None)
+    return isinstance(learner, Ftrl | Pftal | BanditPftal | PrivateBandit) or isinstance(domain, Ball | Cube)
 
 
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
@@ -313,9 +363,14 @@ RECIPES: tuple[type[Any], ...] = (
     PrefixRatio,
     ClippedRatio,
     ReleaseRatio,
+    SignRatio,
+    CoordinateRatio,
     ParticleRatio,
+    ShiftedRatio,
+    Whitened,
     SequenceTable,
     Trained,
+    Boosted,
 )
 
 

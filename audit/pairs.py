@@ -141,7 +141,8 @@ class Pair:
                 raise ValueError(f'"{side}" must be a non-empty list of loss vectors, got {data[side]!r}')
         sides = (data["left"], data["right"])
         if any(isinstance(loss, dict) for side in sides for loss in side):
-            return cls(*([from_json(loss) for loss in side] for side in sides))
+            left, right = ([from_json(loss) for loss in side] for side in sides)
+            return cls(left, right)  # type: ignore[arg-type]
         return cls(*sides)
 
 

@@ -96,8 +96,8 @@ class ParticleRatio:
         # Equal sequences have equal scores: filter each once.
         unique, inverse = np.unique(chosen, axis=1, return_inverse=True)
         parts = [self._filter(unique[:, i : i + TOGETHER]) for i in range(0, unique.shape[1], TOGETHER)]
-        scores: Floats = np.round(np.concatenate(parts), DIGITS)[inverse.reshape(-1)]
-        return scores
+        scores: Floats = np.concatenate(parts)
+        return scores.round(DIGITS)[inverse.reshape(-1)]
 
     def _filter(self, actions: Any) -> Floats:
         """Return the log ratio of each column of `actions`, (decisions, runs)."""

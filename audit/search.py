@@ -17,8 +17,9 @@ from ..learners.pftal import BanditPftal, Pftal
 from ..learners.private_bandit import PrivateBandit
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
-from ..mechanisms.draws import Draws, Purpose, Stage
-from .exact import NotExactError, exact_epsilon
+from ..mechanisms.draws import Draws, Floats, Purpose, Stage
+from .attacks import ClippedRatio
+from .exact import NotExactError, epsilon_from_laws, exact_epsilon
 from .pairs import Alphabet, Pair, first_round, linear_alphabet
 from .sequences import COARSE, batch_of, decisions, has_noiseless_law
 
@@ -30,6 +31,10 @@ CELLS = COARSE // 2
 MOST_EXACT, FEWEST_EXACT, SEQUENCES = 240, 40, 2**14
 #: An improvement of an exact epsilon that counts.
 STEP = 1e-4
+#: Rounds up to which PFTAL's ends are enumerated, and the probability of anything else that is left out.
+MOST_CLIPPED, MISSING = 10, 1e-2
+#: The grid of a sum beyond an end: epsilon is off by less than 1e-3.
+CLIPPED_POINTS = 128
 #: Beyond so many rounds a few families must do: every run of every pair takes its time.
 LONG = 256
 #: Mutants of the best pair that compete in one round of `climb`, and the least runs that each gets.
@@ -62,6 +67,8 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
     flat: Any = nothing
     directions = [np.full(p, p**-0.5), *([np.eye(p)[0]] if p > 1 else [])]
     ups_downs: list[tuple[Any, Any]] = []
+    up: Any
+    down: Any
     if isinstance(learner, PrivateBandit):
         for end in (0.0, 1.0, -1.0):
             up, down = (Linear(slope=tuple(s * np.eye(p)[0]), offset=s * end) for s in (1.0, -1.0))
@@ -73,8 +80,7 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
         )
         ups_downs.append((up, down))
     else:
-        for slope in directions:
-            ups_downs.append(_steep(learner, slope))
+        ups_downs += [_steep(learner, slope) for slope in directions]
         if isinstance(ups_downs[0][0], Quadratic):
             flat = Quadratic(curvature=learner.curvature, centre=(0.0,) * p)
     up, down = ups_downs[0]
@@ -112,7 +118,9 @@ def candidates(learner: Learner, claim: Claim, *, rounds: int) -> list[Pair]:
     if found is not None:
         return [found]
     if rounds > LONG:
-        few = replace(alphabet, differing=alphabet.differing[:2], patterns=alphabet.patterns[:2], mates=alphabet.mates[:1])
+        few = replace(
+            alphabet, differing=alphabet.differing[:2], patterns=alphabet.patterns[:2], mates=alphabet.mates[:1]
+        )
         return first_round(few, rounds, batch_of(learner))
     first = first_round(alphabet, rounds, batch_of(learner))
     return [*first, *_later(learner, alphabet, rounds)]
@@ -173,20 +181,54 @@ class _Oracle:
         if key not in self.known:
             if self.left <= 0:
                 return None
-            try:
-                found = exact_epsilon(
-                    self.learner, pair, surface=self.claim.surface, deltas=(self.delta,), cells=CELLS
-                )[self.delta]
-                self.left -= 1
-            except NotExactError:
-                found = None
-            self.known[key] = found
+            self.known[key] = found = self._compute(pair)
+            self.left -= found is not None
         return self.known[key]
+
+    def _compute(self, pair: Pair) -> float | None:
+        surface, delta = self.claim.surface, self.delta
+        if surface == "actions" and isinstance(self.learner, Pftal):
+            laws = clipped_laws(self.learner, pair)
+            return None if laws is None else epsilon_from_laws(*laws, delta)
+        try:
+            return exact_epsilon(self.learner, pair, surface=surface, deltas=(delta,), cells=CELLS)[delta]
+        except NotExactError:
+            return None
 
     def best(self, pairs: Sequence[Pair]) -> tuple[Pair, float] | None:
         """Return the first of the worst pairs."""
         values = [(pair, value) for pair in pairs if (value := self(pair)) is not None]
         return max(values, key=lambda found: round(found[1], 6)) if values else None
+
+
+def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) -> tuple[Floats, Floats] | None:
+    """Return the laws of one-dimensional PFTAL's actions where nearly all lie at the ends of its interval, else None.
+
+    With losses of small curvature an action inside the interval has a probability of the order of the curvature; the
+    laws are what remains, made to sum to 1.
+
+    Parameters
+    ----------
+    points : int
+        Of the grid of a sum beyond an end.
+    """
+    if not ClippedRatio.applies(learner, pair, "actions") or pair.rounds > MOST_CLIPPED:
+        return None
+    law: Any = ClippedRatio(learner, pair).likelihood
+    law.points = points
+    signs = np.indices((2,) * (pair.rounds - 1)).reshape(pair.rounds - 1, -1) * 2.0 - 1.0
+    first = learner.project(np.zeros((1, signs.shape[1])))
+    actions = np.concatenate([first[None], signs[:, None] * learner.domain.outer_radius])
+    law._observe(learner.centres(actions))
+    nothing = np.zeros((1, signs.shape[1]))
+    laws = []
+    for world in (law.pair.left, law.pair.right):
+        sums = law._cumulative(actions, world)
+        powers = [1 << k for k in range(pair.rounds.bit_length()) if 1 << k < pair.rounds]
+        laws.append(np.prod([law._message(t, nothing, sums)[0] for t in powers], axis=0))
+    if min(law.sum() for law in laws) < 1 - MISSING:
+        return None
+    return laws[0] / laws[0].sum(), laws[1] / laws[1].sum()
 
 
 def find_exactly(learner: Learner, claim: Claim, alphabet: Alphabet, rounds: int) -> Pair | None:
@@ -426,9 +468,7 @@ class Mutations:
         if t0 <= pair.t0:
             shift = pair.t0 - t0
             worlds = [
-                [*list(world)[:t0], *list(world)[pair.t0 :], *[world[-1]] * shift]
-                for world in (pair.left, pair.right)
+                [*list(world)[:t0], *list(world)[pair.t0 :], *[world[-1]] * shift] for world in (pair.left, pair.right)
             ]
             return Pair(*worlds) if pair.t0 < rounds - 1 else None
         return _moved(pair, alphabet, t0, batch, alphabet.patterns[generator.integers(len(alphabet.patterns))])
-

@@ -1,7 +1,7 @@
 """Shrink: the smallest horizon, the fewest arms and the simplest losses that still falsify, certified afresh.
 
-As in property-based testing, a witness is worth more the smaller it is. Every step is judged by the exact epsilon where
-there is one, else by a trial audit; the last pair is then certified on runs that nothing before has seen.
+As in property-based testing, a witness is worth more the smaller it is. Every step is judged by the exact epsilon
+where there is one, else by a trial audit; the last pair is then certified on runs that nothing before has seen.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from ..learners.losses import LOSS_SETS, Linear
+from ..learners.losses import LOSS_SETS, Linear, Quadratic
 from ..learners.protocol import Learner, LearnerError
 from ..mechanisms.claim import Claim
 from .exact import NotExactError, exact_epsilon
@@ -28,9 +29,9 @@ from .verdict import Result, Verdict
 
 #: The seed of the last certificate is the audit's own plus this; trials use later ones. No stream is drawn twice.
 FRESH = 1_000_000
-#: Runs of a trial audit where no exact epsilon tells, at most half of the last certificate's; trials in all; and rounds
-#: times runs of all trials, so that long horizons do not take hours.
-TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 30_000_000
+#: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
+#: rounds times runs of all trials, so that long horizons do not take hours.
+TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 6_000_000
 #: Evaluations of an exact epsilon.
 EXACT = 400
 #: Runs of the last certificate.
@@ -83,12 +84,8 @@ class Shrunk:
         }
 
     def __str__(self) -> str:
-        left, right = (
-            "  ".join(
-                f"*{_shown(loss)}*" if t == self.pair.t0 else _shown(loss) for t, loss in enumerate(data)
-            )
-            for data in (self.pair.to_json()["left"], self.pair.to_json()["right"])
-        )
+        data = self.pair.to_json()
+        left, right = (_row(data[side], self.pair.t0) for side in ("left", "right"))
         size = f"{_count(self.pair.rounds, 'round')}, {_count(self.arms, 'arm')}"
         lines = [
             f"shrunk to {size}: epsilon at least {self.epsilon_lower:.4g}, claimed {self.claimed:g}",
@@ -102,10 +99,24 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _row(losses: list[Any], t0: int) -> str:
+    """Return the losses in words, the differing one between stars, equal neighbours counted."""
+    words = [f"*{_shown(loss)}*" if t == t0 else _shown(loss) for t, loss in enumerate(losses)]
+    groups = [(word, len(list(same))) for word, same in groupby(words)]
+    return "  ".join(
+        word if count < 4 else f"{word} x {count}" for word, count in groups for _ in range(count if count < 4 else 1)
+    )
+
+
 def _shown(loss: Any) -> str:
+    if isinstance(loss, float):
+        return f"{loss:.6g}"
     if isinstance(loss, list):
-        return "(" + ", ".join(f"{x:.4g}" for x in loss) + ")"
-    return str(loss["loss"]) + "(" + ", ".join(f"{k}={v}" for k, v in loss.items() if k != "loss") + ")"
+        return "(" + ", ".join(_shown(x) for x in loss) + ")"
+    if isinstance(loss, dict):
+        fields = (f"{k} {_shown(v)}" for k, v in loss.items() if k != "loss")
+        return f"{loss['loss']}[{', '.join(fields)}]"
+    return str(loss)
 
 
 def shrink_task(task: Task, result: Result) -> Shrunk | None:
@@ -196,11 +207,16 @@ class _Judge:
         except (NotExactError, ValueError, LearnerError):
             self.exactly = False
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be tried."""
+        return self.trials >= (EXACT if self.exactly else TRIALS) or self.work >= WORK
+
     def __call__(self, pair: Pair) -> bool:
         """Judge a pair once; False where there is no learner for it, or no trial is left."""
         key = repr(pair.to_json())
         if key not in self.known:
-            if self.trials >= (EXACT if self.exactly else TRIALS) or self.work >= WORK:
+            if self.spent:
                 return False
             try:
                 learner, claim = self.build(pair)
@@ -214,15 +230,13 @@ class _Judge:
     def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         delta = max(claim.delta, RANKING_DELTA)
         true = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta]
-        return true > detectable_epsilon(claim.epsilon, self.runs // 2, delta=claim.delta, alpha=self.alpha)
+        return true > detectable_epsilon(claim.epsilon, self.runs // 4, delta=claim.delta, alpha=self.alpha)
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = self.seed + FRESH + self.trials
-        runs = min(self.runs // 2, TRIAL_RUNS)
+        runs = min(self.runs // 4, TRIAL_RUNS)
         self.work += runs * pair.rounds
-        result = falsify(
-            learner, claim, pair=pair, arms=learner.arms, runs=runs, seed=seed, confidence=1 - self.alpha
-        )
+        result = falsify(learner, claim, pair=pair, arms=learner.arms, runs=runs, seed=seed, confidence=1 - self.alpha)
         return result.verdict is Verdict.FALSIFIED
 
     def searched(self, rounds: int, arms: int, like: Pair) -> Iterator[Pair]:
@@ -277,7 +291,9 @@ def _at(judge: _Judge, pair: Pair, rounds: int) -> Pair | None:
 
 def _cuts(pair: Pair, rounds: int, arms: int | None) -> Iterator[Pair]:
     """Yield windows of the pair around its differing round, and subsets of its arms."""
-    columns = [None] if arms is None or arms == pair.arms else [range(arms), range(pair.arms - arms, pair.arms)]  # type: ignore[operator]
+    columns: list[range | None] = [None]
+    if arms is not None and pair.arms is not None and arms < pair.arms:
+        columns = [range(arms), range(pair.arms - arms, pair.arms)]
     for chosen in columns:
         for start in sorted({0, pair.t0, max(0, pair.t0 - rounds // 2)}, reverse=True):
             if start + rounds <= pair.rounds and start <= pair.t0 < start + rounds:
@@ -300,6 +316,8 @@ def _simpler_losses(judge: _Judge, pair: Pair) -> Pair:
     while changed:
         changed = False
         for simpler in _simplifications(judge, pair):
+            if judge.spent:
+                return pair
             if _cost(simpler) < _cost(pair) and judge(simpler):
                 pair, changed = simpler, True
                 break
@@ -329,8 +347,8 @@ def _simplifications(judge: _Judge, pair: Pair) -> Iterator[Pair]:
                     arrays = [np.array(pair.left), np.array(pair.right)]
                     for side in sides:
                         arrays[side][t, arm] = value
-                    if not np.array_equal(*arrays):
-                        yield Pair(*arrays)
+                    if not np.array_equal(arrays[0], arrays[1]):
+                        yield Pair(arrays[0], arrays[1])
 
 
 def _nothing(pair: Pair) -> Any:
@@ -338,7 +356,9 @@ def _nothing(pair: Pair) -> Any:
         return np.zeros(pair.arms)
     first: Any = pair.left[0]
     example = getattr(first, "below", first)
-    return Linear(slope=(0.0,) * len(getattr(example, "slope", getattr(example, "centre", (0.0,)))))
+    if isinstance(example, Quadratic):  # as convex as the others
+        return Quadratic(curvature=example.curvature, centre=(0.0,) * len(example.centre))
+    return Linear(slope=(0.0,) * len(getattr(example, "slope", (0.0,))))
 
 
 def _cost(pair: Pair) -> tuple[int, int, float]:
@@ -346,8 +366,12 @@ def _cost(pair: Pair) -> tuple[int, int, float]:
     if pair.arms is None:
         worlds = [list(pair.left), list(pair.right)]
         zero = _nothing(pair)
-        return sum(loss != zero for world in worlds for loss in world), len({str(x) for x in sum(worlds, [])}), 0.0
-    values = np.concatenate([np.ravel(pair.left), np.ravel(pair.right)])
+        return (
+            sum(loss != zero for world in worlds for loss in world),
+            len({str(x) for world in worlds for x in world}),
+            0.0,
+        )
+    values = np.concatenate([np.ravel(np.asarray(world)) for world in (pair.left, pair.right)])
     rounded = np.isin(values, (0.0, 1.0, -1.0, 0.5))
     half = np.abs(values) == 0.5
     return int(np.count_nonzero(values)), len(np.unique(values)), float((~rounded).sum() + 0.5 * half.sum())
