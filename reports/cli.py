@@ -503,3 +503,25 @@ def regret(
     audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
     click.echo(json.dumps(audit, indent=1) if as_json else regret_lines(target, audit))
     sys.exit(FALSIFIED if audit["verdict"] == "VIOLATED" else OK)
+
+
+@main.command()
+@SEED
+@JOBS
+@JSON
+@command
+def selftest(seed: int, jobs: int | None, as_json: bool) -> None:
+    """Plant known bugs in our own learners and mechanisms, and show that each is caught and nothing sound is.
+
+    Exits 0 if every bug was caught without a false alarm, else 1.
+    """
+    from ..audit.play import cores
+    from ..audit.selftest import selftest as plant
+    from .selftest import summary, table_of
+
+    found = plant(seed=seed, jobs=jobs or cores(), progress=True)
+    if as_json:
+        click.echo(json.dumps({**summary(found), "findings": [asdict(one) for one in found]}, indent=1))
+    else:
+        click.echo(table_of(found))
+    sys.exit(OK if all(one.good for one in found) else FALSIFIED)
