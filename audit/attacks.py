@@ -20,7 +20,7 @@ from ..learners.private_bandit import PrivateBandit
 from ..learners.protocol import Actions, HasRelease, Learner
 from ..mechanisms.draws import Floats
 from . import ftrl_law, pftal_law
-from .gaussian import CoordinateRatio, ShiftedRatio, SignRatio, Whitened
+from .gaussian import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
 from .learned import Boosting, Features
 from .pairs import Pair
 from .particle import ParticleRatio
@@ -42,7 +42,7 @@ DIGITS = 9
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
 #: Training runs below which trees are not grown: while pairs are searched, a regression must do.
-FEWEST_BOOSTED = 4000
+FEWEST_BOOSTED = 2000
 
 
 class Attack(Protocol):
@@ -366,6 +366,7 @@ RECIPES: tuple[type[Any], ...] = (
     SignRatio,
     CoordinateRatio,
     ParticleRatio,
+    PointRatio,
     ShiftedRatio,
     Whitened,
     SequenceTable,

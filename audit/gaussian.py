@@ -49,6 +49,16 @@ def _linear(pair: Pair) -> bool:
     return isinstance(pair.left, np.ndarray) and pair.rounds > 1
 
 
+def _laplace_leader(learner: Learner, pair: Pair, surface: str) -> bool:
+    return (
+        surface == "actions"
+        and isinstance(learner, Ftrl)
+        and isinstance(learner.noise, Laplace)
+        and learner.noise.scale > 0
+        and _linear(pair)
+    )
+
+
 class SignRatio(_Known):
     """Exact log-likelihood ratio of Gaussian FTPL over the cube: every coordinate is a two-armed problem."""
 
@@ -158,10 +168,9 @@ def _coefficients(n: int) -> list[float]:
 
 
 class CoordinateRatio(_Known):
-    """Log-likelihood ratio of Laplace FTRL over the cube or the ball: coordinates apart, shared nodes integrated out.
+    """Log-likelihood ratio of Laplace FTRL over the cube: coordinates apart, shared tree nodes integrated out.
 
-    Inside the domain an action reveals its noisy prefix sum. A coordinate clipped by the cube only says on which side
-    the sum lies; a point on the ball's boundary is taken for the shortest sum that leads there.
+    An action inside reveals its noisy prefix sum; a clipped coordinate only says on which side the sum lies.
     """
 
     name = "inverted coordinates"
@@ -172,20 +181,15 @@ class CoordinateRatio(_Known):
         self.scale = learner.noise.scale  # type: ignore[attr-defined]
         self.depth = depth(learner.rounds)
         self.t0, self.last = pair.t0, pair.rounds - 1
-        self.exact = isinstance(learner.domain, Cube)
         self.worlds = [np.asarray(world) / self.scale for world in (pair.left, pair.right)]
         self.edge = 2.0 / (learner.eta * self.scale)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
-        """For FTRL over the cube, the ball or an interval, with Laplace noise and linear losses."""
-        return (
-            surface == "actions"
-            and isinstance(learner, Ftrl)
-            and isinstance(learner.domain, Cube | Ball)
-            and isinstance(learner.noise, Laplace)
-            and learner.noise.scale > 0
-            and _linear(pair)
+        """For FTRL over the cube or an interval, with Laplace noise and linear losses."""
+        domain = getattr(learner, "domain", None)
+        return _laplace_leader(learner, pair, surface) and (
+            isinstance(domain, Cube) or (isinstance(domain, Ball) and domain.dim == 1)
         )
 
     def score(self, transcripts: Transcripts) -> Floats:
@@ -239,6 +243,19 @@ class CoordinateRatio(_Known):
         return found
 
 
+class PointRatio(CoordinateRatio):
+    """The same over the ball: exact inside; a point on the boundary is taken for the shortest sum that leads there."""
+
+    name = "inverted points"
+    exact = False
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For FTRL over the ball, with Laplace noise and linear losses."""
+        domain = getattr(learner, "domain", None)
+        return _laplace_leader(learner, pair, surface) and isinstance(domain, Ball) and domain.dim > 1
+
+
 class ShiftedRatio(_Known):
     """Log-likelihood ratio of entropy FTRL over several experts, from the prefix sums at powers of two.
 
@@ -259,15 +276,8 @@ class ShiftedRatio(_Known):
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
         """For entropy FTRL with Laplace noise over three experts or more."""
-        return (
-            surface == "actions"
-            and isinstance(learner, Ftrl)
-            and isinstance(learner.domain, EntropySimplex)
-            and learner.arms > 2
-            and isinstance(learner.noise, Laplace)
-            and learner.noise.scale > 0
-            and _linear(pair)
-        )
+        domain = getattr(learner, "domain", None)
+        return _laplace_leader(learner, pair, surface) and isinstance(domain, EntropySimplex) and domain.dim > 2
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Sum over powers of two."""

@@ -1,7 +1,8 @@
 """Search: which pair of neighbouring loss sequences to audit on.
 
-Where an exact epsilon can be computed the search computes it: the standard families first, then single rounds of the
-winner. Elsewhere families are compared by what a few runs promise, and the winner is mutated. Nothing here certifies.
+Where exact laws can be computed the search computes them: for the standard families first, then for the winner with
+single rounds changed. Elsewhere families are compared by what a few runs promise, and the winner is mutated. Nothing
+here certifies.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..learners.ftrl import Ftrl
 from ..learners.losses import LOSS_SETS, Linear, Quadratic, Switch
 from ..learners.pftal import BanditPftal, Pftal
 from ..learners.private_bandit import PrivateBandit
@@ -19,12 +21,14 @@ from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Purpose, Stage
 from .attacks import ClippedRatio
-from .exact import NotExactError, epsilon_from_laws, exact_epsilon
+from .exact import NotExactError, exact_epsilon
 from .pairs import Alphabet, Pair, first_round, linear_alphabet
-from .sequences import COARSE, batch_of, decisions, has_noiseless_law
+from .sequences import COARSE, NotEnumerableError, batch_of, decisions, has_noiseless_law, sequence_laws
 
 #: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.
 RANKING_DELTA = 1e-3
+#: Runs of an audit, where the caller does not say, and the standard errors of doubt.
+PLANNED, DOUBT = 200_000, 2.33
 #: Cells of the grid while searching: epsilon is off by less than 1e-3.
 CELLS = COARSE // 2
 #: Exact values computed in one search, fewer where each is a sum over many sequences.
@@ -111,10 +115,16 @@ def _steep(learner: Pftal, slope: Any) -> tuple[Any, Any]:
 # ----------------------------------------------------------------------------------------------------
 
 
-def candidates(learner: Learner, claim: Claim, *, rounds: int) -> list[Pair]:
-    """Return the pairs to audit on: the one that an exact search finds, or else the families to compare by runs."""
+def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANNED) -> list[Pair]:
+    """Return the pairs to audit on: the one that an exact search finds, or else the families to compare by runs.
+
+    Parameters
+    ----------
+    runs : int
+        Planned for the certificate: a pair whose worst event is too rare for them is no use.
+    """
     alphabet = alphabet_of(learner, claim)
-    found = find_exactly(learner, claim, alphabet, rounds)
+    found = find_exactly(learner, claim, alphabet, rounds, runs=runs)
     if found is not None:
         return [found]
     if rounds > LONG:
@@ -165,18 +175,49 @@ def _freezing(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pai
 # ----------------------------------------------------------------------------------------------------
 
 
+def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
+    """Return about what a perfect attack certifies: ln((P - delta) / Q) with the doubt of `runs` runs, at its best.
+
+    Parameters
+    ----------
+    p, q : arrays (outcomes,)
+        Probabilities of the same outcomes in the two worlds.
+    delta : float
+    runs : int
+        Of both worlds together.
+    """
+    n = runs / 2
+    best = 0.0
+    for one, other in ((p, q), (q, p)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.nan_to_num(np.log(one) - np.log(other), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        order = np.argsort(-ratio, kind="stable")
+        mass, false = np.cumsum(one[order]), np.cumsum(other[order])
+        low = mass - DOUBT * np.sqrt(mass / n) - delta
+        high = false + DOUBT * np.sqrt(false / n) + DOUBT**2 / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.log(np.maximum(low, 0.0)) - np.log(high)
+        best = max(best, float(bound.max()))
+    return best
+
+
 @dataclass
 class _Oracle:
-    """Exact epsilon of pairs, each computed once, as often as the budget allows."""
+    """What exact laws promise of pairs, each computed once, as often as the budget allows.
+
+    Where sequences are enumerated this is the bound to expect from the planned runs, else epsilon at a delta that
+    leaves rare outcomes out.
+    """
 
     learner: Learner
     claim: Claim
     delta: float
+    runs: int
     left: int
     known: dict[str, float | None] = field(default_factory=dict)
 
     def __call__(self, pair: Pair) -> float | None:
-        """Return epsilon; None where no exact method covers the pair, or the budget is spent."""
+        """Return what a pair promises; None where no exact method covers it, or the budget is spent."""
         key = repr(pair.to_json())
         if key not in self.known:
             if self.left <= 0:
@@ -189,10 +230,12 @@ class _Oracle:
         surface, delta = self.claim.surface, self.delta
         if surface == "actions" and isinstance(self.learner, Pftal):
             laws = clipped_laws(self.learner, pair)
-            return None if laws is None else epsilon_from_laws(*laws, delta)
+            return None if laws is None else expected_bound(*laws, self.claim.delta, self.runs)
         try:
+            if surface == "actions" and not isinstance(self.learner, Ftrl):
+                return expected_bound(*sequence_laws(self.learner, pair, cells=CELLS), self.claim.delta, self.runs)
             return exact_epsilon(self.learner, pair, surface=surface, deltas=(delta,), cells=CELLS)[delta]
-        except NotExactError:
+        except (NotExactError, NotEnumerableError):
             return None
 
     def best(self, pairs: Sequence[Pair]) -> tuple[Pair, float] | None:
@@ -231,8 +274,10 @@ def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) ->
     return laws[0] / laws[0].sum(), laws[1] / laws[1].sum()
 
 
-def find_exactly(learner: Learner, claim: Claim, alphabet: Alphabet, rounds: int) -> Pair | None:
-    """Return the pair of largest exact epsilon that the search finds; None if no family has an exact epsilon.
+def find_exactly(
+    learner: Learner, claim: Claim, alphabet: Alphabet, rounds: int, *, runs: int = PLANNED
+) -> Pair | None:
+    """Return the pair that promises most by exact laws; None if there are none for any family.
 
     The family that differs in the first round wins a suffix and an extreme; then later rounds, prefixes and
     freezing are tried with these; then single rounds and single entries are changed while epsilon grows.
@@ -240,7 +285,7 @@ def find_exactly(learner: Learner, claim: Claim, alphabet: Alphabet, rounds: int
     batch = batch_of(learner)
     sequences = float(learner.arms) ** decisions(rounds, batch)
     budget = int(max(FEWEST_EXACT, min(MOST_EXACT, SEQUENCES / max(sequences, 1.0))))
-    oracle = _Oracle(learner, claim, max(claim.delta, RANKING_DELTA), budget)
+    oracle = _Oracle(learner, claim, max(claim.delta, RANKING_DELTA), runs, budget)
     first = first_round(alphabet, rounds, batch)
     found = oracle.best(first)
     if found is None:

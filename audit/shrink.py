@@ -221,6 +221,8 @@ class _Judge:
             try:
                 learner, claim = self.build(pair)
                 pair.check(claim)
+                if pair.arms not in (None, learner.arms):
+                    raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
                 self.trials += 1
                 self.known[key] = (self._exact if self.exactly else self._trial)(learner, claim, pair)
             except (ValueError, LearnerError):  # no such learner, or NotExactError

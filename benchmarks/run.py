@@ -140,7 +140,9 @@ def tightness() -> list[dict[str, Any]]:
         learner = entry.build(chosen, **row.parameters)
         claim = entry.claim(chosen, neighbours=row.neighbours, surface=row.surface)
         began = time.perf_counter()
-        (pair,) = candidates(learner, claim, rounds=chosen.rounds)  # one pair: it was found by exact epsilon
+        (pair,) = candidates(
+            learner, claim, rounds=chosen.rounds, runs=row.runs
+        )  # one pair: it was found by exact epsilon
         searched = time.perf_counter() - began
         result = falsify(learner, claim, pair=pair, arms=chosen.arms, runs=row.runs)
         detail = " ".join(f"{k}={v}" for k, v in {**row.setting, **row.parameters}.items())
