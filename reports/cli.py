@@ -116,7 +116,33 @@ STOP = click.option(
 PAIR = click.option("--pair", "pair_file", type=click.Path(path_type=Path), help="JSON file: left and right losses.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """A group whose usage errors are one line, like every other error."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the group's own options."""
+        with one_line():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Parse and run a command."""
+        with one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """Turn a usage error into one line that names the help."""
+    try:
+        yield
+    except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # no error: the help itself
+            raise
+        path = error.ctx.command_path if error.ctx is not None else "overclaim"
+        raise Failure(f"{error.format_message().rstrip('.')}; see {path} --help", BAD_INPUT) from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="overclaim")
 def main() -> None:
     """Falsify the differential-privacy claims of online learners, from their action sequences."""

@@ -172,6 +172,29 @@ def test_bad_options(words, message):
 
 
 @pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check"], "Missing argument 'TARGET'; see "),
+        (["chekc"], "No such command 'chekc'"),
+        (["--sead"], "No such option"),
+        (["power", "--epsilon", "one"], "'one' is not a valid float"),
+        (["check", "x", "--stop", "late"], "'late' is not one of 'budget', 'early'"),
+    ],
+)
+def test_usage_errors_are_one_line(words, message):
+    result = overclaim(*words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("overclaim: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_command_shows_the_help():
+    assert "Commands:" in overclaim().output
+    assert overclaim("--help").exit_code == 0
+
+
+@pytest.mark.parametrize(
     ("target", "message"),
     [
         ("agarwal-singh/ftrl-expert", "did you mean agarwal-singh/ftrl-experts"),
