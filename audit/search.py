@@ -186,9 +186,10 @@ def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
     runs : int
         Of both worlds together.
     """
-    n = runs / 2
     best = 0.0
-    for one, other in ((p, q), (q, p)):
+    # Events towards either world, in its own runs; and guesses both ways, in all runs.
+    both = np.maximum(p, q) / 2, np.minimum(p, q) / 2
+    for one, other, n in ((p, q, runs / 2), (q, p, runs / 2), (*both, runs)):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.nan_to_num(np.log(one) - np.log(other), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
         order = np.argsort(-ratio, kind="stable")
