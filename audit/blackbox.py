@@ -27,11 +27,10 @@ from .verdict import Result, Verdict
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.15, 0.20
-#: Standard errors taken off what a pair promises: less than for an event, so that the best pair is not given up early.
-SEARCH_DOUBT = 0.5
-#: Of a large budget a stage takes less: this share, once that is more than so many runs; and never more than `MOST`.
-LATER_SEARCH, LATER_TRAIN = 0.05, 0.05
-ENOUGH_SEARCH, ENOUGH_TRAIN, MOST = 100_000, 200_000, 1_000_000
+#: Runs of a stage beyond which more of them serve certification better, at a claim of 1: smaller ones need more, as
+#: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
+ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
+MOST_SEARCH, MOST_TRAIN = 3_000_000, 1_500_000
 _REPLAYED = 16
 
 
@@ -301,20 +300,20 @@ class _Audit:
         spent, best = 0, 0
         if len(options) > 1:
             best, kept, spent = self._halve(options)
-        train = max(10, self._share(TRAIN, LATER_TRAIN, ENOUGH_TRAIN))
+        train = max(10, self._share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self._play([(best, options[best], block) for block in blocks(more)], Stage.TRAIN)
         choice, _ = self._fit(options[best], best, kept, thorough=True)
         return choice, spent + more
 
-    def _share(self, share: float, later: float, enough: int) -> int:
-        return min(int(share * self.runs), max(enough, int(later * self.runs)), MOST)
+    def _share(self, share: float, enough: int, most: int) -> int:
+        return min(int(share * self.runs), int(enough / min(1.0, self.claim.epsilon) ** 2), most)
 
     def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
-        budget = max(40, self._share(SEARCH, LATER_SEARCH, ENOUGH_SEARCH)) // stages
+        budget = max(40, self._share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
         while len(alive) > 1:
@@ -356,14 +355,13 @@ class _Audit:
         view = features.view(columns)
         even = np.arange(left.size) % 2 == 0
         folds = [(view.part(half), view.part(~half), left[half], half) for half in (even, ~even)]
-        doubt = None if thorough else SEARCH_DOUBT
         best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
         won = np.zeros(0)
         for model in [*self._known(pair, columns), *models(view, left, thorough=thorough)]:
             scores = np.empty(left.size)
             for train, held_out, labels, half in folds:
                 scores[~half] = model.fit(train, labels)(held_out)
-            event, worth = choose(scores, left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs, doubt=doubt)
+            event, worth = choose(scores, left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
             if worth > best[0]:
                 best, won = (worth, model, event), scores
         worth, winner, event = best
