@@ -16,7 +16,6 @@ from .events import Certificate, Counts, Event, count
 from .falsify import MOST, SEARCH, Audit, Choice
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate
-from .search import rank_exactly
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
@@ -40,8 +39,8 @@ def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int,
     float, float
         The smallest epsilon that the whole budget would have caught, and the largest it could have certified.
     """
-    best, searched = _find_pair(audit, options)
-    pair, claimed, budget = options[best], audit.claim.epsilon, audit.runs - searched
+    pair, best, searched = _find_pair(audit, options)
+    claimed, budget = audit.claim.epsilon, audit.runs - searched
     made = applicable(audit.learner, pair, audit.claim.surface)[0]
     known = made is SequenceRatio  # the laws of all outcomes: nothing to learn
     choice = None if made.trained else _choose_unseen(audit, pair, best)
@@ -80,15 +79,9 @@ def _played(audit: Audit, pair: Pair, index: int, sizes: Sequence[tuple[int, int
         yield from audit.play_blocks(pair, index, Stage.CERTIFY, sizes[i : i + audit.jobs])
 
 
-def _find_pair(audit: Audit, options: Sequence[Pair]) -> tuple[int, int]:
-    """Return the index of the pair to audit on, and the runs that it took to find it."""
-    if len(options) == 1:
-        return 0, 0
-    ranked = rank_exactly(audit.learner, audit.claim, options)
-    if ranked is not None:
-        return next(i for i, option in enumerate(options) if option is ranked[0]), 0
-    few = replace(audit, runs=min(audit.runs, round(SEARCH_RUNS / SEARCH)))
-    return few.halve(options)
+def _find_pair(audit: Audit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+    """Return the pair to audit on, its index, and the runs that it took to find it: few, since few may decide."""
+    return replace(audit, runs=min(audit.runs, round(SEARCH_RUNS / SEARCH))).find_pair(options)
 
 
 def _choose_unseen(audit: Audit, pair: Pair, index: int) -> Choice:

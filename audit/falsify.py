@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from .events import Counts, Event, certify, choose_event, choose_event_from_laws
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate, in_parallel, play
 from .power import ceiling_epsilon, detectable_epsilon
-from .search import candidates, rank_exactly
+from .search import Mutations, candidates, climb, rank_exactly
 from .verdict import Result, Verdict
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
@@ -124,12 +123,13 @@ def falsify(
     if runs < 20:
         raise ValueError(f"runs must be at least 20, got {runs!r}")
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
-    options = _check_pairs(built, claim, rounds, pair, pairs)
+    options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     if claim.surface == "release" and not has_release(built):
         raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
     check_fresh(built, options[0], seed)
 
-    audit = Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory)
+    searched = pair is None and pairs is None
+    audit = Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory, searched)
     alpha = 1 - confidence
     parts: tuple[Counts, ...] = ()
     if stop == "early":
@@ -204,12 +204,12 @@ def _arms(learner: Any, arms: int | None, pair: Pair | None) -> int:
 
 
 def _check_pairs(
-    learner: Learner, claim: Claim, rounds: int, pair: Pair | None, pairs: Iterable[Pair] | None
+    learner: Learner, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
 ) -> Sequence[Pair]:
     if pair is not None:
         options: Sequence[Pair] = [pair]
     else:
-        options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds)
+        options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds, runs=runs)
     if not options:
         raise ValueError("there is no pair to audit on")
     radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
@@ -232,18 +232,11 @@ class Audit:
     jobs: int
     progress: bool
     memory: Memory | None = None
+    searched: bool = False  # whether the pairs are our own, to be mutated, and not the user's
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
-        spent = 0
-        best = 0
-        if len(options) > 1:
-            ranked = rank_exactly(self.learner, self.claim, options)
-            if ranked is not None:
-                best = next(i for i, option in enumerate(options) if option is ranked[0])
-            else:
-                best, spent = self.halve(options)
-        pair = options[best]
+        pair, best, spent = self.find_pair(options)
         first = applicable(self.learner, pair, self.claim.surface)[0]
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
             attack = SequenceRatio(self.learner, pair)
@@ -257,20 +250,19 @@ class Audit:
     def _share(self, share: float) -> int:
         return max(10, min(MOST, int(share * self.runs)))
 
-    def halve(self, options: Sequence[Pair]) -> tuple[int, int]:
-        """Return the index of the pair that wins successive halving, and the runs spent."""
-        alive = list(range(len(options)))
-        stages = math.ceil(math.log2(len(alive)))
-        budget = self._share(SEARCH) // stages
-        spent = 0
-        while len(alive) > 1:
-            each = max(10, budget // len(alive) // 2)
-            worth = {}
-            for i in alive:
-                _, worth[i], used = self._pilot(options[i], i, each, each, Stage.SEARCH)
-                spent += used
-            alive = sorted(alive, key=lambda i: -worth[i])[: len(alive) // 2]
-        return alive[0], spent
+    def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it."""
+        if len(options) == 1:
+            return options[0], 0, 0
+        ranked = rank_exactly(self.learner, self.claim, options)
+        if ranked is not None:
+            return ranked[0], next(i for i, option in enumerate(options) if option is ranked[0]), 0
+
+        def trial(pair: Pair, index: int, runs: int) -> tuple[float, int]:
+            return self._pilot(pair, index, runs, runs, Stage.SEARCH)[1:]
+
+        mutate = Mutations(self.learner, self.claim, self.seed) if self.searched else None
+        return climb(options, trial, self._share(SEARCH), mutate=mutate)
 
     def _pilot(self, pair: Pair, index: int, train: int, pilot: int, stage: Stage) -> tuple[Choice, float, int]:
         """Fit every applicable attack and choose its event; return the best, what it promises, and the runs spent.

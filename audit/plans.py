@@ -91,10 +91,7 @@ class Task:
         if self.epsilon is not None:
             claim = replace(claim, epsilon=self.epsilon)
         learner = entry.build(chosen, **own)
-        pairs = self._given()
-        if pairs is None and entry.worlds is not None:
-            pairs = tuple(Pair(left, right) for left, right in entry.worlds(chosen, claim))
-        return Prepared(self, learner, claim, chosen.rounds, pairs, chosen, entry.source)
+        return Prepared(self, learner, claim, chosen.rounds, self._given(), chosen, entry.source)
 
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)

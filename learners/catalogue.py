@@ -51,9 +51,7 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
-            raise ValueError(
-                f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}"
-            )
+            raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}")
 
     @property
     def published(self) -> bool:
@@ -153,9 +151,7 @@ class Entry:
     def parameters(self) -> dict[str, type]:
         """The algorithm's own parameters and their types."""
         hints = get_type_hints(self.build)
-        names = [
-            p.name for p in inspect.signature(self.build).parameters.values() if p.kind is p.KEYWORD_ONLY
-        ]
+        names = [p.name for p in inspect.signature(self.build).parameters.values() if p.kind is p.KEYWORD_ONLY]
         return {name: hints[name] for name in names}
 
     def setting(self, **changes: Any) -> Setting:
@@ -192,9 +188,7 @@ def lookup(name: str) -> Entry:
     """
     known = entries()
     if name not in known:
-        raise ValueError(
-            f"unknown target {name!r}{near_matches(name, known)}; `overclaim list` shows the catalogue"
-        )
+        raise ValueError(f"unknown target {name!r}{near_matches(name, known)}; `overclaim list` shows the catalogue")
     return known[name]
 
 

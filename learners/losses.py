@@ -287,7 +287,7 @@ class Switch:
 
     def given(self, actions: Sequence[Actions]) -> Convex:
         """Return the loss after these actions."""
-        if not actions:
+        if len(actions) == 0:
             raise ValueError("an adaptive loss needs this round's action, got no actions")
         seen = len(actions) > self.lag
         action = actions[-1 - self.lag] if seen else actions[-1]

@@ -113,7 +113,9 @@ STOP = click.option(
     show_default=True,
     help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
 )
-PAIR = click.option("--pair", "pair_file", type=click.Path(path_type=Path), help="JSON file: left and right losses.")
+PAIR = click.option(
+    "--pair", "pair_file", type=click.Path(path_type=Path), help="JSON: left and right losses; a file or the text."
+)
 
 
 class Commands(click.Group):
@@ -212,7 +214,8 @@ def _read_pair(path: Path | None) -> Any:
     if path is None:
         return None
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        written = str(path).lstrip().startswith("{")  # as replay commands have it
+        data = json.loads(str(path) if written else path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read the pair {str(path)!r}: {error.strerror}") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -353,6 +356,7 @@ Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
 
 def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
     """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
+    from ..audit.shrink import shrink_task
     from ..learners.protocol import LearnerError
     from .record import claim_record
 
@@ -361,7 +365,10 @@ def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
     outcome: Outcome
     try:
         prepared = task.prepare()
-        outcome = claim_record(prepared, prepared.audit(memory=page), with_evidence=True), None
+        result = prepared.audit(memory=page)
+        record = claim_record(prepared, result, with_evidence=True)
+        shrunk = shrink_task(task, result)
+        outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
     except (LearnerError, ValueError) as error:
         kind = "crashed" if isinstance(error, LearnerError) else "bad input"
         outcome = None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
