@@ -30,6 +30,9 @@ CLAIM: dict[str, Any] = {
         "expect": {"enum": list(EXPECTATIONS)},
         "note": {"type": "string"},
         "set": {"type": "object"},
+        "left": {},
+        "right": {},
+        "bits": {"type": "boolean"},
     },
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
 import shlex
 import tomllib
@@ -14,6 +16,8 @@ from ..learners.catalogue import Case, Entry, Setting, entries, lookup, near_mat
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, Claim
+from ..mechanisms.zoo import Specimen
+from .blackbox import falsify_mechanism
 from .falsify import Memory, falsify
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
@@ -43,6 +47,9 @@ class Task:
     stop: str = "budget"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     pair: Pair | None = None
+    left: Any = None
+    right: Any = None
+    bits: bool = False
     expected: str | None = None
     note: str = ""
 
@@ -53,7 +60,7 @@ class Task:
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> Prepared | PreparedMechanism:
         """Resolve the target and build everything that an audit needs.
 
         Raises
@@ -66,9 +73,17 @@ class Task:
         target = resolve(self.target)
         parameters = parse_parameters(target, self.parameters)
         if isinstance(target, Entry):
+            self._refuse_inputs()
             return self._prepare_entry(target, parameters.setting, parameters.own)
+        if isinstance(target, Specimen):
+            return self._prepare_specimen(target, parameters.own)
         if self.epsilon is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+        if self.left is not None or self.right is not None:
+            claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
+            return PreparedMechanism(self, target, claim, None, "")
+        if inspect.isfunction(target) and "data" in inspect.signature(target).parameters:
+            raise ValueError(f"{self.target} is a mechanism: it needs its two inputs, left and right")
         claim = Claim(
             epsilon=self.epsilon,
             delta=self.delta or 0.0,
@@ -93,6 +108,20 @@ class Task:
         learner = entry.build(chosen, **own)
         return Prepared(self, learner, claim, chosen.rounds, self._given(), chosen, entry.source)
 
+    def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> PreparedMechanism:
+        try:
+            made = specimen.build(self.epsilon, **own)
+            claimed = specimen.claimed(self.epsilon, **own)
+        except TypeError as error:
+            raise ValueError(f"{self.target} cannot be built so: {error}") from None
+        claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
+        pairs = None if self.left is not None or self.right is not None else specimen.pairs
+        return PreparedMechanism(self, made, claim, pairs, specimen.source)
+
+    def _refuse_inputs(self) -> None:
+        if self.left is not None or self.right is not None or self.bits:
+            raise ValueError(f"left, right and bits are for mechanisms: {self.target} is a learner, give it a pair")
+
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)
 
@@ -113,11 +142,17 @@ class Task:
             words += [] if value == default else [f"--{name}", _text(value)]
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={_text(value)}"]
+        for name in ("left", "right"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", json.dumps(value)]
+        words += ["--bits"] if self.bits else []
         return shlex.join(words)
 
 
 def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    """Return the shortest text that reads back as the value."""
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
 
 
 @dataclass(frozen=True)
@@ -147,6 +182,38 @@ class Prepared:
             progress=progress,
             memory=memory,
             stop=task.stop,
+        )
+
+
+@dataclass(frozen=True)
+class PreparedMechanism:
+    """A task whose target is a mechanism: it answers once, on one of two inputs."""
+
+    task: Task
+    learner: Any  # the mechanism
+    claim: Claim
+    pairs: tuple[Any, ...] | None
+    source: str
+    rounds: int = 1
+    setting: None = None
+
+    def audit(self, *, jobs: int = 1, progress: bool = False, memory: Memory | None = None) -> Result:
+        """Run the audit; a mechanism's is kept in a ledger whole, not by block."""
+        task = self.task
+        if task.stop != "budget":
+            raise ValueError(f"mechanisms are audited with stop budget, got {task.stop!r}")
+        return falsify_mechanism(
+            self.learner,
+            self.claim,
+            left=task.left,
+            right=task.right,
+            pairs=self.pairs,
+            runs=task.runs,
+            seed=task.seed,
+            confidence=task.confidence,
+            bits=task.bits,
+            jobs=jobs,
+            progress=progress,
         )
 
 

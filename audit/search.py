@@ -386,7 +386,8 @@ def worst_exactly(
     Parameters
     ----------
     pairs : sequence of Pair, optional
-        The pairs to compare; by default those that the search finds.
+        The pairs to compare; by default the standard families: an extreme first round, then a constant or alternating
+        suffix. They are compared at the largest of `deltas`, where rare outcomes count least.
 
     Raises
     ------
@@ -395,12 +396,13 @@ def worst_exactly(
     ValueError
         If a pair lies outside the claim's loss set.
     """
-    pairs = candidates(learner, claim, rounds=rounds) if pairs is None else pairs
+    if pairs is None:
+        pairs = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
     for pair in pairs:
         if pair.arms is not None and pair.arms != learner.arms:
             raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
         pair.check(claim)
-    ranked = rank_exactly(learner, claim, pairs)
+    ranked = rank_exactly(learner, claim, pairs, delta=max(deltas))
     worst = pairs[0] if ranked is None else ranked[0]
     return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst
 

@@ -129,7 +129,7 @@ def shrink_task(task: Task, result: Result) -> Shrunk | None:
     result : Result
         Its outcome. Nothing of it but the pair is used, and no run of it again.
     """
-    if result.verdict is not Verdict.FALSIFIED:
+    if result.verdict is not Verdict.FALSIFIED or not isinstance(result.pair, Pair):
         return None
 
     def build(pair: Pair) -> tuple[Learner, Claim]:

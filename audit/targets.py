@@ -15,19 +15,21 @@ from typing import Any, get_args
 
 from ..learners.catalogue import Entry, lookup, near_matches
 from ..learners.protocol import LearnerError
+from ..mechanisms.zoo import Specimen, zoo
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
 _SETTING_TYPES: dict[str, Any] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
 
 
-def resolve(target: str) -> Entry | Any:
-    """Return the catalogue entry, or the user's object, that a target names.
+def resolve(target: str) -> Entry | Specimen | Any:
+    """Return the catalogue entry, the mechanism, or the user's object that a target names.
 
     Parameters
     ----------
     target : str
-        A catalogue name, `file.py:Name`, or `package.module:Name`.
+        A catalogue name, the name of a mechanism of the zoo (`mechanisms/...`), `file.py:Name`, or
+        `package.module:Name`.
 
     Raises
     ------
@@ -37,7 +39,10 @@ def resolve(target: str) -> Entry | Any:
         If the file raises when it is loaded.
     """
     if ":" not in target:
-        return lookup(target)
+        specimens = zoo()
+        if target.startswith("mechanisms/") and target not in specimens:
+            raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
+        return specimens[target] if target in specimens else lookup(target)
     place, _, name = target.rpartition(":")
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, name):

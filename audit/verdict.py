@@ -87,10 +87,11 @@ class Result:
 
     def __str__(self) -> str:
         at = f" at delta {self.claim.delta:g}" if self.claim.delta else ""
+        where = f"pair differing in round {self.pair.t0 + 1}" if self.pair.rounds > 1 else "one round"
         return (
             f"{self.verdict}: claimed epsilon {self.claim.epsilon:g}, at least {self.epsilon_lower:.4g}{at} "
             f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, "
-            f"pair differing in round {self.pair.t0 + 1}); would have caught {self.detectable_epsilon:.4g}"
+            f"{where}); would have caught {self.detectable_epsilon:.4g}"
         )
 
     def require_survived(self) -> None:

@@ -157,18 +157,33 @@ def main() -> None:
 @JSON
 @command
 def list_catalogue(as_json: bool) -> None:
-    """Show the catalogue: name, claim, source."""
+    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault."""
     from ..learners.catalogue import entries
-    from .terminal import catalogue_table
+    from ..mechanisms.zoo import zoo
+    from .terminal import catalogue_table, zoo_table
 
     if as_json:
         rows = [
             {"name": e.name, "summary": e.summary, "source": e.source, "parameters": list(e.parameters)}
             for e in entries().values()
         ]
+        rows += [{"name": s.name, "summary": s.fault, "source": s.source, "parameters": []} for s in zoo().values()]
         click.echo(json.dumps(rows, indent=1))
     else:
-        click.echo(catalogue_table(entries().values()))
+        click.echo(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
+
+
+class Json(click.ParamType):  # type: ignore[type-arg]
+    """A value written as JSON."""
+
+    name = "JSON"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read the text."""
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError as error:
+            self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 
 
 @main.command()
@@ -177,6 +192,9 @@ def list_catalogue(as_json: bool) -> None:
 @GAME
 @SURFACE
 @PAIR
+@click.option("--left", type=Json(), help="A mechanism's input in the left world.")
+@click.option("--right", type=Json(), help="Its input in the right world.")
+@click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs.")
 @click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
 @SEED
 @CONFIDENCE
@@ -488,9 +506,12 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 def exact(target: str, as_json: bool, **choices: Any) -> None:
     """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
     from ..audit.exact import DELTAS
+    from ..audit.plans import Prepared
     from ..audit.search import worst_exactly
 
     prepared = _task(target=target, **choices).prepare()
+    if not isinstance(prepared, Prepared):
+        raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
     epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
     if as_json:

@@ -18,7 +18,7 @@ from .. import __version__
 from ..audit.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.exact import NotExactError, exact_epsilon
 from ..audit.multiplicity import p_value
-from ..audit.plans import Prepared
+from ..audit.plans import Prepared, PreparedMechanism
 from ..audit.play import BLOCK
 from ..audit.targets import source_place
 from ..audit.verdict import Result
@@ -27,7 +27,9 @@ from ..learners.catalogue import lookup
 SCHEMA = 1
 
 
-def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False) -> dict[str, Any]:
+def claim_record(
+    prepared: Prepared | PreparedMechanism, result: Result, *, with_evidence: bool = False
+) -> dict[str, Any]:
     """Return the record of one audited claim, on request with the data of its figures."""
     task, claim, certificate = prepared.task, result.claim, result.certificate
     exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
@@ -38,7 +40,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "neighbours": claim.neighbours,
         "losses": claim.losses,
         "rounds": prepared.rounds,
-        "arms": prepared.learner.arms,
+        "arms": getattr(prepared.learner, "arms", None),
         "parameters": dict(task.parameters),
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,
@@ -69,7 +71,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "seed": result.seed,
         "replay": task.command(),
     }
-    if with_evidence:
+    if with_evidence and isinstance(prepared, Prepared):
         record["evidence"] = claim_evidence(prepared, result, exact)
     return record
 
@@ -86,7 +88,7 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     return found
 
 
-def published(prepared: Prepared) -> bool:
+def published(prepared: Prepared | PreparedMechanism) -> bool:
     """Tell whether the paper itself makes this claim: its own noise, for losses that it covers."""
     if prepared.setting is None or not prepared.setting.published:
         return False
@@ -94,8 +96,12 @@ def published(prepared: Prepared) -> bool:
     return prepared.claim.losses == own or (prepared.claim.losses, own) == ("unit", "symmetric")
 
 
-def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
+def exact_epsilons(
+    prepared: Prepared | PreparedMechanism, result: Result, deltas: Sequence[float]
+) -> dict[float, float]:
     """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
+    if isinstance(prepared, PreparedMechanism):
+        return {}
     try:
         return exact_epsilon(prepared.learner, result.pair, surface=result.claim.surface, deltas=deltas)
     except NotExactError:

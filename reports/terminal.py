@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from ..learners.catalogue import Entry
+from ..mechanisms.zoo import Specimen
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -44,6 +45,12 @@ def catalogue_table(entries: Iterable[Entry]) -> str:
         epsilon = "f(T)" if entry.claim_epsilon else "epsilon"
         rows.append((entry.name, f"({epsilon}{delta})-DP on {entry.losses}", entry.summary, entry.source))
     return table(("name", "claim", "algorithm", "source"), rows)
+
+
+def zoo_table(specimens: Iterable[Specimen]) -> str:
+    """Return name, fault and source of every mechanism."""
+    rows = [(s.name, s.fault or "-", s.source) for s in specimens]
+    return table(("mechanism", "fault", "source"), rows)
 
 
 def verdict_word(verdict: str) -> str:
@@ -179,7 +186,9 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"would have caught: {number(claim['detectable_epsilon'])}",
         f"attack: {claim['attack']}, {claim['method']}, {counts['right']:,} right of {counts['guesses']:,} guesses "
         f"in {counts['runs']:,} certification runs",
-        f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
+        f"inputs: left {pair['left']}, right {pair['right']}"
+        if claim["arms"] is None
+        else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
         f"replay: {claim['replay']}",
     ]
     if claim["verdict"] == "SURVIVED":

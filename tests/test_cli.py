@@ -454,3 +454,70 @@ def test_the_literature_shares_one_alpha():
     assert plan.report_alpha == 0.01
     assert plan.alpha * len(plan.tasks) == pytest.approx(0.01)
     assert {task.target for task in plan.regret} == {e.name for e in entries().values() if e.regret}
+
+
+MECHANISMS = """
+def halved(data, rng):
+    return data[0] + rng.laplace(0, 0.5)
+
+def sound(data, rng):
+    return data[0] + rng.laplace(0, 1.0)
+
+def raises(data, rng):
+    raise RuntimeError("boom")
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("halved", 1), ("sound", 0), ("raises", 4)])
+def test_a_users_mechanism(tmp_path, name, code):
+    path = tmp_path / "mechanisms.py"
+    path.write_text(MECHANISMS)
+    inputs = ["--left", "[0]", "--right", "[1]", "--runs", 6000]
+    result = check(f"{path}:{name}", *inputs)
+    assert result.exit_code == code, result.output
+    if code == 4:
+        assert "raises raised RuntimeError" in result.stderr
+        return
+    assert "inputs: left [0], right [1]" in result.output
+    claim = json.loads(check(f"{path}:{name}", *inputs, "--json").stdout)
+    assert claim.keys() >= FIELDS
+    assert "--left '[0]' --right '[1]'" in claim["replay"]
+
+
+def test_a_mechanism_of_the_zoo():
+    broken = check("mechanisms/svt6", "--runs", 20_000)
+    assert broken.exit_code == 1, broken.output
+    assert check("mechanisms/laplace", "--runs", 4000).exit_code == 0
+    assert "mechanisms/svt6" in overclaim("list").output
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "message"),
+    [
+        ("mechanisms/laplac", [], "did you mean mechanisms/laplace"),
+        ("mechanisms/laplace", ["--left", "[0"], "expected JSON"),
+        ("mechanisms/laplace", ["--left", "[0]", "--right", "[0]"], "the two inputs must differ"),
+        ("mechanisms/laplace", ["--stop", "early"], "mechanisms are audited with stop budget"),
+        ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "is a learner, give it a pair"),
+    ],
+)
+def test_bad_mechanism_input(target, words, message):
+    result = check(target, "--runs", 200, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_mechanism_in_a_plan(tmp_path):
+    (tmp_path / "mechanisms.py").write_text(MECHANISMS)
+    plan = f"""
+[[claims]]
+target = "{tmp_path}/mechanisms.py:halved"
+epsilon = 1
+left = [0]
+right = [1]
+runs = 6000
+expect = "falsified"
+"""
+    result = run_plan(tmp_path, plan)
+    assert result.exit_code == 0, result.output
+    assert "halved" in (tmp_path / "out" / "report.html").read_text()
