@@ -89,9 +89,11 @@ def exact_epsilon(
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
         if law is None:
-            raise NotExactError("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
-        # At delta = 0 it is the supremum that ever larger prefix sums approach: the release's own.
-        return {d: law.epsilon(d) if d else _release_losses(learner, pair).epsilon(0.0) for d in deltas}
+            raise NotExactError(
+                "entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1, unless its noise is tiny"
+            )
+        # At delta = 0 it is the supremum that ever larger prefix sums approach.
+        return {d: law.epsilon(d) if d else ftrl_law.supremum(learner, pair) for d in deltas}
     try:
         p, q = sequence_laws(learner, pair, cells=cells)
     except NotEnumerableError as error:

@@ -23,6 +23,8 @@ from .privacy_loss import PrivacyLoss
 
 #: The grid of the messages, in noise scales: half width and points.
 REACH, POINTS = 24.0, 121
+#: The probability that may lie beyond the grid of an exact privacy loss.
+MISSING = 1e-6
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
@@ -152,6 +154,16 @@ class PrefixLikelihood:
         return known
 
 
+def supremum(learner: Ftrl, pair: Pair) -> float:
+    """Return the largest privacy loss of the actions, which ever larger prefix sums approach.
+
+    An action shows the difference of the two sums alone, so a loss that is common to both experts tells nothing.
+    """
+    gap = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
+    nodes = sum(parent(t) <= pair.t0 < t for t in range(1, pair.rounds))
+    return nodes * abs(float(gap[0] - gap[1])) / learner.noise.scale  # type: ignore[attr-defined]
+
+
 def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss | None:
     """Return the exact privacy loss of the actions up to T = 4, t0 = 1; None outside that.
 
@@ -182,6 +194,8 @@ def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss
         else:
             width = line[1] - line[0]
             cells = [density(line - law._added(t, world), 1 + padding[t]) * width for world in (0, 1)]
+        if min(cell.sum() for cell in cells) < 1 - MISSING:
+            return None  # the sums lie beyond the grid, in units of so little noise
         kept = (cells[0] > 1e-300) & (cells[1] > 1e-300)
         part = PrivacyLoss.of_outcomes(cells[0][kept], cells[1][kept], step)
         loss = part if loss is None else loss.compose(part)

@@ -200,6 +200,24 @@ def test_ftrl_messages_have_the_law_they_claim():
     assert ratio[transcripts.left].mean() > 0.1 > -0.1 > ratio[~transcripts.left].mean()
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "expected"), [((1, 1), (0, 0), 0.0), ((1, 0.5), (0, 0), 0.25), ((1, 0), (0, 0), 0.5)]
+)
+def test_ftrl_over_two_experts_hides_what_both_share(left, right, expected):
+    """An action shows the difference of the two sums alone: 2 nodes, of a loss difference of 0, 1/2 and 1, scale 4."""
+    found = exact_epsilon(ftrl(4.0), pair(4, left, right, 0))
+    assert found[0.0] == pytest.approx(expected)
+    assert found[1e-3] <= found[0.0]
+
+
+@pytest.mark.parametrize("scale", [0.04, 0.01])
+def test_ftrl_whose_sums_leave_the_grid_has_no_exact_value(scale):
+    with pytest.raises(NotExactError, match="tiny"):
+        exact_epsilon(ftrl(scale), pair(4, (1, 0), (0, 1), 1))
+    with pytest.raises(NotExactError, match="tiny"):
+        exact_epsilon(ftrl(scale), Pair([[1, 0], [0, 1], [0, 1], [0, 1]], [[0, 1]] * 4))
+
+
 def test_ftrl_plane_and_messages_agree():
     law = privacy_loss(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0))
     assert law is not None
