@@ -243,6 +243,14 @@ NEVER_SEEN = (
 )
 
 
+TOO_RARE = (
+    "with Theorem 4.1's own eta and gamma the worst path leaks ever more, but ever more rarely: epsilon is 0.63 at T = "
+    "8, 0.74 at T = 10 and 0.82 at T = 12, on paths of probability 3e-3, 5e-4 and 9e-5, and near 0.3 at delta = 0.01 all "
+    "the while. Where it passes 1, at longer horizons, no number of runs that can be played sees it: not auditable by "
+    "sampling"
+)
+
+
 def ftrl_cases(interior: dict[str, Any]) -> tuple[Case, ...]:
     """Return the cases of FTRL over a symmetric body."""
     return (
@@ -369,6 +377,7 @@ ENTRIES = (
         losses="symmetric",
         cases=(
             Case(expected="falsified", parameters=SHARP),
+            Case(expected="survived", rounds=8, runs=100_000, note=TOO_RARE),
             Case(expected="survived", neighbours="zero-out", parameters=SHARP),
             Case(expected="survived", calibration="corrected", parameters=SHARP),
         ),

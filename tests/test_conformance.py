@@ -62,6 +62,13 @@ def test_sound_learners_conform(learner):
     assert str(result).startswith(f"{type(learner).__name__} conforms: arms and points, fresh state")
 
 
+@pytest.mark.parametrize("name", list(entries()))
+def test_every_entry_of_the_catalogue_conforms(name):
+    entry = entries()[name]
+    result = check_learner(entry.build(entry.setting(rounds=16)), rounds=16)
+    assert "fresh state" in result.checked
+
+
 def test_every_entry_of_the_catalogue_is_fresh():
     for entry in entries().values():
         if entry.worlds is None:  # the others play convex losses

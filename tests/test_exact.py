@@ -73,6 +73,21 @@ def test_table(learner, worlds, surface, expected):
     assert [round(e, digits) for e in found.values()] == pytest.approx(expected, abs=1.01 * 10**-digits)
 
 
+@pytest.mark.parametrize(
+    ("rounds", "epsilon", "probability"), [(8, 0.6306, 2.67e-3), (10, 0.7367, 5.0e-4), (12, 0.8234, 9.1e-5)]
+)
+def test_what_the_catalogue_says_of_theorem_4_1(rounds, epsilon, probability):
+    """The worst path of EXP2 with the theorem's own eta and gamma: worse with T, and rarer."""
+    moment = 1 + 2 * math.log(2 * rounds)
+    eta = math.sqrt(math.log(2) / (4 * rounds * moment))
+    learner = exp2(eta, 2 * eta * math.sqrt(moment))
+    p, q = sequence_laws(learner, pair(rounds, 1, -1, 1), cells=600)
+    worst = int(np.argmax(np.round(np.abs(np.log(p / q)), 6)))
+    assert abs(math.log(p[worst] / q[worst])) == pytest.approx(epsilon, abs=2e-3)
+    assert max(p[worst], q[worst]) == pytest.approx(probability, rel=0.02)
+    assert epsilon_from_laws(p, q, 0.01) < 0.36
+
+
 @pytest.mark.parametrize("learner", [exp2(2.0, 0.02), batched(0.5, 0.1)])
 def test_grid_error_is_below_the_printed_digits(learner):
     worlds = pair(4, 1, 0, 1)
