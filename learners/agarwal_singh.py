@@ -244,9 +244,10 @@ NEVER_SEEN = (
 
 
 TOO_RARE = (
-    "with Theorem 4.1's own eta and gamma the worst path leaks ever more, but ever more rarely: epsilon is 0.63, 0.74 and "
-    "0.82 at T = 8, 10 and 12, on paths of probability 3e-3, 5e-4 and 9e-5, and near 0.3 at delta = 0.01 all the while. "
-    "Where it passes 1, at longer horizons, no number of runs that can be played sees it: not auditable by sampling"
+    "with Theorem 4.1's own eta and gamma the worst path leaks ever more, but ever more rarely: epsilon is 0.63, "
+    "0.74 and 0.82 at T = 8, 10 and 12, on paths of probability 3e-3, 5e-4 and 9e-5, and near 0.3 at delta = 0.01 "
+    "all the while. Where it passes 1, at longer horizons, no number of runs that can be played sees it: not "
+    "auditable by sampling"
 )
 
 
