@@ -21,6 +21,8 @@ from .play import play
 
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
+#: The same for randomness that the runs of a block share, and more blocks to look for it in. It is gross where it is.
+_SHARED, _SHARED_BLOCKS = 1e-9, range(8, 14)
 #: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
 _STEPS, _MOST, _FEWEST = 2**15, 256, 8
 #: Cells with fewer sequences, both samples together, are merged: the chi-square law needs full cells.
@@ -138,7 +140,7 @@ def check_learner(
 
 
 def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
-    """Raise LearnerError if state outlives a run, runs interact, or randomness comes from elsewhere.
+    """Raise LearnerError if state outlives a run, runs interact or share randomness, or it comes from elsewhere.
 
     The quick part of `check_learner`, for every audit: a keyed block must give the same actions when it is played
     again after another block, and the actions of a run must not depend on the losses of other runs.
@@ -170,6 +172,13 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     if varied and _difference(first, other) is None:
         raise LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
     _check_interaction(learner, pair, first, traces, seed)
+    if not isinstance(learner, Scalar):  # there every run has a generator of its own
+        blocks = [_played(learner, feed, pair.rounds, runs, _draws(seed, block))[0] for block in _SHARED_BLOCKS]
+        if _homogeneity_p_value(first, other, *blocks) < _SHARED:
+            raise LearnerError(
+                f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
+                "than independent runs do. Draw for every run, as in draws.uniform(runs)"
+            )
 
 
 def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Floats, seed: int) -> None:
@@ -193,7 +202,7 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
         if (where := _difference(first[..., kept], second[..., kept])) is not None:
             raise LearnerError(f"{told} (round {where[0]}, run {where[1]})")
     # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
-    elif _two_sample_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
+    elif _homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
         raise LearnerError(f"{told} in law")
 
 
@@ -277,34 +286,34 @@ def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: in
             return pair.feedback(t, actions, player.feedback, True)
 
         samples.append(_played(player, feed, pair.rounds, runs, _draws(seed, block))[0])
-    p_value = _two_sample_p_value(*samples)
+    p_value = _homogeneity_p_value(*samples)
     if p_value < FALSE_ALARM:
         raise LearnerError(
             f"{_name(learner)} and its twin {_name(twin)} play by different laws (chi-square p-value {p_value:.2g})"
         )
 
 
-def _two_sample_p_value(left: Actions, right: Actions) -> float:
-    """Return a p-value of "both samples of action sequences, (rounds, [dim,] runs), have one law"."""
-    if left.ndim == 2:
-        return _chi_square(left[-_WINDOW:], right[-_WINDOW:])
+def _homogeneity_p_value(*samples: Actions) -> float:
+    """Return a p-value of "all samples of action sequences, (rounds, [dim,] runs), have one law"."""
+    if samples[0].ndim == 2:
+        return _chi_square(*(sample[-_WINDOW:] for sample in samples))
     # Points: the quarters of each coordinate's range in the last two rounds, with Bonferroni's correction.
     p_values = []
-    for i in range(left.shape[1]):
-        a, b = left[-2:, i], right[-2:, i]
-        edges = np.quantile(np.concatenate([a, b], axis=1), [0.25, 0.5, 0.75], axis=1).T
-        binned = [np.stack([np.searchsorted(e, row) for e, row in zip(edges, x, strict=True)]) for x in (a, b)]
+    for i in range(samples[0].shape[1]):
+        last = [sample[-2:, i] for sample in samples]
+        edges = np.quantile(np.concatenate(last, axis=1), [0.25, 0.5, 0.75], axis=1).T
+        binned = [np.stack([np.searchsorted(e, row) for e, row in zip(edges, x, strict=True)]) for x in last]
         p_values.append(_chi_square(*binned))
     return min(1.0, len(p_values) * min(p_values))
 
 
-def _chi_square(left: NDArray[Any], right: NDArray[Any]) -> float:
+def _chi_square(*samples: NDArray[Any]) -> float:
     from scipy.stats import chi2_contingency
 
-    counts = [Counter(map(tuple, sample.T.tolist())) for sample in (left, right)]
-    totals = counts[0] + counts[1]
+    counts = [Counter(map(tuple, sample.T.tolist())) for sample in samples]
+    totals: Counter[Any] = sum(counts, start=Counter())
     full = [cell for cell, total in totals.items() if total >= _FULL_CELL]
-    table = np.array([[count[cell] for cell in full] for count in counts]).reshape(2, -1)
+    table = np.array([[count[cell] for cell in full] for count in counts]).reshape(len(samples), -1)
     rest = np.array([[count.total()] for count in counts]) - table.sum(axis=1, keepdims=True)
     if rest.sum() >= _FULL_CELL:
         table = np.hstack([table, rest])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from overclaim.audit.conformance import Conformance, _two_sample_p_value, check_fresh, check_learner
+from overclaim.audit.conformance import Conformance, _homogeneity_p_value, check_fresh, check_learner
 from overclaim.audit.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue import entries
@@ -124,6 +124,44 @@ def global_numpy(self):
 def global_random(self):
     self.arm = random.randrange(2)
     return self.arm
+
+
+class OneNoise:
+    """Bug: one draw of noise serves all runs of a block, so that a block says as much as one run."""
+
+    feedback, arms, points = "full", 2, False
+
+    def start(self, runs, draws):
+        return np.zeros(runs)
+
+    def act(self, state, draws):
+        noise = Laplace(1.0).sample((1,), draws)
+        return state + noise[None] if self.points else (state + noise > 0.5).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state += np.broadcast_to(feedback, (2, state.size))[0]
+
+
+class OneNoiseAndMore(OneNoise):
+    """Bug: beside noise of every run's own there is a draw that all share."""
+
+    def act(self, state, draws):
+        return (state + Laplace(1.0).sample((1,), draws) + Laplace(1.0).sample(state.shape, draws) > 0.5).astype(
+            np.intp
+        )
+
+
+class OnePoint(OneNoise):
+    points = True
+
+
+@pytest.mark.parametrize("cls", [OneNoise, OneNoiseAndMore, OnePoint])
+def test_runs_that_share_noise_are_caught(cls):
+    """Unnoticed, they falsified a true claim in one audit of five: the runs of a block are one."""
+    pair = Pair([[1, 0], [0, 0]], [[0, 0], [0, 0]])
+    for seed in range(5):
+        with pytest.raises(LearnerError, match="share randomness"):
+            check_fresh(cls(), pair, seed)
 
 
 FRESH_BUGS = [
@@ -382,5 +420,5 @@ def test_the_comparison_of_laws_keeps_its_error():
     rejected = 0
     for _ in range(400):
         left, right = (rng.geometric(0.4, (2, 1500)) for _ in range(2))
-        rejected += _two_sample_p_value(left, right) < 0.05
+        rejected += _homogeneity_p_value(left, right) < 0.05
     assert rejected <= 44
