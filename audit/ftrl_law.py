@@ -161,7 +161,7 @@ def supremum(learner: Ftrl, pair: Pair) -> float:
     """
     gap = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
     nodes = sum(parent(t) <= pair.t0 < t for t in range(1, pair.rounds))
-    return nodes * abs(float(gap[0] - gap[1])) / learner.noise.scale  # type: ignore[attr-defined]
+    return nodes * abs(float(gap[0] - gap[1])) / float(learner.noise.scale)  # type: ignore[attr-defined]
 
 
 def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss | None:

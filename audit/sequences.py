@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..learners.ftpl import Ftpl
 from ..learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine, on_a_line
-from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.draws import Draws, Floats, Purpose
 from . import ftpl_law
 from .pairs import Pair
 
@@ -22,6 +22,8 @@ MAX_SEQUENCES = 4096
 FINE, COARSE = 2000, 600
 #: How far the grid reaches: sinh-spaced, since Laplace tails over small probabilities are long.
 REACH = 4000.0
+#: Updates in which a learner is watched for draws.
+_PROBED = 8
 
 
 class NotEnumerableError(ValueError):
@@ -78,11 +80,35 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
 
 
 def has_noiseless_law(learner: Learner) -> bool:
-    """Tell whether the next arm's law is a function of the past arms and losses."""
+    """Tell whether the next arm's law is a function of the past arms and losses.
+
+    A learner that draws while it learns, such as one with noise of its own, has no such law, whatever it offers.
+    """
     if not isinstance(learner, HasProbabilities):
         return False
     inner = getattr(learner, "inner", None)
-    return inner is None or isinstance(inner, HasProbabilities)
+    return (inner is None or isinstance(inner, HasProbabilities)) and not _draws_to_learn(learner)
+
+
+class _NoDraws(Draws):
+    """Draws for a learner that must not draw."""
+
+    def stream(self, purpose: Purpose) -> np.random.Generator:
+        raise NotEnumerableError("the learner draws noise of its own while it learns: its law is not known")
+
+
+def _draws_to_learn(learner: Learner) -> bool:
+    """Tell whether `start`, or one of the first updates, draws."""
+    try:
+        state = learner.start(1, _NoDraws(0))
+        told = np.zeros(1) if learner.feedback == "bandit" else np.zeros((learner.arms, 1))
+        for _ in range(max(_PROBED, batch_of(learner))):
+            learner.update(state, np.zeros(1, dtype=np.intp), told, _NoDraws(0))
+    except NotEnumerableError:
+        return True
+    except Exception:  # for instance beyond its horizon: until there, nothing was drawn
+        return False
+    return False
 
 
 def has_grid_law(learner: Learner) -> bool:
@@ -113,10 +139,16 @@ def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:
 
 
 def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -> Floats:
-    """Return the log probability of each run's arms in one world, for a learner without noise: (runs,)."""
+    """Return the log probability of each run's arms in one world, for a learner without noise: (runs,).
+
+    Raises
+    ------
+    NotEnumerableError
+        If the learner draws noise after all.
+    """
     assert isinstance(learner, HasProbabilities)
     runs = actions.shape[-1]
-    draws = Draws(0)  # a learner without noise draws only its arms, which are given
+    draws = _NoDraws(0)  # a learner without noise draws only its arms, which are given
     state = learner.start(runs, draws)
     total = np.zeros(runs)
     columns = np.arange(runs)

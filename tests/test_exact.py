@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,13 +12,15 @@ from scipy.signal import fftconvolve
 from scipy.special import expit
 
 from overclaim.audit.exact import NotExactError, epsilon_from_laws, exact_epsilon
+from overclaim.audit.falsify import falsify
 from overclaim.audit.ftrl_law import PrefixLikelihood, density, privacy_loss
 from overclaim.audit.pairs import Pair
 from overclaim.audit.privacy_loss import PrivacyLoss
-from overclaim.audit.sequences import sequence_laws
+from overclaim.audit.sequences import has_noiseless_law, sequence_laws
 from overclaim.audit.tradeoff import laplace_delta
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
 from overclaim.learners.domains import EntropySimplex
+from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.noise import Laplace
 
 
@@ -231,6 +234,34 @@ def test_ftrl_whose_sums_leave_the_grid_has_no_exact_value(scale):
         exact_epsilon(ftrl(scale), pair(4, (1, 0), (0, 1), 1))
     with pytest.raises(NotExactError, match="tiny"):
         exact_epsilon(ftrl(scale), Pair([[1, 0], [0, 1], [0, 1], [0, 1]], [[0, 1]] * 4))
+
+
+class NoisyWithProbabilities:
+    """Its next arm's law is known given its state, but its state is noisy."""
+
+    feedback, arms = "full", 2
+
+    def start(self, runs, draws):
+        return SimpleNamespace(total=np.zeros(runs))
+
+    def probabilities(self, state):
+        first = expit(3 * state.total)
+        return np.stack([first, 1 - first])
+
+    def act(self, state, draws):
+        return (draws.uniform(state.total.size) > self.probabilities(state)[0]).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state.total += np.broadcast_to(feedback, (2, actions.size))[0] + Laplace(1.0).sample(actions.shape, draws)
+
+
+def test_noise_behind_probabilities_has_no_exact_value():
+    """With one fixed draw of its noise in place of all, its epsilon of at most 1 was given as 6."""
+    learner, worlds = NoisyWithProbabilities(), pair(4, (1, 0), (0, 0), 0)
+    with pytest.raises(NotExactError):
+        exact_epsilon(learner, worlds)
+    assert not has_noiseless_law(learner)
+    assert falsify(learner, Claim(epsilon=1.0), pair=worlds, runs=2000).attack != "sequence likelihood ratio"
 
 
 def test_ftrl_plane_and_messages_agree():
