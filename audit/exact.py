@@ -17,7 +17,7 @@ from ..mechanisms.tree import depth
 from . import ftpl_law, ftrl_law, pftal_law
 from .pairs import Pair
 from .privacy_loss import PrivacyLoss
-from .sequences import FINE, NotEnumerableError, sequence_laws
+from .sequences import FINE, NotEnumerableError, is_ours, sequence_laws
 from .tradeoff import gaussian_epsilon
 
 #: The deltas that `exact` prints.
@@ -78,6 +78,8 @@ def exact_epsilon(
     Grids are fixed; halving their step moves the printed values by less than 1e-4 (tested).
     """
     deltas = tuple(deltas)
+    if not is_ours(learner) and (surface == "release" or isinstance(learner, Ftrl)):
+        raise NotExactError(f"the law of {type(learner).__name__}'s output has no closed form here")
     if surface == "release":
         if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
             mu = ftpl_law.release_mu(learner, pair)

@@ -264,6 +264,31 @@ def test_noise_behind_probabilities_has_no_exact_value():
     assert falsify(learner, Claim(epsilon=1.0), pair=worlds, runs=2000).attack != "sequence likelihood ratio"
 
 
+class HalfTheNoise(BatchedLaplace):
+    def update(self, state, actions, feedback, draws):
+        state.fed = Laplace(self.noise.scale / 2).sample(actions.shape, draws) + feedback
+        self.inner.update(state.inner, actions, state.fed, draws)
+
+
+class SomeFtrl(Ftrl):
+    def act(self, state, draws):
+        return self.domain.prox(self.eta * state.noisy)
+
+
+@pytest.mark.parametrize("surface", ["actions", "release"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        HalfTheNoise(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1),
+        SomeFtrl(domain=EntropySimplex(2), rounds=4, eta=0.5, noise=Laplace(4.0)),
+    ],
+)
+def test_a_subclass_has_no_exact_value_of_its_parent(learner, surface):
+    """With half the noise, the epsilon of the whole noise was given as exact."""
+    with pytest.raises(NotExactError):
+        exact_epsilon(learner, pair(4, (1, 1), (0, 0), 0), surface=surface)
+
+
 def test_ftrl_plane_and_messages_agree():
     law = privacy_loss(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0))
     assert law is not None
