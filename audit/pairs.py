@@ -118,6 +118,10 @@ class Pair:
             for loss in {*self.left, *self.right}:
                 if isinstance(loss, Family | Switch):
                     check_lipschitz(loss, radius)
+            if claim.neighbours == "zero-out" and not any(
+                _nothing(w[self.t0], radius) for w in (self.left, self.right)
+            ):
+                raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
             return
         losses = LOSS_SETS[claim.losses]
         for side, world in (("left", self.left), ("right", self.right)):
@@ -150,6 +154,15 @@ def _same(a: Loss | Adaptive, b: Loss | Adaptive) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(np.array_equal(a, b))
     return bool(a == b)
+
+
+def _nothing(loss: Any, radius: float) -> bool:
+    """Tell whether a loss is 0 on the ball of this radius; a user's own kind of loss is taken for it."""
+    if isinstance(loss, np.ndarray):
+        return not loss.any()
+    if isinstance(loss, Switch):
+        return _nothing(loss.below, radius) and _nothing(loss.above, radius)
+    return not isinstance(loss, Family) or loss.bound(radius) == 0
 
 
 def _loss_json(loss: Any) -> Any:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.pairs import Pair, families, neighbours
+from overclaim.learners.losses import Linear
 from overclaim.mechanisms.claim import LOSS_SETS, NEIGHBOURS, Claim
 
 
@@ -68,6 +69,16 @@ def test_extreme_neighbours_reach_the_diameter():
         assert max(differences) == width
     l1 = [np.abs(a - b).sum() for a, b in neighbours(claim(losses="l1-ball"), 3)]
     assert max(l1) == pytest.approx(2.0)
+
+
+def test_convex_losses_are_neighbours_too():
+    """Replacing a loss is two steps of zeroing one out: an audit on such a pair falsified true claims."""
+    up, down, zero = (Linear(slope=(slope,)) for slope in (1.0, -1.0, 0.0))
+    promised = {"losses": "lipschitz", "neighbours": "zero-out"}
+    with pytest.raises(ValueError, match="one loss of round 1 must be 0"):
+        Pair([up, up], [down, up]).check(claim(**promised))
+    Pair([up, up], [zero, up]).check(claim(**promised))
+    Pair([up, up], [down, up]).check(claim(losses="lipschitz"))
 
 
 def test_json_round_trip():
