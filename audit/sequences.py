@@ -122,11 +122,9 @@ def is_ours(learner: Learner) -> bool:
 
     A closed form is that of our code. Another class may have the same abilities, and a subclass another update.
     """
-    while learner is not None:
-        if type(learner).__module__.rpartition(".")[0] != Ftpl.__module__.rpartition(".")[0]:
-            return False
-        learner = getattr(learner, "inner", None)
-    return True
+    inner = getattr(learner, "inner", None)
+    own = type(learner).__module__.rpartition(".")[0] == Ftpl.__module__.rpartition(".")[0]
+    return own and (inner is None or is_ours(inner))
 
 
 def index_of(actions: Actions, arms: int, batch: int) -> NDArray[np.int64]:
