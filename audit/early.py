@@ -19,6 +19,8 @@ from .play import Transcripts, blocks, concatenate
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
+#: Runs that must be left after the search: the first ten serve to learn an attack.
+FEWEST = 20
 
 
 def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, Certificate, float, float]:
@@ -41,6 +43,9 @@ def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int,
     """
     pair, best, searched = _find_pair(audit, options)
     claimed, budget = audit.claim.epsilon, audit.runs - searched
+    if budget < FEWEST:
+        many = f"choosing among {len(options)} pairs takes {searched}"
+        raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.runs}: {many}")
     made = applicable(audit.learner, pair, audit.claim.surface)[0]
     known = made is SequenceRatio  # the laws of all outcomes: nothing to learn
     choice = None if made.trained else _choose_unseen(audit, pair, best)
