@@ -4,7 +4,11 @@ A regression is found by Fisher's exact test on right and wrong guesses: given h
 share of right guesses that is no larger than the old one gives a p-value of at most alpha with probability at most
 alpha. The logarithm of the odds of a right guess is the epsilon that the frozen attack shows, so this is the question
 whether the new bound exceeds what the old attack could have produced on the baseline. The claims of a report share
-alpha by Holm's procedure: some regression is reported without cause with probability at most alpha.
+alpha by Holm's procedure: some regression of a frozen attack is reported without cause with probability at most alpha.
+
+Where a changed learner led the same audit to another event, the shares still are compared, but the two events would
+show different ones even of one learner: the finding says so. Where the audit itself changed, its seed or its budget,
+and with it the event, nothing can be compared, and a remark says that.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ SLACK = 1.10
 FAILING = ("regression", "weakened", "lost power", "missing")
 TEST = (
     "Fisher's exact test on right and wrong guesses, new against baseline, one-sided; Holm across the claims. "
-    "Not done for audits that stopped early: their number of guesses depends on the guesses."
+    "Not done for audits that stopped early: their number of guesses depends on the guesses; nor where the seed or "
+    "the budget changed, and with it the event. The error level is that of an unchanged attack."
 )
 
 
@@ -56,6 +61,9 @@ def compare(claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha:
     findings = []
     decisions = holm([p for _, _, p in tests], alpha) if tests else []
     for new, old in known:
+        if "anytime" not in (new["method"], old["method"]) and not _comparable(new, old):
+            told = "the seed or the budget of its audit changed, and with it the attack: accept a new baseline"
+            findings.append(_finding("not compared", new, told))
         new["baseline"] = {"epsilon_lower": old["epsilon_lower"], "p_value": None}
         findings += _changes(new, old)
     for (new, old, p), decision in zip(tests, decisions, strict=True):
@@ -84,7 +92,7 @@ def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float 
     """Return the p-value of "guesses are right no more often than in the baseline"; None where it cannot be tested."""
     from scipy.stats import fisher_exact
 
-    if "anytime" in (new["method"], old["method"]):
+    if "anytime" in (new["method"], old["method"]) or not _comparable(new, old):
         return None
     table = [[c["counts"]["right"], c["counts"]["guesses"] - c["counts"]["right"]] for c in (new, old)]
     if min(sum(row) for row in table) == 0:
@@ -92,9 +100,17 @@ def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float 
     return float(fisher_exact(table, alternative="greater").pvalue)
 
 
+def _same(new: Mapping[str, Any], old: Mapping[str, Any], *names: str) -> bool:
+    return all(new.get(name) == old.get(name) for name in names)
+
+
+def _comparable(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Tell whether the shares of right guesses may be compared: the attack is frozen, or its audit at least."""
+    return _same(new, old, "attack", "event", "pair") or _same(new, old, "seed", "runs")
+
+
 def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
-    same = all(new[key] == old[key] for key in ("attack", "event", "pair"))
-    attack = "the same attack" if same else "another attack than the baseline's"
+    attack = "the same attack" if _same(new, old, "attack", "event", "pair") else "another attack than the baseline's"
     return (
         f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: {attack} is right in "
         f"{_share(new)} of its guesses, was {_share(old)} (adjusted p-value {p:.2g}); {new['replay']}"

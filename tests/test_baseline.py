@@ -134,6 +134,19 @@ def test_the_error_of_the_test():
     assert wrong <= 66
 
 
+@pytest.mark.parametrize("change", [{"seed": 1}, {"runs": 1000}])
+def test_an_audit_with_another_seed_or_budget_and_event_is_not_compared(change):
+    """One learner shows another share at another threshold: other seeds made 12 % of unchanged ones fail."""
+    old, new = claim(700, 1000, seed=0), claim(800, 1000, **{"seed": 0, **change})
+    moved = {**new, "event": {"upper": 1.5}}
+    for changed, kinds in ((new, ["regression"]), (moved, ["not compared"])):
+        found = compare([changed], {"claims": [old]}, alpha=0.01)
+        assert [finding["kind"] for finding in found["findings"]] == kinds
+        assert failed({"baseline": found}) is (kinds == ["regression"])
+    same_audit = claim(800, 1000, seed=0, event={"upper": 1.5})
+    assert failed({"baseline": compare([same_audit], {"claims": [old]}, alpha=0.01)})
+
+
 def test_early_audits_are_not_tested():
     assert regression_p_value(claim(9, 9, method="anytime"), claim(1, 9)) is None
     assert regression_p_value(claim(0, 0), claim(1, 9)) is None
