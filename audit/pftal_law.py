@@ -12,7 +12,7 @@ import itertools
 
 import numpy as np
 
-from ..learners.losses import feedback, resolve
+from ..learners.losses import Absolute, Switch, feedback, resolve
 from ..learners.pftal import BanditPftal, Pftal
 from ..learners.protocol import Actions, Learner
 from ..mechanisms.draws import Floats
@@ -53,6 +53,8 @@ def release_loss(learner: Pftal, pair: Pair) -> PrivacyLoss | None:
         points = learner.domain.project(np.linspace(-1, 1, 9)[None] * learner.domain.outer_radius)
     worlds = (feedback(resolve(world[pair.t0], [points]), points, "full") for world in (pair.left, pair.right))
     gaps = np.abs(np.subtract(*worlds))
+    if pair.t0 > 0 and any(isinstance(world[pair.t0], Absolute | Switch) for world in (pair.left, pair.right)):
+        return None  # a kink may lie between the points
     if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()):
         return None
     nodes = [t for t in range(1, pair.rounds) if parent(t) <= pair.t0 < t]

@@ -19,7 +19,9 @@ from overclaim.audit.privacy_loss import PrivacyLoss
 from overclaim.audit.sequences import has_noiseless_law, sequence_laws
 from overclaim.audit.tradeoff import laplace_delta
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
+from overclaim.learners.catalogue import lookup
 from overclaim.learners.domains import EntropySimplex
+from overclaim.learners.losses import Absolute
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.noise import Laplace
 
@@ -287,6 +289,15 @@ def test_a_subclass_has_no_exact_value_of_its_parent(learner, surface):
     """With half the noise, the epsilon of the whole noise was given as exact."""
     with pytest.raises(NotExactError):
         exact_epsilon(learner, pair(4, (1, 1), (0, 0), 0), surface=surface)
+
+
+def test_gradients_that_jump_between_the_points_have_no_exact_value():
+    """|x - 0.05| and |x - 0.2| differ only between: their release was given an exact epsilon of 0."""
+    entry = lookup("smith-thakurta/pftal-lipschitz")
+    learner = entry.build(entry.setting(rounds=4, arms=1))
+    middle, left, right = (Absolute(slope=(1.0,), level=level) for level in (0.0, 0.05, 0.2))
+    with pytest.raises(NotExactError):
+        exact_epsilon(learner, Pair([middle, left, middle], [middle, right, middle]), surface="release")
 
 
 def test_ftrl_plane_and_messages_agree():
