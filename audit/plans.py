@@ -27,6 +27,8 @@ from .verdict import Result
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
+#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
+MOST = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +59,15 @@ class Task:
         if self.expected is not None and self.expected not in EXPECTATIONS:
             raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
         for name, value in (("rounds", self.rounds), ("arms", self.arms)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}")
+            if value is not None and not 1 <= value <= MOST:
+                expected = "at least 1" if value < 1 else f"at most {MOST:,}"
+                raise ValueError(f"{name} must be {expected}, got {value!r}")
+        if not self.runs < 2**53:
+            raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
+        if (self.rounds or 1) * (self.arms or 1) > MOST:
+            raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
+        if self.pair is not None and self.rounds not in (None, self.pair.rounds):
+            raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
     def prepare(self) -> Prepared | PreparedMechanism:
         """Resolve the target and build everything that an audit needs.
@@ -80,9 +89,10 @@ class Task:
         if self.epsilon is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
         if self.left is not None or self.right is not None:
+            self._check_mechanism(target)
             claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
             return PreparedMechanism(self, target, claim, None, "")
-        if inspect.isfunction(target) and "data" in inspect.signature(target).parameters:
+        if _is_mechanism(target):
             raise ValueError(f"{self.target} is a mechanism: it needs its two inputs, left and right")
         claim = Claim(
             epsilon=self.epsilon,
@@ -97,7 +107,8 @@ class Task:
         return Prepared(self, learner, claim, rounds, self._given(), None, "")
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
-        given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": self.rounds, "arms": self.arms}
+        rounds = self.rounds or (self.pair.rounds if self.pair else None)
+        given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": self.losses, **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SETS:
@@ -117,6 +128,21 @@ class Task:
         claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
         pairs = None if self.left is not None or self.right is not None else specimen.pairs
         return PreparedMechanism(self, made, claim, pairs, specimen.source)
+
+    def _check_mechanism(self, target: Any) -> None:
+        """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
+        if self.left is None or self.right is None:
+            missing = "left" if self.left is None else "right"
+            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+        if inspect.isclass(target) or not callable(target):
+            kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
+            raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
+        learners = {"rounds": self.rounds, "arms": self.arms, "losses": self.losses, "pair": self.pair}
+        given = [name for name, value in learners.items() if value is not None]
+        given += ["set"] if self.parameters else []
+        given += [n for n, usual in (("surface", "actions"), ("neighbours", "replace")) if getattr(self, n) != usual]
+        if given:
+            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
 
     def _refuse_inputs(self) -> None:
         if self.left is not None or self.right is not None or self.bits:
@@ -147,6 +173,13 @@ class Task:
             words += [] if value is None else [f"--{name}", json.dumps(value)]
         words += ["--bits"] if self.bits else []
         return shlex.join(words)
+
+
+def _is_mechanism(target: Any) -> bool:
+    if not inspect.isfunction(target):
+        return False
+    names = inspect.signature(target).parameters.keys()
+    return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
 
 
 def _text(value: Any) -> str:
@@ -375,7 +408,14 @@ def _explain(error: Any, lines: _Lines) -> str:
     if rule == "enum":
         return f"{here}: {key} must be one of {', '.join(limit)}, got {value!r}"
     if rule == "type":
-        words = {"integer": "int", "number": "int or float", "string": "str", "object": "a table", "array": "tables"}
+        words = {
+            "integer": "an integer",
+            "number": "a number",
+            "string": "text",
+            "boolean": "true or false",
+            "object": "a table",
+            "array": "tables",
+        }
         return f"{here}: {key} must be {words[limit]}, got {value!r}"
     if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:
         return f"{here}: {key} must be in (0, 1), got {value!r}"

@@ -19,6 +19,7 @@ from ..mechanisms.zoo import Specimen, zoo
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
+TARGETS = "a target must be a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME"
 _SETTING_TYPES: dict[str, Any] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
 
 
@@ -39,11 +40,15 @@ def resolve(target: str) -> Entry | Specimen | Any:
         If the file raises when it is loaded.
     """
     if ":" not in target:
+        if not target or target.endswith(".py"):
+            raise ValueError(f"{TARGETS}, got {target!r}")
         specimens = zoo()
         if target.startswith("mechanisms/") and target not in specimens:
             raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
         return specimens[target] if target in specimens else lookup(target)
     place, _, name = target.rpartition(":")
+    if not name or not (place.endswith(".py") or all(word.isidentifier() for word in place.split("."))):
+        raise ValueError(f"{TARGETS}, got {target!r}")
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, name):
         public = [n for n in vars(module) if not n.startswith("_")]

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
@@ -38,19 +38,40 @@ class Failure(click.ClickException):
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn bad input, a misbehaving learner and Ctrl-C into one line and the right exit code."""
-    from ..audit.ledger import LedgerError
-    from ..learners.protocol import LearnerError
-
     try:
-        yield
-    except LearnerError as error:
-        raise Failure(str(error), CRASHED) from None
-    except LedgerError as error:
-        raise Failure(str(error), BAD_INPUT) from None
-    except (ValueError, MemoryError) as error:
-        raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
+        from ..audit.ledger import LedgerError
+        from ..learners.protocol import LearnerError
+
+        try:
+            yield
+        except LearnerError as error:
+            raise Failure(str(error), CRASHED) from None
+        except (LedgerError, ValueError) as error:
+            raise Failure(str(error), BAD_INPUT) from None
+        except OverflowError as error:
+            raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None
+        except MemoryError as error:
+            raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
     except KeyboardInterrupt:
         raise Failure("interrupted", INTERRUPTED) from None
+
+
+@contextmanager
+def own_stdout() -> Iterator[None]:
+    """Keep stdout for our own output: what audited code prints, here or in a worker process, goes to stderr."""
+    with redirect_stdout(sys.stderr):
+        try:
+            sys.__stdout__.flush()  # type: ignore[union-attr]
+            kept = os.dup(1)
+        except (OSError, AttributeError, ValueError):  # there is no stdout
+            yield
+            return
+        try:
+            os.dup2(2, 1)
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -212,9 +233,10 @@ def check(jobs: int | None, as_json: bool, **choices: Any) -> None:
     from .terminal import claim_lines
 
     task = _task(**choices)
-    prepared = task.prepare()
-    result = prepared.audit(jobs=jobs or cores(), progress=True)
-    record = claim_record(prepared, result)
+    with own_stdout():
+        prepared = task.prepare()
+        result = prepared.audit(jobs=jobs or cores(), progress=True)
+        record = claim_record(prepared, result)
     click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
     sys.exit({"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}[result.verdict.value])
 
@@ -293,11 +315,14 @@ def run(
     if plan_file is not None and seed is not None:
         raise ValueError("--seed goes without a plan: a plan has its own seed")
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, got {str(out)!r}")
     write_atomically(out / ".writable", "")  # before hours of work, not after
     (out / ".writable").unlink()
     ledger = Ledger.begin(out, plan, resume=resume)
     try:
-        record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger)
+        with own_stdout():
+            record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger)
     except KeyboardInterrupt:
         click.echo(f"what was finished is kept in {ledger.path}: the same command with --resume goes on", err=True)
         raise
@@ -441,7 +466,8 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
         for line in baseline.lines(record):
             click.echo(f"accepted: {line}")
     write_atomically(path, to_text(baseline.slim(record)))
-    click.echo(f"wrote {path}: {len(record['claims'])} claims")
+    count = len(record["claims"])
+    click.echo(f"wrote {path}: {count} claim{'' if count == 1 else 's'}")
 
 
 @main.command()
@@ -470,7 +496,9 @@ def report(record_file: Path, **files: Path | None) -> None:
 @main.command()
 @click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
 @click.option("--delta", type=float, default=0.0, show_default=True)
-@click.option("--runs", type=click.IntRange(1), required=True, help="Certification runs, both worlds together.")
+@click.option(
+    "--runs", type=click.IntRange(1, 2**53 - 1), required=True, help="Certification runs, both worlds together."
+)
 @CONFIDENCE
 @JSON
 @command
@@ -481,6 +509,8 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     from .record import finite
 
     Claim(epsilon=epsilon, delta=delta)  # checks both
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     alpha = 1 - confidence
     detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
     ceiling = ceiling_epsilon(runs, delta=delta, alpha=alpha)
@@ -509,7 +539,8 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     from ..audit.plans import Prepared
     from ..audit.search import worst_exactly
 
-    prepared = _task(target=target, **choices).prepare()
+    with own_stdout():
+        prepared = _task(target=target, **choices).prepare()
     if not isinstance(prepared, Prepared):
         raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
@@ -553,8 +584,9 @@ def regret(
     from ..audit.regret import audit_regret
     from .terminal import regret_lines
 
-    found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
-    audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
+    with own_stdout():
+        found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
+        audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
     click.echo(json.dumps(audit, indent=1) if as_json else regret_lines(target, audit))
     sys.exit(FALSIFIED if audit["verdict"] == "VIOLATED" else OK)
 

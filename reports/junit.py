@@ -37,7 +37,7 @@ def junit(record: Mapping[str, Any]) -> str:
     )
     properties = ElementTree.SubElement(suite, "properties")
     for name in ("overclaim", "seed", "alpha", "command"):
-        ElementTree.SubElement(properties, "property", name=name, value=_clean(str(record[name])))
+        ElementTree.SubElement(properties, "property", name=name, value=_clean(str(record.get(name, ""))))
     suite.extend(cases)
     ElementTree.SubElement(suite, "system-out")
     ElementTree.SubElement(suite, "system-err")

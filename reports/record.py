@@ -148,6 +148,83 @@ def run_record(
     }
 
 
+def _maybe(kind: str) -> dict[str, Any]:
+    return {"type": [kind, "null"]}
+
+
+_PAIR = {"type": ["object", "null"], "properties": {"left": {}, "right": {}, "round": _maybe("integer")}}
+
+#: What every reader of a record relies on. Fields may be added, and older records lack some.
+RECORD: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "alpha": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "created": _maybe("string"),
+        "command": _maybe("string"),
+        "versions": _maybe("object"),
+        "baseline": _maybe("object"),
+        "errors": {
+            "type": ["array", "null"],
+            "items": {"type": "object", "required": ["kind", "name", "message"]},
+        },
+        "regret": {"type": ["array", "null"], "items": {"type": "object"}},
+        "utility": {"type": ["array", "null"], "items": {"type": "object"}},
+        "claims": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "claimed", "verdict"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "claimed": {
+                        "type": "object",
+                        "required": ["epsilon"],
+                        "properties": {
+                            "epsilon": {"type": "number", "exclusiveMinimum": 0},
+                            "delta": _maybe("number"),
+                        },
+                    },
+                    "verdict": {"enum": ["FALSIFIED", "SURVIVED", "UNDERPOWERED"]},
+                    "expected": {"enum": ["falsified", "survived", None]},
+                    **{
+                        name: _maybe("number")
+                        for name in (
+                            "epsilon_lower",
+                            "exact_epsilon",
+                            "detectable_epsilon",
+                            "two_interval_bound",
+                            "confidence",
+                            "p_value",
+                            "seconds",
+                        )
+                    },
+                    **{name: _maybe("integer") for name in ("rounds", "arms", "runs", "pilot_runs", "seed")},
+                    **{
+                        name: _maybe("string")
+                        for name in (
+                            "calibration",
+                            "surface",
+                            "neighbours",
+                            "losses",
+                            "method",
+                            "attack",
+                            "source",
+                            "note",
+                            "replay",
+                        )
+                    },
+                    "counts": _maybe("object"),
+                    "event": _maybe("object"),
+                    "evidence": _maybe("object"),
+                    "shrunk": _maybe("object"),
+                    "pair": _PAIR,
+                },
+            },
+        },
+    },
+}
+
+
 def read_record(path: Path) -> dict[str, Any]:
     """Read a record.
 
@@ -166,6 +243,13 @@ def read_record(path: Path) -> dict[str, Any]:
         raise ValueError(f'{str(path)!r} is no record: it must be an object with a list of "claims"')
     if data.get("schema") != SCHEMA:
         raise ValueError(f"{str(path)!r} has schema {data.get('schema')!r}, this version reads {SCHEMA}")
+    from jsonschema import Draft202012Validator
+
+    wrong = next(Draft202012Validator(RECORD).iter_errors(data), None)
+    if wrong is not None:
+        place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in wrong.absolute_path).lstrip(".")
+        what = " ".join(wrong.message.split())
+        raise ValueError(f"{str(path)!r} is no record: {place or 'the record'}: {what[:200]}")
     return data
 
 
@@ -177,14 +261,17 @@ def write_atomically(path: Path, text: str) -> None:
     ValueError
         If the file cannot be written there.
     """
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
+        raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        final = path.resolve()  # a link stays a link
+        final.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
             os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
+            os.replace(temporary, final)
         except BaseException:
             os.unlink(temporary)
             raise

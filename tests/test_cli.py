@@ -201,13 +201,112 @@ def test_no_command_shows_the_help():
         ("nowhere.py:Name", "there is no file 'nowhere.py'"),
         ("no_such_module:Name", "there is no module 'no_such_module'"),
         ("math:sinus", "math has no 'sinus'; did you mean sin"),
-        ("", "unknown target ''"),
+        ("", "a target must be a catalogue name"),
+        ("my.py", "FILE.py:NAME or PACKAGE.MODULE:NAME, got 'my.py'"),
+        ("my.py:", "got 'my.py:'"),
+        (":Name", "got ':Name'"),
+        ("../there:Name", "got '../there:Name'"),
     ],
 )
 def test_unknown_targets(target, message):
     result = check(target, "--runs", 100)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+PRINTING = """
+def noisy(data, rng):
+    print("a word of the user's own")
+    return data[0] + rng.laplace()
+
+class Learner:
+    pass
+
+number = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("noisy", (), "it needs its two inputs, left and right"),
+        ("noisy", ("--left", "[0]"), "needs two inputs, left and right; right is missing"),
+        ("noisy", ("--left", "[0]", "--right", "[1]", "--rounds", 3), "is a mechanism: it takes no rounds"),
+        ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "is a mechanism: it takes no set"),
+        ("Learner", ("--left", "[0]", "--right", "[1]"), "Learner is a class"),
+        ("number", ("--left", "[0]", "--right", "[1]"), "number is int 3"),
+    ],
+)
+def test_a_mechanism_asked_for_wrongly(tmp_path, name, options, message):
+    file = tmp_path / "mine.py"
+    file.write_text(PRINTING)
+    result = check(f"{file}:{name}", "--epsilon", 1, *options)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert message in result.stderr
+
+
+def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
+    (tmp_path / "mine.py").write_text(PRINTING)
+    words = ["check", "mine.py:noisy", "--epsilon", "1", "--left", "[0]", "--right", "[1]", "--runs", "2000", "--json"]
+    found = subprocess.run(
+        [sys.executable, "-m", "overclaim", *words, "--jobs", "2"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert json.loads(found.stdout)["verdict"] == "SURVIVED"
+    assert "a word of the user's own" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rounds", 10**9), "rounds must be at most 10,000,000"),
+        (("--arms", 10**9), "arms must be at most 10,000,000"),
+        (("--rounds", 10**5, "--arms", 10**5), "rounds times arms must be at most 10,000,000"),
+        (("--runs", 10**17), "runs must be below 2^53"),
+        (("--rounds", 3, "--pair", '{"left": [[1, 0]], "right": [[0, 1]]}'), "the pair has 1 rounds"),
+    ],
+)
+def test_more_than_a_machine_can_play(options, message):
+    result = check("agarwal-singh/reduction-threshold", *options)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert message in result.stderr
+
+
+def test_a_device_is_never_replaced():
+    from overclaim.reports.record import write_atomically
+
+    with pytest.raises(ValueError, match="no regular file"):
+        write_atomically(Path("/dev/null"), "")
+
+
+def test_a_link_is_written_through(tmp_path):
+    from overclaim.reports.record import write_atomically
+
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_atomically(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+@pytest.mark.parametrize(
+    ("claim", "place"),
+    [
+        ({}, "claims[0]"),
+        ({"name": ["a"]}, "claims[0].name"),
+        ({"claimed": None}, "claims[0].claimed"),
+        ({"verdict": "GOOD"}, "claims[0].verdict"),
+        ({"epsilon_lower": "x"}, "claims[0].epsilon_lower"),
+        ({"pair": 3}, "claims[0].pair"),
+    ],
+)
+def test_a_malformed_record_is_one_line(tmp_path, claim, place):
+    sound = {"name": "a", "claimed": {"epsilon": 1.0}, "verdict": "SURVIVED"}
+    file = tmp_path / "record.json"
+    file.write_text(json.dumps({"schema": 1, "claims": [{**sound, **claim} if claim else {}]}))
+    for words in (["report", str(file), "--html", str(tmp_path / "r.html")], ["accept", str(file)]):
+        result = CliRunner().invoke(main, words)
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert f"is no record: {place}:" in result.stderr
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_a_users_file_that_does_not_load(tmp_path):
@@ -352,7 +451,7 @@ def test_one_bad_learner_does_not_lose_the_others(tmp_path, learners):
         (
             'rounds = 2\nruns = 4000\nexpect = "survived"',
             "rounds = 'two'\nruns = 4000",
-            "plan.toml:14: rounds must be int",
+            "plan.toml:14: rounds must be an integer",
         ),
         ('"falsified"', '"maybe"', "plan.toml:10: expect must be one of falsified, survived, got 'maybe'"),
         ("batch = 1", "bath = 1", "plan.toml:12: asi-raman-talwar/batched-threshold has no parameter 'bath'"),
