@@ -74,7 +74,8 @@ def grouped(value: Any) -> str:
 
 def share(value: float) -> str:
     """Return a probability in per cent: three digits, as many decimals as they need."""
-    return f"{100 * value:.3g}\u202f%"
+    digits = 3 if value <= 0.9 or value >= 1 else 2 - math.floor(math.log10(1 - value))  # never 100 % for less
+    return f"{100 * value:.{max(3, digits)}g}\u202f%"
 
 
 def view(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +179,7 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "change": None if before is None else shown["epsilon_lower"] - before,
         "counts": _counts(claim.get("counts") or {}),
         "witness": _witness(claim),
-        "shrunken": bool(claim.get("shrunk")),
+        "shrunken": claim.get("shrunk") or None,
         "event_words": _event_words(shown),
         "allowed": _allowed(shown),
         "statement": statement(shown),
@@ -252,6 +253,11 @@ def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _vector(loss: Any) -> str:
+    if isinstance(loss, Mapping):  # a convex loss: its family and its coefficients
+        parts = [f"{key} {_vector(value)}" for key, value in loss.items() if key != "loss"]
+        return ", ".join([str(loss.get("loss", "loss")), *parts])
+    if isinstance(loss, (int, float)):
+        return f"{loss + 0.0:.4g}"
     if not isinstance(loss, list):
         return str(loss)
     words = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -68,15 +69,21 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
+def confidence(claim: Mapping[str, Any]) -> str:
+    """Return a claim's confidence with as many digits as tell it from certainty."""
+    digits = 2 - math.floor(math.log10(1 - claim["confidence"]))
+    return f"{claim['confidence']:.{max(4, digits)}g}"
+
+
 def claims_table(record: dict[str, Any]) -> str:
     """Return the view of a run: a ruler of all claims, what is unexpected, what could not be audited, and the sum."""
     claims, columns = record["claims"], width()
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
     bar = 20 if columns >= 110 else 10
-    room = max(min(columns - bar - 29, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
+    room = max(min(columns - bar - 30, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
     claim_at = round(bar / RULER_END)
-    heads = "0".ljust(claim_at) + "claim".ljust(bar - claim_at) + f"{'at least':>10}{'claimed':>8}{'exact':>7}"
+    heads = "0".ljust(claim_at) + "claim".ljust(bar - claim_at) + f"{'at least':>10}{'claimed':>8} {'exact':>7}"
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
     for claim, short in zip(claims, shorts, strict=True):
         found = visible_line(claim["name"]).rpartition("/")[0]
@@ -117,7 +124,7 @@ def _setting(claim: Mapping[str, Any]) -> str:
 
 def _numbers(claim: Mapping[str, Any]) -> str:
     claimed, exact = number(claim["claimed"]["epsilon"]), number(claim.get("exact_epsilon"))
-    return f"{number(claim['epsilon_lower']):>10}{claimed:>8}{exact:>7}"
+    return f"{number(claim['epsilon_lower']):>10}{claimed:>8} {exact:>7}"
 
 
 def _bar(claim: Mapping[str, Any], size: int) -> str:
@@ -176,14 +183,15 @@ def claim_lines(claim: dict[str, Any]) -> str:
     """Return one claim's outcome in a few lines."""
     claimed = claim["claimed"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    caught = claim["detectable_epsilon"]
     exact = f", exactly {claim['exact_epsilon']:.4f} on this pair" if claim["exact_epsilon"] is not None else ""
     pair, counts = claim["pair"], claim["counts"]
     t0 = pair["round"] - 1
     lines = [
         f"{verdict_word(claim['verdict'])}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
-        f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {claim['confidence']:.4g} confidence{exact}",
+        f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
-        f"would have caught: {number(claim['detectable_epsilon'])}",
+        f"would have caught: {'no violation nine times in ten' if caught is None else number(caught)}",
         f"attack: {claim['attack']}, {claim['method']}, {counts['right']:,} right of {counts['guesses']:,} guesses "
         f"in {counts['runs']:,} certification runs",
         f"inputs: left {pair['left']}, right {pair['right']}"

@@ -16,10 +16,10 @@ import pytest
 
 from overclaim.audit.plans import Task
 from overclaim.reports import figures, ruler
-from overclaim.reports.html import render, view
+from overclaim.reports.html import render, share, view
 from overclaim.reports.markdown import markdown
 from overclaim.reports.record import claim_record, run_record
-from overclaim.reports.terminal import claims_table
+from overclaim.reports.terminal import claim_lines, claims_table
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
 RTL = "\u202eevil\u202c שלום عليكم"
@@ -223,6 +223,23 @@ def test_shrunken_pair_is_shown_first(record):
     page = render(shrunk)
     assert "shrunk to what matters" in page
     assert "(0.75, 0)" in page
+
+
+def test_a_shrunken_pair_brings_its_own_certificate(record):
+    shrunk = copy.deepcopy(record)
+    pair = {"round": 1, "left": [{"loss": "linear", "slope": [1.0], "offset": -1.0}], "right": [[0.75]]}
+    shrunk["claims"][0]["shrunk"] = {"pair": pair, "epsilon_lower": 1.5432, "runs": 1234, "replay": "overclaim again"}
+    page = render(shrunk)
+    assert "1.543" in page
+    assert "overclaim again" in page
+    assert "linear, slope (1), offset -1" in page
+
+
+@pytest.mark.parametrize("confidence", [0.99, 0.999909090909, 1 - 1e-7])
+def test_confidence_is_never_rounded_to_certainty(record, confidence):
+    assert not share(confidence).startswith("100")
+    sure = {**record["claims"][0], "confidence": confidence}
+    assert " with 1 confidence" not in claim_lines(sure)
 
 
 def test_long_pairs_are_folded(record):
