@@ -172,6 +172,9 @@ class Task:
             value = getattr(self, name)
             words += [] if value is None else [f"--{name}", json.dumps(value)]
         words += ["--bits"] if self.bits else []
+        if self.pair is not None:
+            sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
+            words += ["--pair", json.dumps(sides, separators=(",", ":"))]
         return shlex.join(words)
 
 

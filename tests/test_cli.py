@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -269,6 +270,16 @@ def test_more_than_a_machine_can_play(options, message):
     result = check("agarwal-singh/reduction-threshold", *options)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert message in result.stderr
+
+
+def test_the_replay_names_the_pair_that_was_given():
+    pair = '{"left":[[1.0,0.0]],"right":[[0.0,1.0]]}'
+    first = json.loads(check("agarwal-singh/reduction-threshold", "--runs", 2000, "--pair", pair, "--json").stdout)
+    assert first["rounds"] == 1
+    words = shlex.split(first["replay"])
+    assert words[-2:] == ["--pair", pair]
+    again = json.loads(CliRunner().invoke(main, [*words[1:], "--json"]).stdout)
+    assert again["counts"] == first["counts"]
 
 
 def test_a_device_is_never_replaced():
