@@ -233,6 +233,28 @@ def test_a_learner_that_keeps_state_is_refused():
         falsify(Keeps, Claim(epsilon=1.0), rounds=3, arms=2, runs=200)
 
 
+@pytest.mark.parametrize("modulus", [2, 4, 8])
+def test_a_counter_of_calls_is_state_too(modulus):
+    """Whole blocks bring the counter back to where it was."""
+    calls: list[int] = []
+
+    class Counts:
+        feedback = "bandit"
+
+        def __init__(self, arms, rounds, rng):
+            pass
+
+        def act(self):
+            calls.append(0)
+            return len(calls) % modulus // (modulus // 2)
+
+        def update(self, feedback):
+            pass
+
+    with pytest.raises(LearnerError, match="keeps state between runs"):
+        falsify(Counts, Claim(epsilon=1.0), rounds=8, arms=2, runs=200)
+
+
 def test_the_search_finds_the_witnesses():
     entry = lookup("agarwal-singh/ftrl-experts")
     setting = entry.setting()
