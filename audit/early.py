@@ -13,9 +13,9 @@ from ..mechanisms.draws import Stage
 from . import sequential
 from .attacks import Attack, SequenceRatio, applicable
 from .events import Certificate, Counts, Event, count
-from .falsify import MOST, SEARCH, Audit, Choice
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate
+from .stages import MOST, SEARCH, Audit, Choice
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32

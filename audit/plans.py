@@ -18,10 +18,11 @@ from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, Claim
 from ..mechanisms.zoo import Specimen
 from .blackbox import falsify_mechanism
-from .falsify import Memory, falsify
+from .falsify import falsify
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
 from .regret import audit_regret
+from .stages import Memory
 from .targets import parse_parameters, resolve
 from .verdict import Result
 
