@@ -1,0 +1,159 @@
+"""The stages of an audit: search over pairs, training and choice of the event, certification on fresh runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from ..learners.protocol import Learner
+from ..mechanisms.claim import Claim
+from ..mechanisms.draws import Draws, Stage
+from .attacks import Attack, SequenceRatio, applicable
+from .events import Counts, Event, certify, choose_event, choose_event_from_laws, count
+from .pairs import Pair
+from .play import Transcripts, blocks, concatenate, in_parallel, play
+from .search import Mutations, climb, rank_exactly
+
+#: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
+SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
+#: No stage before certification uses more: beyond it the choice does not get better.
+MOST = 300_000
+
+
+class Memory(Protocol):
+    """Finished certification blocks of one audit, kept across interruptions: a `ledger.Page`."""
+
+    def recall(self, stage: str) -> dict[int, Counts]:
+        """Return the finished blocks of a stage."""
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        """Keep one finished block."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the pilot fixed: everything that certification needs."""
+
+    pair: Pair
+    attack: Attack
+    event: Event
+    index: int  # of the pair, a part of the key of its draws
+
+    @property
+    def key(self) -> str:
+        """Everything that the counts of a certification block depend on, besides the audit's own facts."""
+        event = self.event
+        return f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One audit's fixed facts, and its three stages."""
+
+    learner: Learner
+    claim: Claim
+    runs: int
+    seed: int
+    alpha: float
+    jobs: int
+    progress: bool
+    memory: Memory | None = None
+    searched: bool = False  # whether the pairs are our own, to be mutated, and not the user's
+
+    def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        pair, best, spent = self.find_pair(options)
+        first = applicable(self.learner, pair, self.claim.surface)[0]
+        if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
+            attack = SequenceRatio(self.learner, pair)
+            event = choose_event_from_laws(
+                *attack.laws, delta=self.claim.delta, alpha=self.alpha, runs=self.runs - spent
+            )
+            return Choice(pair, attack, event, best), spent
+        choice, _, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT), Stage.TRAIN)
+        return choice, spent + used
+
+    def _share(self, share: float) -> int:
+        return max(10, min(MOST, int(share * self.runs)))
+
+    def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it."""
+        if len(options) == 1:
+            return options[0], 0, 0
+        ranked = rank_exactly(self.learner, self.claim, options)
+        if ranked is not None:
+            return ranked[0], next(i for i, option in enumerate(options) if option is ranked[0]), 0
+
+        def trial(pair: Pair, index: int, runs: int) -> tuple[float, int]:
+            return self._pilot(pair, index, runs, runs, Stage.SEARCH)[1:]
+
+        mutate = Mutations(self.learner, self.claim, self.seed) if self.searched else None
+        return climb(options, trial, self._share(SEARCH), mutate=mutate)
+
+    def _pilot(self, pair: Pair, index: int, train: int, pilot: int, stage: Stage) -> tuple[Choice, float, int]:
+        """Fit every applicable attack and choose its event; return the best, what it promises, and the runs spent.
+
+        At the search stage one set of transcripts, keyed apart from all later ones, is split in two.
+        """
+        recipes = applicable(self.learner, pair, self.claim.surface)
+        needed = any(r.trained for r in recipes)
+        if stage is Stage.SEARCH:
+            both = self._play(pair, index, stage, train + pilot if needed else pilot)
+            training = both[:train] if needed else None
+            chosen_on = both[train:] if needed else both
+        else:
+            training = self._play(pair, index, Stage.TRAIN, train) if needed else None
+            chosen_on = self._play(pair, index, Stage.PILOT, pilot)
+        best: tuple[float, Choice] | None = None
+        for made in recipes:
+            attack: Attack = made.fit(self.learner, pair, training)
+            scores = attack.score(chosen_on)
+            event = choose_event(scores, chosen_on.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
+            worth = self.promise(event, count(event, scores, chosen_on.left))
+            if best is None or worth > best[0]:
+                best = worth, Choice(pair, attack, event, index)
+        assert best is not None
+        return best[1], best[0], chosen_on.runs + (training.runs if training is not None else 0)
+
+    def promise(self, event: Event, counts: Counts) -> float:
+        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
+        worth = certify(event, counts, delta=self.claim.delta, alpha=0.2).epsilon_lower
+        if worth > 0 or not counts.guesses:
+            return worth
+        return float(counts.right / counts.guesses - 1)
+
+    def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
+        return concatenate(self.play_blocks(pair, index, stage, blocks(runs)))
+
+    def play_blocks(self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]) -> list[Transcripts]:
+        """Return the transcripts of some blocks."""
+        task = partial(_play_block, self.learner, pair, self.seed, stage, index, self.claim.surface)
+        return list(in_parallel(task, some, jobs=self.jobs))
+
+    def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
+        """Return the counts of the event over fresh runs, block by block."""
+        task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface)
+        known = self.memory.recall(choice.key) if self.memory is not None else {}
+        missing = [block for block in blocks(runs) if block[0] not in known]
+        label = "certify" if self.progress else None
+        for (number, _), counts in zip(
+            missing, in_parallel(task, missing, jobs=self.jobs, progress=label), strict=True
+        ):
+            if self.memory is not None:
+                self.memory.keep(choice.key, number, counts)
+            known[number] = counts
+        return [known[number] for number, _ in blocks(runs)]
+
+
+def _play_block(
+    learner: Learner, pair: Pair, seed: int, stage: Stage, index: int, surface: str, block: tuple[int, int]
+) -> Transcripts:
+    number, runs = block
+    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface)
+
+
+def _count_block(learner: Learner, choice: Choice, seed: int, surface: str, block: tuple[int, int]) -> Counts:
+    transcripts = _play_block(learner, choice.pair, seed, Stage.CERTIFY, choice.index, surface, block)
+    return count(choice.event, choice.attack.score(transcripts), transcripts.left)
