@@ -114,6 +114,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result:
+    """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
+    if os.getcwd() != folder:
+        os.chdir(folder)
+    return task(item)
+
+
 def in_parallel(
     task: Callable[[Item], Result], items: Sequence[Item], *, jobs: int = 1, progress: str | None = None
 ) -> Iterator[Result]:
@@ -133,6 +140,7 @@ def in_parallel(
     else:
         from joblib import Parallel, delayed
 
-        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(task)(item) for item in items)
+        here = os.getcwd()
+        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_folder)(here, task, item) for item in items)
     hidden = progress is None or not sys.stderr.isatty()
     yield from tqdm(results, total=len(items), desc=progress, disable=hidden, leave=False, file=sys.stderr)

@@ -1,5 +1,7 @@
 """Play: fair labels, keyed streams, blocks, both worlds in one batch."""
 
+import os
+
 import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
@@ -87,6 +89,13 @@ def test_blocks():
     assert blocks(1) == [(0, 1)]
     assert blocks(2 * BLOCK + 5) == [(0, BLOCK), (1, BLOCK), (2, 5)]
     assert sum(runs for _, runs in blocks(1_000_003)) == 1_000_003
+
+
+def test_workers_follow_to_the_folder_of_the_call(tmp_path, monkeypatch):
+    list(in_parallel(abs, [1, 2], jobs=2))  # workers that started here
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").write_text("")
+    assert list(in_parallel(os.path.exists, ["here", "here"], jobs=2)) == [True, True]
 
 
 def test_results_come_in_order_for_any_number_of_workers():
