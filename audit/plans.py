@@ -21,11 +21,13 @@ from .blackbox import falsify_mechanism
 from .falsify import falsify
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
-from .regret import audit_regret
+from .regret import audit_regret, measure, regret_losses
 from .stages import Memory
 from .targets import parse_parameters, resolve
 from .verdict import Result
 
+#: The epsilons at which the price of privacy is measured.
+PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
 #: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
@@ -267,7 +269,18 @@ class RegretTask:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
-        return {"name": self.target, **audit_regret(entry, setting, runs=self.runs, seed=self.seed).to_json()}
+        found = audit_regret(entry, setting, runs=self.runs, seed=self.seed).to_json()
+        price = [self._regret(entry, epsilon) for epsilon in PRICED]
+        return {"name": self.target, **found, "epsilons": list(PRICED), "price": price}
+
+    def _regret(self, entry: Entry, epsilon: float) -> float:
+        """Return the mean regret at an epsilon, at a quarter of the horizon."""
+        setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
+        learner = entry.build(setting)
+        return max(
+            measure(learner, losses, runs=self.runs, seed=self.seed, label=i).mean
+            for i, losses in enumerate(regret_losses(entry, setting, learner, self.seed).values())
+        )
 
 
 @dataclass(frozen=True)

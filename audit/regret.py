@@ -418,7 +418,7 @@ def audit_regret(
     def worst(rounds: int) -> tuple[Learner, str, list[Regret], int]:
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
-        chosen = sequences(rounds) if sequences else _sequences(target, game, learner, seed)
+        chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
         level = 1 - (1 - confidence) / len(chosen)
         found = [
             measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i)
@@ -468,7 +468,8 @@ def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) ->
     return recipe(target, arms=game.arms, rounds=game.rounds, **parameters)
 
 
-def _sequences(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
+def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
+    """Return the adversarial loss sequences by name: a target's own convex ones, else `adversaries`."""
     if isinstance(target, Entry) and target.worlds is not None:
         left, right = next(iter(target.worlds(game, target.claim(game))))
         a, b = next(pair for pair in zip(left, right, strict=True) if not np.array_equal(*pair))

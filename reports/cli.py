@@ -345,6 +345,7 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
     from ..audit.plans import RegretTask
     from ..audit.play import in_parallel
     from ..audit.regret import false_utility_claims
+    from ..audit.selftest import selftest
     from .record import run_record
 
     outcomes = dict(ledger.outcomes()) if ledger is not None else {}
@@ -362,6 +363,8 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
         measured = in_parallel(RegretTask.measure, plan.regret, jobs=jobs, progress="regret")
         record["regret"] = list(measured)
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
+        found = [finding for finding in selftest(jobs=jobs) if finding.bug]
+        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
     return record
 
 
