@@ -538,7 +538,7 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
     found += [Threshold(i) for i in picked]
     if thorough and not features.discrete:
         found += [Histogram(i) for i in picked[:2]]
-    if len(features.rows) > 2 and (thorough or not outcomes):
+    if len(features.rows) > 2 and (thorough or "all" not in outcomes):
         found.append(Logistic())
     if thorough and not outcomes and len(features.columns) > 1 and left.size >= FEWEST_BOOSTED:
         found.append(Boosting())
