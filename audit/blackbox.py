@@ -18,6 +18,7 @@ from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Stage
 from .bits import BitColumns, HasSampler, PreimageRatio
+from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
 from .events import Counts, Event, certify, count
 from .learned import Encoder, Features, Model, Outputs, View, models
 from .pilot import choose, transfer
@@ -31,7 +32,8 @@ SEARCH, TRAIN = 0.15, 0.20
 #: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
 ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
 MOST_SEARCH, MOST_TRAIN = 3_000_000, 1_500_000
-_REPLAYED = 16
+#: Runs played twice to see that draws decide the outputs, and runs of each block that is compared with others.
+_REPLAYED, _COMPARED = 16, 256
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,13 @@ def falsify_mechanism(
         raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
     options = _pairs(left, right, pairs)
     check_replay(mechanism, options[0], seed)
+    check_independence(mechanism, options[0], seed)
     alpha = 1 - confidence
     audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress)
     choice, pilot = audit.choose(options)
+    if pilot >= runs:
+        taken = f"{pilot}, which choosing among {len(options)} pairs takes"
+        raise ValueError(f"runs must be more than {taken}, got {runs}")
     counts = audit.certification_counts(choice, runs - pilot)
     certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
     witness: Any = choice.pair
@@ -245,6 +251,38 @@ def check_replay(mechanism: Any, pair: DataPair, seed: int) -> None:
         raise LearnerError(
             "the same draws gave other outputs: a mechanism must draw from its generator alone and keep no state"
         )
+
+
+def check_independence(mechanism: Any, pair: DataPair, seed: int) -> None:
+    """Raise LearnerError if the runs of a batched mechanism share randomness, such as one draw for a whole block.
+
+    A block of such runs says as much as one run, and no interval that counts them holds.
+    """
+    if not getattr(mechanism, "batched", False):
+        return
+    blocks = [
+        _outputs(mechanism, pair.left, Draws(seed, Stage.CONFORMANCE, 0, 0, block), _COMPARED)
+        for block in SHARED_BLOCKS
+    ]
+    if all(isinstance(block, np.ndarray) for block in blocks) and len({np.shape(b)[:-1] for b in blocks}) == 1:
+        samples = [np.atleast_2d(block)[None].astype(float) for block in blocks]
+        if not all(np.isfinite(sample).all() for sample in samples):
+            samples = [np.nan_to_num(sample, nan=0.0) for sample in samples]
+    else:
+        seen: dict[str, int] = {}
+        samples = [
+            np.array([[seen.setdefault(repr(_plain(output)), len(seen)) for output in _rows(block)]])
+            for block in blocks
+        ]
+    if homogeneity_p_value(*samples) < SHARED:
+        raise LearnerError(
+            "the runs of the mechanism share randomness, such as one draw for a whole block: blocks differ more "
+            "than independent runs do. Draw for every run"
+        )
+
+
+def _rows(outputs: Outputs) -> list[Any]:
+    return list(np.atleast_2d(outputs).T) if isinstance(outputs, np.ndarray) else outputs
 
 
 def _listed(outputs: Outputs) -> list[Any]:

@@ -22,7 +22,7 @@ from .play import play
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
 #: The same for randomness that the runs of a block share, and more blocks to look for it in. It is gross where it is.
-_SHARED, _SHARED_BLOCKS = 1e-9, range(8, 14)
+SHARED, SHARED_BLOCKS = 1e-9, range(8, 14)
 #: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
 _STEPS, _MOST, _FEWEST = 2**15, 256, 8
 #: Cells with fewer sequences, both samples together, are merged: the chi-square law needs full cells.
@@ -175,8 +175,8 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
         raise LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
     _check_interaction(learner, pair, first, traces, seed)
     if not isinstance(learner, Scalar):  # there every run has a generator of its own
-        blocks = [_played(learner, feed, pair.rounds, runs, _draws(seed, block))[0] for block in _SHARED_BLOCKS]
-        if _homogeneity_p_value(first, other, *blocks) < _SHARED:
+        blocks = [_played(learner, feed, pair.rounds, runs, _draws(seed, block))[0] for block in SHARED_BLOCKS]
+        if homogeneity_p_value(first, other, *blocks) < SHARED:
             raise LearnerError(
                 f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
                 "than independent runs do. Draw for every run, as in draws.uniform(runs)"
@@ -204,7 +204,7 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
         if (where := _difference(first[..., kept], second[..., kept])) is not None:
             raise LearnerError(f"{told} (round {where[0]}, run {where[1]})")
     # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
-    elif _homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
+    elif homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
         raise LearnerError(f"{told} in law")
 
 
@@ -288,14 +288,14 @@ def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: in
             return pair.feedback(t, actions, player.feedback, True)
 
         samples.append(_played(player, feed, pair.rounds, runs, _draws(seed, block))[0])
-    p_value = _homogeneity_p_value(*samples)
+    p_value = homogeneity_p_value(*samples)
     if p_value < FALSE_ALARM:
         raise LearnerError(
             f"{_name(learner)} and its twin {_name(twin)} play by different laws (chi-square p-value {p_value:.2g})"
         )
 
 
-def _homogeneity_p_value(*samples: Actions) -> float:
+def homogeneity_p_value(*samples: Actions) -> float:
     """Return a p-value of "all samples of action sequences, (rounds, [dim,] runs), have one law"."""
     if samples[0].ndim == 2:
         return _chi_square(*(sample[-_WINDOW:] for sample in samples))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.blackbox import DataPair, falsify_mechanism
+from overclaim.audit.blackbox import DataPair, check_independence, falsify_mechanism
 from overclaim.audit.learned import Encoder, Features, leaves
 from overclaim.audit.pilot import choose
 from overclaim.audit.verdict import Verdict
@@ -219,3 +219,33 @@ def test_features_are_finite_whatever_the_outputs():
     columns = np.array([[0.0, np.nan, np.inf, 1.5] * 10, np.arange(40.0), [-np.inf] * 40])
     features = Features(columns)
     assert np.isfinite(features.matrix(features.view(columns))).all()
+
+
+@pytest.mark.parametrize("categories", [False, True])
+def test_runs_that_share_randomness_are_refused(categories):
+    """One draw for a whole block beside each run's own: per run (1, 0)-private, but the runs are not independent."""
+
+    class Shared:
+        batched = True
+
+        def __call__(self, data, draws, runs):
+            rng = draws.generator
+            noisy = data[0] + rng.laplace(0, 0.5) + rng.laplace(0, 1, runs)
+            return np.where(noisy > 0, "high", "low") if categories else noisy
+
+    with pytest.raises(LearnerError, match="share randomness"):
+        falsify_mechanism(Shared(), Claim(epsilon=1.0), left=[0], right=[1], runs=2000)
+
+
+@pytest.mark.parametrize("name", list(zoo()))
+def test_the_zoo_draws_for_every_run(name):
+    """A sound mechanism is refused with probability 1e-9."""
+    specimen = zoo()[name]
+    left, right = specimen.pairs[0]
+    check_independence(specimen.build(), DataPair(left, right), 0)
+
+
+def test_a_budget_that_choosing_alone_would_spend():
+    many = [([0], [i]) for i in range(1, 9)]
+    with pytest.raises(ValueError, match="which choosing among 8 pairs takes, got 60"):
+        falsify_mechanism(lambda data, rng: data[0] + rng.laplace(), Claim(epsilon=1.0), pairs=many, runs=60)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from overclaim.audit.conformance import Conformance, _homogeneity_p_value, check_fresh, check_learner
+from overclaim.audit.conformance import Conformance, check_fresh, check_learner, homogeneity_p_value
 from overclaim.audit.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue import entries
@@ -420,5 +420,5 @@ def test_the_comparison_of_laws_keeps_its_error():
     rejected = 0
     for _ in range(400):
         left, right = (rng.geometric(0.4, (2, 1500)) for _ in range(2))
-        rejected += _homogeneity_p_value(left, right) < 0.05
+        rejected += homogeneity_p_value(left, right) < 0.05
     assert rejected <= 44
