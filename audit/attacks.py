@@ -56,24 +56,6 @@ class Attack(Protocol):
         """Return a score for each run, (runs,): evidence for the left world."""
 
 
-class Recipe(Protocol):
-    """How an attack is made for a learner and a pair."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether it is the exact likelihood ratio: then nothing else is tried."""
-
-    @property
-    def trained(self) -> bool:
-        """Whether it learns from transcripts."""
-
-    def applies(self, learner: Learner, pair: Pair, surface: str) -> bool:
-        """Tell whether the attack can be made."""
-
-    def fit(self, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
-        """Return the attack."""
-
-
 class _Exact:
     exact = True
     trained = False
@@ -356,7 +338,9 @@ def _plays_points(learner: Learner) -> bool:
     return isinstance(learner, Ftrl | Pftal | BanditPftal | PrivateBandit) or isinstance(domain, Ball | Cube)
 
 
-#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
+#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides. Each is a class
+#: with `exact` (it is the exact likelihood ratio), `trained` (it learns from transcripts), `applies(learner, pair,
+#: surface)`, and `fit(learner, pair, train)`, which returns the attack.
 RECIPES: tuple[type[Any], ...] = (
     SequenceRatio,
     NoiselessRatio,

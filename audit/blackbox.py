@@ -23,8 +23,8 @@ from .events import Counts, Event, certify, count
 from .learned import Encoder, Features, Model, Outputs, View, models
 from .pilot import choose, transfer
 from .play import blocks, in_parallel
-from .power import ceiling_epsilon, detectable_epsilon
-from .verdict import Result, Verdict
+from .power import detectable_epsilon
+from .verdict import Result, decide
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.15, 0.20
@@ -208,7 +208,7 @@ def falsify_mechanism(
     certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
     witness: Any = choice.pair
     return Result(
-        verdict=_decide(claim, certificate.epsilon_lower, counts.runs, alpha),
+        verdict=decide(claim, certificate.epsilon_lower, counts.runs, alpha),
         claim=claim,
         certificate=certificate,
         pair=witness,
@@ -220,13 +220,6 @@ def falsify_mechanism(
         seed=seed,
         seconds=time.perf_counter() - began,
     )
-
-
-def _decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float) -> Verdict:
-    if epsilon_lower > claim.epsilon:
-        return Verdict.FALSIFIED
-    powerless = ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) <= claim.epsilon
-    return Verdict.UNDERPOWERED if powerless else Verdict.SURVIVED
 
 
 def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:

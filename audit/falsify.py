@@ -14,10 +14,10 @@ from .conformance import check_fresh
 from .early import until_falsified
 from .events import Counts, certify
 from .pairs import Pair
-from .power import ceiling_epsilon, detectable_epsilon
+from .power import detectable_epsilon
 from .search import candidates
 from .stages import Audit, Memory
-from .verdict import Result, Verdict
+from .verdict import Result, decide
 
 #: When an audit ends: after all its runs, or as soon as the claim is falsified.
 STOPS = ("budget", "early")
@@ -128,23 +128,6 @@ def falsify(
         scorer=choice.attack,
         blocks=parts,
     )
-
-
-def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
-    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it.
-
-    Parameters
-    ----------
-    runs : int
-        Certification runs.
-    ceiling : float, optional
-        What a perfect attack would have certified; that of a fixed number of runs by default.
-    """
-    if epsilon_lower > claim.epsilon:
-        return Verdict.FALSIFIED
-    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= claim.epsilon:
-        return Verdict.UNDERPOWERED
-    return Verdict.SURVIVED
 
 
 def _check_rounds(rounds: int | None, pair: Pair | None) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from ..mechanisms.claim import Claim
 from .events import Certificate, Counts, Event
 from .pairs import Pair
+from .power import ceiling_epsilon
 
 
 class Verdict(Enum):
@@ -28,6 +29,23 @@ class Verdict(Enum):
 
 class UnderpoweredError(AssertionError):
     """Raised by `Result.require_survived` when the budget could not have falsified the claim."""
+
+
+def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
+    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it.
+
+    Parameters
+    ----------
+    runs : int
+        Certification runs.
+    ceiling : float, optional
+        What a perfect attack would have certified; that of a fixed number of runs by default.
+    """
+    if epsilon_lower > claim.epsilon:
+        return Verdict.FALSIFIED
+    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= claim.epsilon:
+        return Verdict.UNDERPOWERED
+    return Verdict.SURVIVED
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ class Purpose(IntEnum):
 
     LABEL = 0
     LEARNER = 1
-    TIE = 2
     ADVERSARY = 3
 
 

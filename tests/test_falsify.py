@@ -8,8 +8,8 @@ import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks import RECIPES, applicable
-from overclaim.audit.falsify import decide
 from overclaim.audit.search import worst_exactly
+from overclaim.audit.verdict import decide
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue import lookup
 from overclaim.learners.domains import EntropySimplex
