@@ -17,11 +17,13 @@ from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, Claim
 from ..mechanisms.zoo import Specimen
+from .adversaries import regret_losses
 from .blackbox import falsify_mechanism
 from .falsify import falsify
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
-from .regret import audit_regret, measure, regret_losses
+from .regret import measure
+from .regret_audit import audit_regret
 from .stages import Memory
 from .targets import parse_parameters, resolve
 from .verdict import Result

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
-from . import plants
+from . import planted_learners, plants
 from .blackbox import falsify_mechanism
 from .falsify import falsify
 from .pairs import Pair
@@ -67,14 +67,14 @@ def selftest(*, seed: int = 0, jobs: int = 1, progress: bool = False) -> list[Fi
 def _items() -> list[tuple[int, str]]:
     """Return (subject, bug) by their places in `plants`; the plain classes are the subject -1."""
     items = [(i, bug) for i, subject in enumerate(plants.SUBJECTS) for bug in ("", *subject.bugs)]
-    return items + [(-1, "")] + [(-1, made.__name__) for made in plants.CLASSES]
+    return items + [(-1, "")] + [(-1, made.__name__) for made in planted_learners.CLASSES]
 
 
 def _look(item: tuple[int, str], *, seed: int) -> Finding:
     index, bug = item
     began = time.perf_counter()
     if index < 0:
-        made = next((c for c in plants.CLASSES if c.__name__ == bug), plants.SOUND_CLASS)
+        made = next((c for c in planted_learners.CLASSES if c.__name__ == bug), planted_learners.SOUND_CLASS)
         what = (made.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
         caught, runs, how = _audit_class(made, seed)
         name = "plain class"

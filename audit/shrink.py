@@ -18,12 +18,13 @@ import numpy as np
 from ..learners.losses import LOSS_SETS, Linear, Quadratic
 from ..learners.protocol import Learner, LearnerError
 from ..mechanisms.claim import Claim
+from .alphabets import alphabet_of
 from .exact import NotExactError, exact_epsilon
+from .exact_search import RANKING_DELTA, find_exactly
 from .falsify import falsify
 from .pairs import Pair
 from .plans import Task
 from .power import detectable_epsilon
-from .search import RANKING_DELTA, alphabet_of, find_exactly
 from .sequences import COARSE
 from .verdict import Result, Verdict
 

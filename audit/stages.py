@@ -12,9 +12,11 @@ from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Stage
 from .attacks import Attack, SequenceRatio, applicable
 from .events import Counts, Event, certify, choose_event, choose_event_from_laws, count
+from .exact_search import rank_exactly
+from .mutations import Mutations
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate, in_parallel, play
-from .search import Mutations, climb, rank_exactly
+from .search import climb
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10

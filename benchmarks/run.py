@@ -24,10 +24,11 @@ import numpy as np  # noqa: E402 - after the threads are pinned
 
 from overclaim.audit import attacks  # noqa: E402
 from overclaim.audit.exact import epsilon_from_laws, exact_epsilon  # noqa: E402
+from overclaim.audit.exact_search import clipped_laws  # noqa: E402
 from overclaim.audit.falsify import falsify  # noqa: E402
 from overclaim.audit.pairs import Pair  # noqa: E402
 from overclaim.audit.play import BLOCK, play  # noqa: E402
-from overclaim.audit.search import candidates, clipped_laws  # noqa: E402
+from overclaim.audit.search import candidates  # noqa: E402
 from overclaim.learners import BatchedLaplace, Exp3  # noqa: E402
 from overclaim.learners.catalogue import Entry, lookup  # noqa: E402
 from overclaim.learners.pftal import Pftal  # noqa: E402

@@ -344,8 +344,8 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
     """Audit the claims of a plan, one process each, and return the record."""
     from ..audit.plans import RegretTask
     from ..audit.play import in_parallel
-    from ..audit.regret import false_utility_claims
     from ..audit.selftest import selftest
+    from ..audit.utility import false_utility_claims
     from .record import run_record
 
     outcomes = dict(ledger.outcomes()) if ledger is not None else {}
@@ -539,8 +539,8 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 def exact(target: str, as_json: bool, **choices: Any) -> None:
     """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
     from ..audit.exact import DELTAS
+    from ..audit.exact_search import worst_exactly
     from ..audit.plans import Prepared
-    from ..audit.search import worst_exactly
 
     with own_stdout():
         prepared = _task(target=target, **choices).prepare()
@@ -584,7 +584,7 @@ def regret(
     """
     from ..audit.plans import regret_setting
     from ..audit.play import cores
-    from ..audit.regret import audit_regret
+    from ..audit.regret_audit import audit_regret
     from .terminal import regret_lines
 
     with own_stdout():

@@ -8,7 +8,7 @@ import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks import RECIPES, applicable
-from overclaim.audit.search import worst_exactly
+from overclaim.audit.exact_search import worst_exactly
 from overclaim.audit.verdict import decide
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue import lookup

@@ -8,21 +8,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from overclaim.audit import regret
-from overclaim.audit.regret import (
-    BERNSTEIN,
-    HOLDS,
-    NORMAL,
-    UNDERPOWERED,
-    VIOLATED,
-    adversaries,
-    audit_regret,
-    default_horizons,
-    expected_maximum_of_walks,
-    false_utility_claims,
-    growth,
-    measure,
-)
+from overclaim.audit import hindsight, regret, regret_audit
+from overclaim.audit.adversaries import adversaries
+from overclaim.audit.growth import default_horizons, growth
+from overclaim.audit.regret import BERNSTEIN, NORMAL, measure
+from overclaim.audit.regret_audit import HOLDS, UNDERPOWERED, VIOLATED, audit_regret
+from overclaim.audit.utility import expected_maximum_of_walks, false_utility_claims
 from overclaim.learners import Exp3, Ftrl, Threshold
 from overclaim.learners.catalogue import RegretClaim, Setting, entries, lookup
 from overclaim.learners.domains import EntropySimplex
@@ -172,7 +163,7 @@ def test_every_entry_of_the_catalogue_can_be_measured():
 
 
 def test_the_search_for_the_best_point_admits_its_gap():
-    best, gap = regret._best_fixed_point(Interval(), [Kink(0.2), Kink(0.2), Kink(-0.6)], 1)
+    best, gap = hindsight.best_fixed_point(Interval(), [Kink(0.2), Kink(0.2), Kink(-0.6)], 1)
     assert best - gap <= 0.8 <= best + 1e-12
 
 
@@ -286,10 +277,10 @@ def test_the_logarithms_of_a_bound_are_allowed_for():
     grown = growth(horizons, [math.log2(t) ** 2.5 for t in horizons])
     assert grown.slope_lower > 0.2
     bounds = [8 * math.log2(t) ** 2.5 for t in horizons]
-    assert regret._judge_growth(grown, 0.0, bounds, 1e9) == HOLDS
-    assert regret._judge_growth(grown, 0.0, [9.0] * 6, 1e9) == VIOLATED
-    assert regret._judge_growth(grown, 0.0, [math.inf] * 6, 1e9) == UNDERPOWERED
-    assert regret._judge_growth(grown, 0.0, [9.0] * 6, None) == UNDERPOWERED
+    assert regret_audit._judge_growth(grown, 0.0, bounds, 1e9) == HOLDS
+    assert regret_audit._judge_growth(grown, 0.0, [9.0] * 6, 1e9) == VIOLATED
+    assert regret_audit._judge_growth(grown, 0.0, [math.inf] * 6, 1e9) == UNDERPOWERED
+    assert regret_audit._judge_growth(grown, 0.0, [9.0] * 6, None) == UNDERPOWERED
 
 
 class Greedy:

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, falsify
+from overclaim.audit.alphabets import alphabet_of
 from overclaim.audit.exact import epsilon_from_laws, exact_epsilon
+from overclaim.audit.exact_search import clipped_laws
+from overclaim.audit.mutations import Mutations, changes
 from overclaim.audit.pairs import linear_alphabet
-from overclaim.audit.search import (
-    Mutations,
-    alphabet_of,
-    candidates,
-    changes,
-    climb,
-    clipped_laws,
-)
+from overclaim.audit.search import candidates, climb
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue import entries, lookup
 from overclaim.learners.losses import Switch

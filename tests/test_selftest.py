@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from overclaim.audit import plants, selftest
+from overclaim.audit import planted_learners, plants, selftest
 from overclaim.mechanisms.draws import Draws
 from overclaim.reports.cli import main
 
@@ -34,7 +34,7 @@ def test_a_missed_bug_fails(monkeypatch):
         bugs={"none": "it does nothing"},
     )
     monkeypatch.setattr(plants, "SUBJECTS", (quiet,))
-    monkeypatch.setattr(plants, "CLASSES", ())
+    monkeypatch.setattr(planted_learners, "CLASSES", ())
     monkeypatch.setattr(selftest, "BUDGETS", (1000,))
     result = CliRunner().invoke(main, ["selftest", "--jobs", "1"])
     assert result.exit_code == 1

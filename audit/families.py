@@ -1,0 +1,45 @@
+"""Families of pairs beyond the first round: later differing rounds, and suffixes that freeze what was amplified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..learners.protocol import Learner
+from .pairs import Alphabet, Pair
+from .sequences import batch_of, decisions, has_noiseless_law
+
+
+def later(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:
+    """Yield pairs whose round lies later, and for noiseless learners those that freeze what they amplified."""
+    batch = batch_of(learner)
+    if has_noiseless_law(learner):
+        yield from freezing(learner, alphabet, rounds)
+    t0 = batch * (decisions(rounds, batch) // 2)
+    if not 0 < t0 < rounds - 1:
+        return
+    for differing in alphabet.differing[:2]:
+        for before in (alphabet.patterns[0], alphabet.patterns[-1]):
+            for after in alphabet.patterns[:2]:
+                yield alphabet.pair(rounds, t0, batch, differing, alphabet.mates[0], before, after)
+
+
+def freezing(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:
+    """Yield pairs that amplify the difference for a while, then show the same law in all rounds that are left.
+
+    A loss of 0 leaves the weights of an importance-weighted learner as they are.
+    """
+    batch = batch_of(learner)
+    zero = next((row for row in alphabet.rows if isinstance(row, np.ndarray) and not row.any()), None)
+    if zero is None:
+        return
+    for differing in alphabet.differing[:2]:
+        for until in sorted({batch * (decisions(rounds, batch) * k // 4) for k in (1, 2, 3)}):
+            if not 1 < until < rounds:
+                continue
+            pair = alphabet.pair(rounds, 0, batch, differing, alphabet.mates[0], *[alphabet.patterns[0]] * 2)
+            worlds = [np.array(world) for world in (pair.left, pair.right)]
+            for world in worlds:
+                world[until:] = zero
+            yield Pair(*worlds)

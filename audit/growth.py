@@ -1,0 +1,64 @@
+"""The growth of regret with the horizon: an exponent fitted on a logarithmic scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Growth is fitted over at least this many doublings of the horizon.
+DOUBLINGS = 5
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A least-squares line through log mean regret against log T.
+
+    Attributes
+    ----------
+    horizons, regrets
+        T, and the mean regret at each.
+    slope, slope_lower, slope_upper : float or None
+        The fitted exponent with its one-sided confidence limits, under normal errors about the line; None where fewer
+        than three horizons show any regret.
+    """
+
+    horizons: tuple[int, ...]
+    regrets: tuple[float, ...]
+    slope: float | None
+    slope_lower: float | None
+    slope_upper: float | None
+
+
+def growth(horizons: Sequence[int], regrets: Sequence[float], *, confidence: float = 0.99) -> Growth:
+    """Fit the growth exponent of mean regrets: the slope of log regret on log T by least squares.
+
+    The slope's limits take the errors about the line as normal and equal; logarithmic factors bend the line, so read
+    them as a description of these horizons.
+
+    Raises
+    ------
+    ValueError
+        If the horizons do not increase or span fewer than five doublings.
+    """
+    if sorted(set(horizons)) != list(horizons) or len(horizons) != len(regrets):
+        raise ValueError(f"horizons must increase and have one regret each, got {list(horizons)}")
+    if horizons[0] < 1 or horizons[-1] < horizons[0] * 2**DOUBLINGS:
+        raise ValueError(f"horizons must span at least {DOUBLINGS} doublings, got {list(horizons)}")
+    shown = [(t, r) for t, r in zip(horizons, regrets, strict=True) if r > 0]
+    slope = lower = upper = None
+    if len(shown) >= 3:
+        from statsmodels.api import OLS, add_constant
+
+        x, y = np.log(np.array(shown, dtype=float)).T
+        fit = OLS(y, add_constant(x)).fit()
+        slope = float(fit.params[1])
+        lower, upper = (float(limit) for limit in fit.conf_int(alpha=2 * (1 - confidence))[1])
+    return Growth(tuple(horizons), tuple(float(r) for r in regrets), slope, lower, upper)
+
+
+def default_horizons(rounds: int) -> tuple[int, ...]:
+    """Return six horizons, each twice the one before, that end at `rounds` if that is large enough."""
+    first = max(16, rounds // 2**DOUBLINGS)
+    return tuple(first * 2**k for k in range(DOUBLINGS + 1))
