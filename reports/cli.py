@@ -5,164 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import __version__
+from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_stdout
+from .options import CLAIMED, CONFIDENCE, GAME, JOBS, JSON, PAIR, SEED, STOP, SURFACE, Json
+from .running import exit_code, run_plan
 
 if TYPE_CHECKING:
-    from ..audit.ledger import Ledger
-    from ..audit.plans import Plan, Task
-
-OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERRUPTED = 0, 1, 2, 3, 4, 130
-
-
-class Failure(click.ClickException):
-    """One clear line on stderr, and an exit code."""
-
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(" ".join(message.split()))
-        self.exit_code = code  # type: ignore[misc]
-
-    def show(self, file: Any = None) -> None:
-        """Print the line."""
-        click.echo(f"overclaim: {self.message}", err=True)
-
-
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn bad input, a misbehaving learner and Ctrl-C into one line and the right exit code."""
-    try:
-        from ..audit.ledger import LedgerError
-        from ..learners.protocol import LearnerError
-
-        try:
-            yield
-        except LearnerError as error:
-            raise Failure(str(error), CRASHED) from None
-        except (LedgerError, ValueError) as error:
-            raise Failure(str(error), BAD_INPUT) from None
-        except OverflowError as error:
-            raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None
-        except MemoryError as error:
-            raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
-    except KeyboardInterrupt:
-        raise Failure("interrupted", INTERRUPTED) from None
-
-
-@contextmanager
-def own_stdout() -> Iterator[None]:
-    """Keep stdout for our own output: what audited code prints, here or in a worker process, goes to stderr."""
-    with redirect_stdout(sys.stderr):
-        try:
-            sys.__stdout__.flush()  # type: ignore[union-attr]
-            kept = os.dup(1)
-        except (OSError, AttributeError, ValueError):  # there is no stdout
-            yield
-            return
-        try:
-            os.dup2(2, 1)
-            yield
-        finally:
-            os.dup2(kept, 1)
-            os.close(kept)
-
-
-def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a command under `clear_errors`."""
-
-    @wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with clear_errors():
-            return function(*args, **kwargs)
-
-    return wrapped
-
-
-class Parameter(click.ParamType):  # type: ignore[type-arg]
-    """A `NAME=VALUE` option."""
-
-    name = "NAME=VALUE"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
-        """Split at the first equals sign."""
-        name, sign, text = value.partition("=")
-        if not sign or not name:
-            self.fail(f"expected NAME=VALUE, got {value!r}", param, ctx)
-        return name, text
-
-
-def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
-    """Join several options into one decorator, first on top of the help."""
-
-    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
-
-
-GAME = options(
-    click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),
-    click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: 2]"),
-    click.option("--losses", help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz."),
-    click.option("--set", "parameters", multiple=True, type=Parameter(), help="A parameter; repeatable."),
-)
-SURFACE = options(
-    click.option("--surface", type=click.Choice(["actions", "release"]), default="actions", show_default=True),
-    click.option("--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True),
-)
-CLAIMED = options(
-    click.option("--epsilon", type=float, help="Claimed epsilon, in nats.  [default: the catalogue's]"),
-    click.option("--delta", type=float, help="Claimed delta.  [default: the catalogue's, or 0]"),
-)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
-JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
-CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
-SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-STOP = click.option(
-    "--stop",
-    type=click.Choice(["budget", "early"]),
-    default="budget",
-    show_default=True,
-    help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
-)
-PAIR = click.option(
-    "--pair", "pair_file", type=click.Path(path_type=Path), help="JSON: left and right losses; a file or the text."
-)
-
-
-class Commands(click.Group):
-    """A group whose usage errors are one line, like every other error."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse the group's own options."""
-        with one_line():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Parse and run a command."""
-        with one_line():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def one_line() -> Iterator[None]:
-    """Turn a usage error into one line that names the help."""
-    try:
-        yield
-    except click.UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # no error: the help itself
-            raise
-        path = error.ctx.command_path if error.ctx is not None else "overclaim"
-        raise Failure(f"{error.format_message().rstrip('.')}; see {path} --help", BAD_INPUT) from None
+    from ..audit.plans import Task
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -192,19 +47,6 @@ def list_catalogue(as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=1))
     else:
         click.echo(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
-
-
-class Json(click.ParamType):  # type: ignore[type-arg]
-    """A value written as JSON."""
-
-    name = "JSON"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the text."""
-        try:
-            return json.loads(value) if isinstance(value, str) else value
-        except json.JSONDecodeError as error:
-            self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 
 
 @main.command()
@@ -338,108 +180,6 @@ def run(
         click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
         click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}")
     sys.exit(exit_code(record))
-
-
-def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None) -> dict[str, Any]:
-    """Audit the claims of a plan, one process each, and return the record."""
-    from ..audit.plans import RegretTask
-    from ..audit.play import in_parallel
-    from ..audit.selftest import selftest
-    from ..audit.utility import false_utility_claims
-    from .record import run_record
-
-    outcomes = dict(ledger.outcomes()) if ledger is not None else {}
-    missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
-    items = [(plan.tasks[i], i, ledger) for i in missing]
-    for i, outcome in zip(missing, in_parallel(_audit_task, items, jobs=jobs, progress="claims"), strict=True):
-        outcomes[i] = outcome
-    ordered = [outcomes[i] for i in range(len(plan.tasks))]
-    claims = [claim for claim, _ in ordered if claim is not None]
-    errors = [error for _, error in ordered if error is not None]
-    tests = decide_together(claims, plan)
-    record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
-    record["ledger_of_tests"] = tests
-    if plan.regret:
-        measured = in_parallel(RegretTask.measure, plan.regret, jobs=jobs, progress="regret")
-        record["regret"] = list(measured)
-        record["utility"] = [claim.to_json() for claim in false_utility_claims()]
-        found = [finding for finding in selftest(jobs=jobs) if finding.bug]
-        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
-    return record
-
-
-def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
-    """Return every test that shared the report's alpha; with an alpha for the report, Holm's procedure decides.
-
-    A claim that Holm's procedure rejects is FALSIFIED, even where its own bound, at alpha / m, stays below the claim.
-    """
-    from ..audit.multiplicity import Decision, holm
-
-    m, alpha = len(plan.tasks), plan.report_alpha
-    p_values = [claim["p_value"] for claim in claims]
-    if alpha is None:
-        tests = [
-            Decision(p, plan.alpha, p, claim["verdict"] == "FALSIFIED")
-            for p, claim in zip(p_values, claims, strict=True)
-        ]
-    else:
-        tests = holm([*p_values, *[1.0] * (m - len(claims))], alpha)[: len(claims)]  # a claim that crashed counts too
-        for claim, test in zip(claims, tests, strict=True):
-            claim["verdict"] = "FALSIFIED" if test.rejected else claim["verdict"]
-    return {
-        "method": "each for itself" if alpha is None else "Holm",
-        "family_wise_error": round(min(1.0, m * plan.alpha), 12) if alpha is None else alpha,
-        "tests": [
-            {"claim": claim["name"], "epsilon": claim["claimed"]["epsilon"], **asdict(test)}
-            for claim, test in zip(claims, tests, strict=True)
-        ],
-    }
-
-
-#: The claim's record, or what went wrong.
-Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
-
-
-def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
-    """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
-    from ..audit.shrink import shrink_task
-    from ..learners.protocol import LearnerError
-    from .record import claim_record
-
-    task, index, ledger = item
-    page = ledger.page(index) if ledger is not None else None
-    outcome: Outcome
-    try:
-        prepared = task.prepare()
-        result = prepared.audit(memory=page)
-        record = claim_record(prepared, result, with_evidence=True)
-        shrunk = shrink_task(task, result)
-        outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
-    except (LearnerError, ValueError) as error:
-        kind = "crashed" if isinstance(error, LearnerError) else "bad input"
-        outcome = None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
-    finally:
-        if page is not None:
-            page.close()
-    if ledger is not None:
-        ledger.keep_outcome(index, outcome)
-    return outcome
-
-
-def exit_code(record: dict[str, Any]) -> int:
-    """Return the exit code of a run: crashes first, then regressions and surprises, then undecided claims."""
-    from .baseline import failed
-
-    if any(error["kind"] == "crashed" for error in record["errors"]):
-        return CRASHED
-    if record["errors"]:
-        return BAD_INPUT
-    if failed(record):
-        return FALSIFIED
-    wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
-    if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
-        return FALSIFIED
-    return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
 
 
 def _command_line() -> str:

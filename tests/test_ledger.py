@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from overclaim.audit.events import Counts
 from overclaim.audit.ledger import NAME, Ledger, LedgerError
 from overclaim.audit.plans import Plan, Task, read_plan
-from overclaim.reports.cli import main, run_plan
+from overclaim.reports.cli import main
 from overclaim.reports.record import to_text
+from overclaim.reports.running import run_plan
 
 PLAN = """
 [[claims]]

@@ -18,7 +18,8 @@ from overclaim.audit.plan_schema import PLAN, example
 from overclaim.audit.plans import Plan, read_plan
 from overclaim.audit.sequential import Bets
 from overclaim.mechanisms.claim import Claim
-from overclaim.reports.cli import decide_together, main
+from overclaim.reports.cli import main
+from overclaim.reports.running import decide_together
 
 TEXT = """\
 seed = 3

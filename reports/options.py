@@ -1,0 +1,77 @@
+"""The options that commands of the command line share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class Parameter(click.ParamType):  # type: ignore[type-arg]
+    """A `NAME=VALUE` option."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
+        """Split at the first equals sign."""
+        name, sign, text = value.partition("=")
+        if not sign or not name:
+            self.fail(f"expected NAME=VALUE, got {value!r}", param, ctx)
+        return name, text
+
+
+class Json(click.ParamType):  # type: ignore[type-arg]
+    """A value written as JSON."""
+
+    name = "JSON"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read the text."""
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError as error:
+            self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
+
+
+def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
+    """Join several options into one decorator, first on top of the help."""
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+GAME = options(
+    click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),
+    click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: 2]"),
+    click.option("--losses", help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz."),
+    click.option("--set", "parameters", multiple=True, type=Parameter(), help="A parameter; repeatable."),
+)
+SURFACE = options(
+    click.option("--surface", type=click.Choice(["actions", "release"]), default="actions", show_default=True),
+    click.option("--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True),
+)
+CLAIMED = options(
+    click.option("--epsilon", type=float, help="Claimed epsilon, in nats.  [default: the catalogue's]"),
+    click.option("--delta", type=float, help="Claimed delta.  [default: the catalogue's, or 0]"),
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
+JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
+CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
+SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+STOP = click.option(
+    "--stop",
+    type=click.Choice(["budget", "early"]),
+    default="budget",
+    show_default=True,
+    help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
+)
+PAIR = click.option(
+    "--pair", "pair_file", type=click.Path(path_type=Path), help="JSON: left and right losses; a file or the text."
+)

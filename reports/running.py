@@ -1,0 +1,114 @@
+"""A run: the claims of a plan, audited side by side, and the record that they make."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
+
+if TYPE_CHECKING:
+    from ..audit.ledger import Ledger
+    from ..audit.plans import Plan, Task
+
+
+def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None) -> dict[str, Any]:
+    """Audit the claims of a plan, one process each, and return the record."""
+    from ..audit.plans import RegretTask
+    from ..audit.play import in_parallel
+    from ..audit.selftest import selftest
+    from ..audit.utility import false_utility_claims
+    from .record import run_record
+
+    outcomes = dict(ledger.outcomes()) if ledger is not None else {}
+    missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
+    items = [(plan.tasks[i], i, ledger) for i in missing]
+    for i, outcome in zip(missing, in_parallel(_audit_task, items, jobs=jobs, progress="claims"), strict=True):
+        outcomes[i] = outcome
+    ordered = [outcomes[i] for i in range(len(plan.tasks))]
+    claims = [claim for claim, _ in ordered if claim is not None]
+    errors = [error for _, error in ordered if error is not None]
+    tests = decide_together(claims, plan)
+    record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
+    record["ledger_of_tests"] = tests
+    if plan.regret:
+        measured = in_parallel(RegretTask.measure, plan.regret, jobs=jobs, progress="regret")
+        record["regret"] = list(measured)
+        record["utility"] = [claim.to_json() for claim in false_utility_claims()]
+        found = [finding for finding in selftest(jobs=jobs) if finding.bug]
+        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
+    return record
+
+
+def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
+    """Return every test that shared the report's alpha; with an alpha for the report, Holm's procedure decides.
+
+    A claim that Holm's procedure rejects is FALSIFIED, even where its own bound, at alpha / m, stays below the claim.
+    """
+    from ..audit.multiplicity import Decision, holm
+
+    m, alpha = len(plan.tasks), plan.report_alpha
+    p_values = [claim["p_value"] for claim in claims]
+    if alpha is None:
+        tests = [
+            Decision(p, plan.alpha, p, claim["verdict"] == "FALSIFIED")
+            for p, claim in zip(p_values, claims, strict=True)
+        ]
+    else:
+        tests = holm([*p_values, *[1.0] * (m - len(claims))], alpha)[: len(claims)]  # a claim that crashed counts too
+        for claim, test in zip(claims, tests, strict=True):
+            claim["verdict"] = "FALSIFIED" if test.rejected else claim["verdict"]
+    return {
+        "method": "each for itself" if alpha is None else "Holm",
+        "family_wise_error": round(min(1.0, m * plan.alpha), 12) if alpha is None else alpha,
+        "tests": [
+            {"claim": claim["name"], "epsilon": claim["claimed"]["epsilon"], **asdict(test)}
+            for claim, test in zip(claims, tests, strict=True)
+        ],
+    }
+
+
+#: The claim's record, or what went wrong.
+Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
+
+
+def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
+    """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
+    from ..audit.shrink import shrink_task
+    from ..learners.protocol import LearnerError
+    from .record import claim_record
+
+    task, index, ledger = item
+    page = ledger.page(index) if ledger is not None else None
+    outcome: Outcome
+    try:
+        prepared = task.prepare()
+        result = prepared.audit(memory=page)
+        record = claim_record(prepared, result, with_evidence=True)
+        shrunk = shrink_task(task, result)
+        outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
+    except (LearnerError, ValueError) as error:
+        kind = "crashed" if isinstance(error, LearnerError) else "bad input"
+        outcome = None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
+    finally:
+        if page is not None:
+            page.close()
+    if ledger is not None:
+        ledger.keep_outcome(index, outcome)
+    return outcome
+
+
+def exit_code(record: dict[str, Any]) -> int:
+    """Return the exit code of a run: crashes first, then regressions and surprises, then undecided claims."""
+    from .baseline import failed
+
+    if any(error["kind"] == "crashed" for error in record["errors"]):
+        return CRASHED
+    if record["errors"]:
+        return BAD_INPUT
+    if failed(record):
+        return FALSIFIED
+    wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
+    if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
+        return FALSIFIED
+    return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
