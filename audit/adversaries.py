@@ -11,6 +11,7 @@ from ..learners.catalogue import Entry, Setting
 from ..learners.losses import LOSS_SETS, Loss, Quadratic
 from ..learners.protocol import Learner
 from ..mechanisms.draws import Draws, Floats, Purpose, Stage
+from .alphabets import alphabet_of
 from .hindsight import domain_of
 from .pairs import World
 
@@ -37,11 +38,10 @@ def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[s
 
 
 def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
-    """Return the adversarial loss sequences by name: a target's own convex ones, else `adversaries`."""
-    if isinstance(target, Entry) and target.worlds is not None:
-        left, right = next(iter(target.worlds(game, target.claim(game))))
-        a, b = next(pair for pair in zip(left, right, strict=True) if not np.array_equal(*pair))
-        if isinstance(a, Quadratic):  # tilt them: worlds that differ in the offset alone cost no regret
+    """Return the adversarial loss sequences by name: convex losses where an entry has them, else vectors."""
+    if isinstance(target, Entry):
+        a, b = alphabet_of(learner, target.claim(game)).differing[0]
+        if isinstance(a, Quadratic):  # tilt them: bowls that differ in the offset alone cost no regret
             radius, rest = domain_of(learner).outer_radius, (0.0,) * (learner.arms - 1)
             a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
         if hasattr(a, "gradient"):

@@ -16,7 +16,7 @@ from .events import Counts, certify
 from .pairs import Pair
 from .power import detectable_epsilon
 from .search import candidates
-from .stages import Audit, Memory
+from .stages import Audit, Choice, Memory
 from .verdict import Result, decide
 
 #: When an audit ends: after all its runs, or as soon as the claim is falsified.
@@ -84,43 +84,32 @@ def falsify(
     """
     began = time.perf_counter()
     rounds = _check_rounds(rounds, pair)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
-    if stop not in STOPS:
-        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
-    if runs < 20:
-        raise ValueError(f"runs must be at least 20, got {runs!r}")
+    _check_budget(runs, confidence, stop)
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     if claim.surface == "release" and not has_release(built):
         raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
     check_fresh(built, options[0], seed)
 
-    searched = pair is None and pairs is None
-    audit = Audit(built, claim, runs, seed, 1 - confidence, jobs, progress, memory, searched)
-    alpha = 1 - confidence
+    alpha, searched = 1 - confidence, pair is None and pairs is None
+    audit = Audit(built, claim, runs, seed, alpha, jobs, progress, memory, searched)
     parts: tuple[Counts, ...] = ()
+    ceiling: float | None = None
     if stop == "early":
         choice, pilot, certificate, detectable, ceiling = until_falsified(audit, options)
-        runs = pilot + certificate.counts.runs
     else:
-        choice, pilot = audit.choose(options)
-        if pilot >= runs:
-            many = f"choosing among {len(options)} pairs takes {pilot}"
-            raise ValueError(f"runs must be more than {pilot}, got {runs}: {many}; a pair of your own takes fewer")
-        parts = tuple(audit.certification_blocks(choice, runs - pilot))
-        counts = sum(parts, start=Counts())
-        certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
-        detectable = detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=alpha)
-        ceiling = None
+        choice, pilot, parts = _all_runs(audit, options)
+        certificate = certify(choice.event, sum(parts, start=Counts()), delta=claim.delta, alpha=alpha)
+        detectable = detectable_epsilon(claim.epsilon, certificate.counts.runs, delta=claim.delta, alpha=alpha)
+    certified = certificate.counts.runs
     return Result(
-        verdict=decide(claim, certificate.epsilon_lower, certificate.counts.runs, alpha, ceiling=ceiling),
+        verdict=decide(claim, certificate.epsilon_lower, certified, alpha, ceiling=ceiling),
         claim=claim,
         certificate=certificate,
         pair=choice.pair,
         event=choice.event,
         attack=choice.attack.name,
-        runs=runs,
+        runs=pilot + certified,
         pilot=pilot,
         detectable_epsilon=detectable,
         seed=seed,
@@ -128,6 +117,24 @@ def falsify(
         scorer=choice.attack,
         blocks=parts,
     )
+
+
+def _check_budget(runs: int, confidence: float, stop: str) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if stop not in STOPS:
+        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
+    if runs < 20:
+        raise ValueError(f"runs must be at least 20, got {runs!r}")
+
+
+def _all_runs(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, tuple[Counts, ...]]:
+    """Return what the pilot chose, the runs it took, and the counts of all other runs, block by block."""
+    choice, pilot = audit.choose(options)
+    if pilot >= audit.runs:
+        many = f"choosing among {len(options)} pairs takes {pilot}"
+        raise ValueError(f"runs must be more than {pilot}, got {audit.runs}: {many}; a pair of your own takes fewer")
+    return choice, pilot, tuple(audit.certification_blocks(choice, audit.runs - pilot))
 
 
 def _check_rounds(rounds: int | None, pair: Pair | None) -> int:

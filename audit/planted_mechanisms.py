@@ -41,8 +41,6 @@ def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
     sigma = math.sqrt(2 * math.log(1.25 / 0.01))
     if bug == "constant forgotten":
         sigma = 1.0
-    if bug == "noise shared by the coordinates":
-        return exact + Gaussian(sigma).sample((1, runs), draws)
     if bug == "noise over root dim":
         sigma /= len(data) ** 0.5
     return exact + Gaussian(sigma).sample((len(data), runs), draws)

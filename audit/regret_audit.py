@@ -104,8 +104,8 @@ def audit_regret(
     horizons : sequence of int, optional
         For the growth; default six doublings up to the setting's rounds, or from 16.
     sequences : callable, optional
-        From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses the two
-        losses of its worlds' differing round (quadratic ones tilted), held, alternating, switching and at random.
+        From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
+        extreme losses (quadratic ones tilted), held, alternating, switching and at random.
     runs, seed, confidence, jobs
         As for `measure`. The confidence holds over all sequences together.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, get_type_hints
@@ -104,10 +104,6 @@ class RegretClaim:
     source: str
 
 
-#: A pair of loss sequences, left and right.
-Worlds = tuple[Sequence[Any], Sequence[Any]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A catalogue entry: it cannot exist without a claim.
@@ -127,8 +123,6 @@ class Entry:
         The defaults of an audit.
     claim_epsilon : callable, optional
         The claimed epsilon of a setting, for claims that depend on T; default `setting.epsilon`.
-    worlds : callable, optional
-        Adversarial loss sequences of a setting and claim, where the standard families do not apply.
     regret : RegretClaim, optional
     cases : tuple of Case
         What `overclaim run` audits.
@@ -143,7 +137,6 @@ class Entry:
     delta: float = 0.0
     losses: str = "unit"
     claim_epsilon: Callable[[Setting], float] | None = None
-    worlds: Callable[[Setting, Claim], Iterable[Worlds]] | None = None
     regret: RegretClaim | None = None
     cases: tuple[Case, ...]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from ..mechanisms.claim import Claim
 from ..mechanisms.noise import Gaussian, Laplace
 from ..mechanisms.tree import depth
-from .catalogue import Case, Entry, RegretClaim, Setting, Worlds
+from .catalogue import Case, Entry, RegretClaim, Setting
 from .checks import check_delta
-from .losses import Linear
 from .oracles import L1Ball, L2Ball, LinearOracle, LInfBall, Simplex
 from .private_bandit import PrivateBandit, batch_rounds, sampling_radius
 
@@ -97,21 +94,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return math.exp(float(brentq(excess, math.log(1e-9), math.log(100 + 2 * epsilon), xtol=1e-12)))
 
 
-def far_worlds(setting: Setting, claim: Claim) -> Iterator[Worlds]:
-    """Yield linear losses of slope ±1 along the first axis, 0 at an end of the unit ball; round 1 differs.
-
-    The first centre, the oracle's answer to 0, lies at one of the ends, so both are tried.
-    """
-    n = setting.arms
-    slope = np.eye(n)[0]
-    nothing = Linear(slope=(0.0,) * n)
-    for end in (1.0, -1.0):
-        up, down = (Linear(slope=tuple(s * slope), offset=s * end) for s in (1.0, -1.0))
-        right = nothing if claim.neighbours == "zero-out" else down
-        tail = [nothing] * (setting.rounds - 1)
-        yield [up, *tail], [right, *tail]
-
-
 def regret_laplace(setting: Setting, learner: Any) -> float:
     """Return `T^(3/4) sqrt(n) D (1 + n lg^2 T / epsilon)`: Lemma 8 without its unknown constant, L = 1."""
     n, t = setting.arms, setting.rounds
@@ -137,7 +119,6 @@ ENTRIES = (
         rounds=16,
         arms=1,
         losses="lipschitz",
-        worlds=far_worlds,
         regret=RegretClaim(bound=regret_laplace, exponent=0.75, source=f"{PAPER}, Lemma 8"),
         cases=(
             Case(expected="survived", surface="release", note="slack T^(1/4): one round of a batch changes"),
@@ -163,7 +144,6 @@ ENTRIES = (
         arms=1,
         delta=1e-2,
         losses="lipschitz",
-        worlds=far_worlds,
         regret=RegretClaim(bound=regret_gaussian, exponent=0.75, source=f"{PAPER}, Lemma 11"),
         cases=(
             Case(expected="survived", surface="release"),

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-import numpy as np
-
-from ..mechanisms.claim import Claim
 from ..mechanisms.noise import L2Laplace
 from ..mechanisms.tree import depth
-from .catalogue import Case, Entry, RegretClaim, Setting, Worlds
-from .losses import Family, Linear, Quadratic
+from .catalogue import Case, Entry, RegretClaim, Setting
 from .oracles import L2Ball
 from .pftal import BanditPftal, Pftal
 
@@ -78,47 +73,6 @@ def pftal_bandit(
     return BanditPftal(domain=L2Ball(p, radius), rounds=t, curvature=curvature, noise=noise, beta=beta)
 
 
-def _sequences(claim: Claim, up: Family, down: Family, nothing: Family, rounds: int) -> Iterator[Worlds]:
-    """Yield the worlds: round 1 differs, the later losses cancel the left one's gradient at powers of two.
-
-    An action is on the upper or the lower end of a small interval as a noisy sum is below or above 0. The second loss
-    puts the left world's mean of the later sums at 0, where the sign tells most.
-    """
-    right = nothing if claim.neighbours == "zero-out" else down
-    alternating = [(down, up)[t % 2] for t in range(rounds - 1)]
-    alternating[1:] = [(up, down)[t % 2] for t in range(rounds - 2)]
-    yield [up, *alternating], [right, *alternating]
-    constant = [down] * (rounds - 1)
-    yield [up, *constant], [right, *constant]
-
-
-def steep_worlds(setting: Setting, claim: Claim, *, radius: float = 1.0) -> Iterator[Worlds]:
-    """Yield quadratic losses whose centres lie far outside the ball: gradients of nearly ±1 along all coordinates."""
-    p = setting.arms
-    slope = np.full(p, p**-0.5)
-    up = Quadratic.steep(tuple(slope), curvature=FLAT, radius=radius)
-    down = Quadratic.steep(tuple(-slope), curvature=FLAT, radius=radius)
-    yield from _sequences(claim, up, down, Linear(slope=(0.0,) * p), setting.rounds)
-
-
-def linear_worlds(setting: Setting, claim: Claim) -> Iterator[Worlds]:
-    """Yield linear losses of slope ±1 along all coordinates."""
-    p = setting.arms
-    slope = np.full(p, p**-0.5)
-    up, down = Linear(slope=tuple(slope)), Linear(slope=tuple(-slope))
-    yield from _sequences(claim, up, down, Linear(slope=(0.0,) * p), setting.rounds)
-
-
-def high_worlds(setting: Setting, claim: Claim) -> Iterator[Worlds]:
-    """Yield losses of nearly constant value ±1 on the unit ball: flat bowls."""
-    p = setting.arms
-    depth_ = FLAT / 2
-    centre = (0.0,) * p
-    up = Quadratic(curvature=FLAT, centre=centre, offset=1.0 - depth_)
-    down = Quadratic(curvature=FLAT, centre=centre, offset=-1.0)
-    yield from _sequences(claim, up, down, Linear(slope=centre), setting.rounds)
-
-
 def regret_bound(setting: Setting, learner: Pftal) -> float:
     """Return `2 G^2 ln T / H + 8 p G^2 lg^2.5 T / (epsilon H)`, G = 1 + H ||C||: Theorem 4, constants derived."""
     h, p, t = learner.curvature, setting.arms, setting.rounds
@@ -144,7 +98,6 @@ ENTRIES = (
         rounds=4,
         arms=1,
         losses="lipschitz",
-        worlds=steep_worlds,
         regret=RegretClaim(bound=regret_bound, exponent=0.0, source=f"{PAPER}, Theorem 4"),
         cases=(
             Case(expected="falsified", note="a gradient may change by 2 L, the proof says L"),
@@ -165,7 +118,6 @@ ENTRIES = (
         rounds=4,
         arms=1,
         losses="lipschitz",
-        worlds=linear_worlds,
         regret=RegretClaim(bound=lipschitz_regret_bound, exponent=0.5, source=f"{PAPER}, Theorem 11"),
         cases=(
             Case(expected="falsified", parameters={"curvature": FLAT}),
@@ -183,7 +135,6 @@ ENTRIES = (
         rounds=4,
         arms=1,
         losses="lipschitz",
-        worlds=high_worlds,
         regret=RegretClaim(bound=lambda setting, learner: math.inf, exponent=2 / 3, source=f"{PAPER}, Theorem 6"),
         cases=(
             Case(expected="falsified"),
