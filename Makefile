@@ -5,19 +5,19 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint audit bench lock clean
+.PHONY: help setup test lint audit bench docs lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores.
-audit bench test: export OMP_NUM_THREADS := 1
-audit bench test: export OPENBLAS_NUM_THREADS := 1
-audit bench test: export MKL_NUM_THREADS := 1
+audit bench docs test: export OMP_NUM_THREADS := 1
+audit bench docs test: export OPENBLAS_NUM_THREADS := 1
+audit bench docs test: export MKL_NUM_THREADS := 1
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, bench, lock, clean'
+	@echo 'also: setup, lint, bench, docs, lock, clean'
 
 setup: $(READY)
 
@@ -53,6 +53,11 @@ audit: $(READY)
 bench: $(READY)
 	@echo 'bench: speed and tightness'
 	@$(BIN)/python benchmarks/run.py
+
+# tests/test_docs.py compares.
+docs: $(READY)
+	@echo 'docs: what the commands of README.md and docs/ print now'
+	@$(BIN)/python docs/commands.py
 
 # For maintainers: needs uv.
 lock:

@@ -116,8 +116,7 @@ def cores() -> int:
 
 def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result:
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
-    if os.getcwd() != folder:
-        os.chdir(folder)
+    os.chdir(folder)  # without a look at the current one, which may be gone
     return task(item)
 
 

@@ -1,6 +1,7 @@
 """Play: fair labels, keyed streams, blocks, both worlds in one batch."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -96,6 +97,9 @@ def test_workers_follow_to_the_folder_of_the_call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").write_text("")
     assert list(in_parallel(os.path.exists, ["here", "here"], jobs=2)) == [True, True]
+    monkeypatch.chdir(tmp_path.parent)
+    shutil.rmtree(tmp_path)  # with the workers still in it
+    assert list(in_parallel(abs, [1, 2], jobs=2)) == [1, 2]
 
 
 def test_results_come_in_order_for_any_number_of_workers():

@@ -1,0 +1,125 @@
+"""The documentation: every command is run, what it prints is what is shown, and options that are named exist."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import overclaim
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+commands = load(ROOT / "docs" / "commands.py")
+
+
+@pytest.mark.parametrize("page", commands.PAGES, ids=lambda page: page.name)
+def test_every_command_prints_what_is_shown(page, tmp_path):
+    """`make docs` writes what they print now."""
+    text = page.read_text(encoding="utf-8")
+    assert commands.Page(tmp_path).run(text) == text
+
+
+@pytest.mark.parametrize(
+    "page", [*commands.PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda p: p.name
+)
+def test_what_a_page_mentions_exists(page):
+    text = page.read_text(encoding="utf-8")
+    for command in commands.mentioned(text):
+        commands.check_mentioned(command)
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for target in re.findall(r"^make (\w+)|`make (\w+)`", text, re.MULTILINE):
+        assert (target[0] or target[1]) in targets
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (page.parent / link).exists(), link
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    for block in commands.blocks(text.split("\n")):
+        steps = yaml.safe_load("\n".join(block.body)) if block.language == "yaml" else None
+        for step in steps if isinstance(steps, list) else []:
+            assert "overclaim@" not in step["uses"] or set(step["with"]) <= set(inputs)
+
+
+def test_little_is_left_out():
+    """Blocks that no test runs: the set-up, which is tested by CI, and installing."""
+    left_out = [
+        line
+        for page in commands.PAGES
+        for block in commands.blocks(page.read_text(encoding="utf-8").split("\n"))
+        if any(comment.startswith("not run: ") for comment in block.comments)
+        for line in block.body
+    ]
+    assert {line.split()[0] for line in left_out} <= {"make", "pip"}
+
+
+PAGE = """\
+```console
+$ overclaim power --epsilon 1 --runs 10000
+10,000 runs catch a true epsilon of 1.101 behind a claim of 1, 9 times in 10
+$ echo $?
+0
+```
+"""
+
+
+@pytest.mark.parametrize("old", ["1.101", "9 times in 10", "0\n```"])
+def test_an_output_that_is_not_real_is_rewritten(old, tmp_path):
+    assert commands.Page(tmp_path).run(PAGE) == PAGE
+    wrong = PAGE.replace(old, "7" + old)
+    assert wrong != PAGE
+    assert commands.Page(tmp_path).run(wrong) == PAGE
+
+
+def test_times_and_lines_left_out_do_not_count(tmp_path):
+    text = '```python\nprint("a\\nb\\ntook 3.2 s")\n```\n\n```text\na\n...\ntook 9 s\n```\n'
+    assert commands.Page(tmp_path).run(text) == text
+    assert "...\n" not in commands.Page(tmp_path).run(text.replace("\na\n...", "\nc\n..."))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("```\noverclaim list\n```", "must be console, sh, python"),
+        ("```console\nprinted by nothing\n```", "must begin with a command"),
+        ("```console\n$ curl example.org\n```", "cannot run curl"),
+        ("```sh\noverclaim power --epsilon -1 --runs 10\n```", "line 2: .*exit code 2"),
+        ("```python\nraise ValueError(3)\n```", "ValueError: 3"),
+        (
+            "<!-- file: a.toml -->\n```toml\nx = 1\n```\n<!-- in a.toml: y -> z -->\n```text\n```",
+            "'y' must be in a.toml once",
+        ),
+    ],
+)
+def test_a_page_that_cannot_be_run_is_an_error(text, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        commands.Page(tmp_path).run(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("use `overclaim chekc TARGET`", "no such command"),
+        ("use `overclaim check T --epsilon 1\n--run 5`", "no option --run"),
+        ("```text\noverclaim power [--budget N]\n```", "no option --budget"),
+    ],
+)
+def test_a_command_that_does_not_exist_is_an_error(text, message):
+    (command,) = commands.mentioned(text)
+    with pytest.raises(ValueError, match=message):
+        commands.check_mentioned(command)
+
+
+def test_the_changelog_knows_this_version_and_promises():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {overclaim.__version__}\n" in text
+    assert "never renamed or removed" in text
