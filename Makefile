@@ -56,7 +56,8 @@ bench: $(READY)
 
 # tests/test_docs.py compares.
 docs: $(READY)
-	@echo 'docs: what the commands of README.md and docs/ print now'
+	@echo 'docs: what the documented commands print now, and the licences of what is locked'
+	@$(BIN)/python docs/dependencies.py
 	@$(BIN)/python docs/commands.py
 
 # For maintainers: needs uv.

@@ -1,0 +1,123 @@
+"""What is locked, what it is for and under which licence: `python docs/dependencies.py` writes docs/dependencies.md.
+
+Names and what needs them come from requirements.lock, licences from the metadata of the installed packages. A package
+that is not installed here, such as one for another system, keeps the licence that the page gives.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "dependencies.md"
+#: What an Apache-2.0 package may depend on: permissive licences, and the MPL, whose copyleft ends at its own files.
+ALLOWED = {
+    *("0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD", "BSD-2-Clause", "BSD-3-Clause"),
+    *("CC0-1.0", "ISC", "MIT", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib"),
+}
+#: What older metadata says, in SPDX's words. "BSD" is one of the two BSD licences.
+SPDX = {
+    "Apache 2.0": "Apache-2.0",
+    "Apache Software License": "Apache-2.0",
+    "BSD License": "BSD",
+    "2-clause BSD": "BSD-2-Clause",
+    "BSD 2-Clause License": "BSD-2-Clause",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+}
+HEAD = """\
+# Dependencies
+
+`requirements.lock` pins every package with its hashes. A package that runs with overclaim must be under a permissive
+licence or the MPL; a test refuses any other. Tools of development are listed too; overclaim does not ship them.
+
+To look for known vulnerabilities: `pip-audit --require-hashes --disable-pip -r requirements.lock`.
+"""
+
+
+def locked() -> dict[str, set[str]]:
+    """Return the locked packages, each with those that need it; "overclaim" among them where overclaim does."""
+    found: dict[str, set[str]] = {}
+    name = ""
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        if pinned := re.match(r"([a-z][a-z0-9-]*)==", line):
+            name = pinned[1]
+            found.setdefault(name, set())
+        elif via := re.fullmatch(r"    # (?:via| ) ([a-z0-9-]+)(?: \(pyproject\.toml\))?", line):
+            found[name].add(via[1])
+    return found
+
+
+def uses() -> dict[str, str]:
+    """Return what each locked package is for: "run time", the names of the extras, or "development"."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: needs for name, needs in project["optional-dependencies"].items() if name not in ("dev", "docs")}
+    above = locked()
+    closures = {
+        name: _closure(needs, above) for name, needs in {"run time": project["dependencies"], **extras}.items()
+    }
+    found = {}
+    for name in above:
+        inside = [use for use, members in closures.items() if name in members]
+        found[name] = "run time" if "run time" in inside else ", ".join(inside) or "development"
+    return found
+
+
+def _closure(needs: list[str], above: dict[str, set[str]]) -> set[str]:
+    members = {re.match(r"[A-Za-z0-9-]+", need)[0] for need in needs}
+    while more := {name for name, parents in above.items() if parents & members} - members:
+        members |= more
+    return members
+
+
+def licence(name: str, shown: dict[str, str]) -> str:
+    """Return the licence of a package as an SPDX expression where its metadata allows that.
+
+    Raises
+    ------
+    ValueError
+        If neither the metadata nor the page tells.
+    """
+    try:
+        data = metadata(name)
+    except PackageNotFoundError:
+        if name not in shown:
+            raise ValueError(f"{name} is not installed here: write its licence into {PAGE.name}") from None
+        return shown[name]
+    said = data["License-Expression"] or data["License"] or ""
+    classifiers = [c.split(" :: ")[-1] for c in data.get_all("Classifier") or [] if c.startswith("License ::")]
+    if not said or "\n" in said or len(said) > 60:  # a whole text, or nothing
+        said = next((c for c in reversed(classifiers) if c in SPDX), "")
+    if not said:
+        raise ValueError(f"{name} does not tell its licence: {classifiers}")
+    return SPDX.get(said, said)
+
+
+def is_allowed(expression: str) -> bool:
+    """Tell whether a licence expression of AND and OR, in which OR binds closer, can be met by allowed licences."""
+    parts = expression.replace("(", "").replace(")", "").split(" AND ")
+    return all(any(choice in ALLOWED for choice in part.split(" OR ")) for part in parts)
+
+
+def shown() -> dict[str, str]:
+    """Return the licences that the page gives."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return dict(re.findall(r"^\| ([a-z0-9-]+) \| ([^|]+) \|", text, re.MULTILINE))
+
+
+def page() -> str:
+    """Return the page."""
+    known = shown()
+    lines = [HEAD, "| package | licence | for |", "|---|---|---|"]
+    order = {"run time": 0, "development": 2}
+    for name, use in sorted(uses().items(), key=lambda found: (order.get(found[1], 1), found)):
+        lines.append(f"| {name} | {licence(name, known)} | {use} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

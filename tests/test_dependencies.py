@@ -1,0 +1,80 @@
+"""The supply chain: what is locked, with hashes, and under which licence."""
+
+import importlib.util
+import re
+from email.message import Message
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+spec = importlib.util.spec_from_file_location("docs_dependencies", ROOT / "docs" / "dependencies.py")
+dependencies = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(dependencies)
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def test_the_page_is_what_the_lock_and_the_packages_say():
+    """`make docs` writes it."""
+    assert dependencies.page() == dependencies.PAGE.read_text(encoding="utf-8")
+
+
+def test_what_runs_with_overclaim_has_a_compatible_licence():
+    known = dependencies.shown()
+    running = {name for name, use in dependencies.uses().items() if use != "development"}
+    assert len(running) > 30
+    assert not {name: known[name] for name in running if not dependencies.is_allowed(known[name])}
+
+
+def needed(name):
+    """The slow twin: what the installed packages themselves say they need here, however far down."""
+    found, waiting = set(), [name]
+    while waiting:
+        for text in requires(waiting.pop()) or ():
+            need = Requirement(text)
+            if need.marker is None or need.marker.evaluate({"extra": ""}):
+                child = canonicalize_name(need.name)
+                waiting += [child] * (child not in found)
+                found.add(child)
+    return found
+
+
+def test_everything_that_overclaim_needs_here_is_listed_as_such():
+    running = {name for name, use in dependencies.uses().items() if use == "run time"}
+    here = needed("overclaim")
+    assert len(here) > 20
+    assert here <= running
+
+
+@pytest.mark.parametrize(
+    ("expression", "allowed"),
+    [
+        ("MIT", True),
+        ("MPL-2.0 AND MIT", True),
+        ("GPL-3.0-only OR MIT", True),
+        ("MIT AND (GPL-3.0-only OR ISC)", True),
+        ("GPL-3.0-or-later", False),
+        ("MIT AND LGPL-2.1-only", False),
+        ("AGPL-3.0-only OR GPL-2.0-only", False),
+        ("Proprietary", False),
+    ],
+)
+def test_which_licences_are_compatible(expression, allowed):
+    assert dependencies.is_allowed(expression) is allowed
+
+
+def test_a_package_without_a_licence_is_an_error(monkeypatch):
+    monkeypatch.setattr(dependencies, "metadata", lambda name: Message())
+    with pytest.raises(ValueError, match="numpy does not tell its licence"):
+        dependencies.licence("numpy", {})
+
+
+def test_every_locked_package_has_its_hashes_and_no_address():
+    pinned = [part for part in re.split(r"\n(?=[a-z])", LOCK) if not part.startswith("#")]
+    assert len(pinned) >= len(dependencies.locked()) > 80
+    for part in pinned:
+        assert re.match(r"[a-z0-9-]+==[^ ]+( ; [^\\\n]+)? \\\n    --hash=sha256:[0-9a-f]{64}\b", part), part[:80]
+    assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ ", LOCK)
