@@ -107,6 +107,13 @@ def check_learner(
         If a rule is broken; the message names the rule.
     ValueError
         For parameters outside their range.
+
+    Examples
+    --------
+    >>> from overclaim.learners import Exp3
+    >>> print(check_learner(Exp3(arms=2, eta=0.5, gamma=0.1)))
+    Exp3 conforms: arms and points, fresh state, no interaction, bounded state
+    does not apply: no noise at epsilon = inf, twin
     """
     if rounds < _ROUNDS:
         raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")

@@ -76,7 +76,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Counts:
-    """How often an event happened, per world and tail: integers, so that blocks of runs sum in any order."""
+    """How often an event happened, per world and tail: integers, so that blocks of runs sum in any order.
+
+    Attributes
+    ----------
+    runs, runs_left : int
+        Of both worlds, and of the left one.
+    left_upper, right_upper, left_lower, right_lower : int
+        Runs of a world whose score was in the upper or the lower tail.
+    """
 
     runs: int = 0
     runs_left: int = 0
@@ -158,10 +166,28 @@ def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Cert
     joint event and the two-interval bound hold given the realised numbers of runs per world, so they do not
     need the labels to be fair.
 
+    Parameters
+    ----------
+    event : Event
+        Fixed before the runs were drawn.
+    counts : Counts
+        Of those runs.
+    delta : float
+        In [0, 1); the claim's.
+    alpha : float
+        In (0, 1).
+
     Raises
     ------
     ValueError
         If no run was played, alpha is outside (0, 1) or delta outside [0, 1).
+
+    Examples
+    --------
+    >>> event = Event(lower=-1.0, upper=1.0, method="guess")
+    >>> counts = Counts(runs=1000, runs_left=500, left_upper=400, right_upper=60, left_lower=50, right_lower=390)
+    >>> round(certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower, 3)
+    1.736
     """
     if event.method == "joint":
         (side,) = _sides(event, counts)

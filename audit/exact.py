@@ -62,6 +62,15 @@ def exact_epsilon(
 ) -> dict[float, float]:
     """Return the exact epsilon of a learner between the two worlds of a pair, for each delta.
 
+    Parameters
+    ----------
+    surface : {"actions", "release"}
+        What the adversary sees.
+    deltas : iterable of float
+        In [0, 1).
+    cells : int
+        Of the grid of a noisy state, where there is one.
+
     Returns
     -------
     dict
@@ -76,6 +85,14 @@ def exact_epsilon(
     Notes
     -----
     Grids are fixed; halving their step moves the printed values by less than 1e-4 (tested).
+
+    Examples
+    --------
+    >>> from overclaim.learners import BanditReduction, Threshold
+    >>> learner = BanditReduction(Threshold(arms=2, threshold=1.0), epsilon=1.0, sensitivity=1.0)
+    >>> pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[-1.0, -1.0], [0.0, 0.0]])
+    >>> round(exact_epsilon(learner, pair, deltas=(0.0,))[0.0], 4)
+    2.0
     """
     deltas = tuple(deltas)
     if not is_ours(learner) and (surface == "release" or isinstance(learner, Ftrl)):

@@ -81,6 +81,16 @@ def falsify(
         For parameters outside their range, or a pair outside the claim's loss set.
     LearnerError
         If the learner misbehaves.
+
+    Examples
+    --------
+    Noise of scale 1/2 for each batch of one loss, where epsilon = 1 needs scale 1:
+
+    >>> from overclaim.learners import BatchedLaplace, Threshold
+    >>> learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
+    >>> result = falsify(learner, Claim(epsilon=1.0), rounds=2, runs=20_000)
+    >>> result.verdict, round(result.epsilon_lower, 2)
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, 1.45)
     """
     began = time.perf_counter()
     rounds = _check_rounds(rounds, pair)

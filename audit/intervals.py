@@ -48,6 +48,11 @@ def clopper_pearson_lower(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> Reals
     ------
     ValueError
         If a count is negative or no integer, k > n, n < 1, or alpha is outside (0, 1).
+
+    Examples
+    --------
+    >>> round(float(clopper_pearson_lower(90, 100, 0.05)), 4)
+    0.8363
     """
     successes, trials = _count_pair("k", k, "n", n)
     return _unwrap(_lower(successes, trials, _check_alpha(alpha)))
@@ -77,10 +82,24 @@ def epsilon_two_interval(
     The event happened in `k_p` of `n_p` runs of world P and in `k_q` of `n_q` runs of world Q; the bound is
     ``ln((p_lower - delta) / q_upper)``, clipped at 0. Transparent, never the sharpest.
 
+    Parameters
+    ----------
+    k_p, n_p, k_q, n_q : int or array of int
+        Runs with the event, and runs, in each world.
+    delta : float or array of float
+        The delta at which epsilon is bounded.
+    alpha : float or array of float
+        The probability, at most, that the bound exceeds the true epsilon.
+
     Raises
     ------
     ValueError
         As `clopper_pearson_lower`; also if delta is outside [0, 1).
+
+    Examples
+    --------
+    >>> round(float(epsilon_two_interval(5_000, 10_000, 700, 10_000, alpha=0.01)), 3)
+    1.847
     """
     in_p, runs_p = _count_pair("k_p", k_p, "n_p", n_p)
     in_q, runs_q = _count_pair("k_q", k_q, "n_q", n_q)
@@ -134,6 +153,11 @@ def epsilon_guess(
     ValueError
         If a count is negative or no integer, right > guesses, guesses > runs, runs < 1, alpha is
         outside (0, 1) or delta outside [0, 1).
+
+    Examples
+    --------
+    >>> round(float(epsilon_guess(8_808, 10_000, 10_000, alpha=0.01)), 3)  # the share of epsilon = 2 is 0.8808
+    1.928
     """
     made, played = _count_pair("guesses", guesses, "runs", runs)
     correct, made = _count_pair("right", right, "guesses", made, least=0)

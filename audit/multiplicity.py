@@ -72,6 +72,16 @@ def holm(p_values: Sequence[float], alpha: float) -> list[Decision]:
         One per claim, in the order of the report.
     alpha : float
         For all of them together, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If alpha is outside (0, 1).
+
+    Examples
+    --------
+    >>> [decision.rejected for decision in holm([0.001, 0.2, 0.02], alpha=0.05)]
+    [True, False, True]
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")

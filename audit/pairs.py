@@ -48,6 +48,15 @@ class Pair:
     ------
     ValueError
         If the shapes differ, a loss is not finite, or the worlds differ in no round or in several.
+
+    Examples
+    --------
+    >>> pair = Pair([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])
+    >>> pair.t0, pair.rounds, pair.arms
+    (0, 2, 2)
+    >>> Pair([[1.0, 0.0]], [[1.0, 0.0]])
+    Traceback (most recent call last):
+    ValueError: a pair must differ in exactly one round, these differ in: none
     """
 
     left: World

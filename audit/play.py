@@ -65,6 +65,19 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
 
     Releases are those of all rounds but the last, whose release no action ever uses.
 
+    Parameters
+    ----------
+    draws : Draws
+        Keyed for this block alone.
+    runs : int
+        Of both worlds together.
+    surface : {"actions", "release"}
+        Whether releases are kept too.
+
+    Returns
+    -------
+    Transcripts
+
     Raises
     ------
     LearnerError

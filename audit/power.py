@@ -77,6 +77,11 @@ def detectable_epsilon(
 
     Infinite if no violation of the reference, however gross, is caught that often. Parameters and errors are
     those of `falsification_power`; power must be in (0, 1).
+
+    Examples
+    --------
+    >>> round(detectable_epsilon(1.0, 10_000, alpha=0.01), 3)
+    1.101
     """
     _check(claimed, runs, delta, alpha, power)
 

@@ -23,6 +23,11 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     ------
     ValueError
         If mu is not positive or epsilon is negative.
+
+    Examples
+    --------
+    >>> round(gaussian_delta(mu=1.0, epsilon=1.0), 4)
+    0.1269
     """
     _require_positive("mu", mu)
     _require_epsilon("epsilon", epsilon)

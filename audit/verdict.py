@@ -13,7 +13,16 @@ from .power import ceiling_epsilon
 
 
 class Verdict(Enum):
-    """FALSIFIED, SURVIVED or UNDERPOWERED. Never "passed", never "private": surviving is not a proof."""
+    """FALSIFIED, SURVIVED or UNDERPOWERED. Never "passed", never "private": surviving is not a proof.
+
+    Examples
+    --------
+    >>> str(Verdict.SURVIVED)
+    'SURVIVED'
+    >>> bool(Verdict.SURVIVED)
+    Traceback (most recent call last):
+    TypeError: a verdict has three values and no truth value: compare it, as in `is Verdict.FALSIFIED`
+    """
 
     FALSIFIED = "FALSIFIED"
     SURVIVED = "SURVIVED"

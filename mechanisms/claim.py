@@ -35,6 +35,14 @@ class Claim:
     ------
     ValueError
         For a value outside its range, naming the value.
+
+    Examples
+    --------
+    >>> Claim(epsilon=1.0, losses="symmetric").neighbours
+    'replace'
+    >>> Claim(epsilon=-1.0)
+    Traceback (most recent call last):
+    ValueError: epsilon must be positive and finite, got -1.0
     """
 
     epsilon: float

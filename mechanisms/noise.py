@@ -39,6 +39,11 @@ class Laplace:
     """Independent Laplace noise of scale `scale` on every coordinate; scale 0 is no noise.
 
     **Claim**: epsilon = (L1 sensitivity) / scale, delta = 0 (Dwork, McSherry, Nissim & Smith 2006).
+
+    Examples
+    --------
+    >>> Laplace(scale=0.5).epsilon(sensitivity=1.0)
+    2.0
     """
 
     scale: float

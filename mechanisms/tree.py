@@ -11,7 +11,18 @@ from .noise import Noise
 
 
 def depth(horizon: int) -> int:
-    """Return ceil(log2 T), the number of noise draws a padded prefix sum carries (0 for T = 1)."""
+    """Return ceil(log2 T), the number of noise draws a padded prefix sum carries (0 for T = 1).
+
+    Raises
+    ------
+    ValueError
+        If the horizon is below 1.
+
+    Examples
+    --------
+    >>> [depth(horizon) for horizon in (1, 2, 8, 9)]
+    [0, 1, 3, 4]
+    """
     if horizon < 1:
         raise ValueError(f"horizon must be at least 1, got {horizon!r}")
     return (horizon - 1).bit_length()
