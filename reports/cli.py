@@ -281,6 +281,7 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     from ..audit.exact import DELTAS
     from ..audit.exact_search import worst_exactly
     from ..audit.plans import Prepared
+    from .record import finite
 
     with own_stdout():
         prepared = _task(target=target, **choices).prepare()
@@ -289,8 +290,9 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
     epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
     if as_json:
-        found = {f"{d:g}": e for d, e in epsilons.items()}
-        click.echo(json.dumps({"epsilon": found, "pair": pair.to_json()}))
+        found = {f"{d:g}": finite(e) for d, e in epsilons.items()}
+        infinite = [delta for delta, epsilon in found.items() if epsilon is None]
+        click.echo(json.dumps({"epsilon": found, "infinite": infinite, "pair": pair.to_json()}))
         return
     for delta, epsilon in epsilons.items():
         click.echo(f"delta {delta:<8g} epsilon {epsilon:.4f}")

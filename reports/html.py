@@ -7,7 +7,6 @@ characters that could reorder or hide text are made visible first.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from markupsafe import Markup
 from ..audit.events import Counts, Event, certify
 from ..audit.multiplicity import holm
 from . import figures, ruler
+from .legible import bound_words, by_holm, exact_words, filled, legible
 from .terminal import number
 
 VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
@@ -51,20 +51,7 @@ def render(record: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, grouped=grouped, share=share)
-    return environment.get_template("report.html").render(view(visible(record)))
-
-
-def visible(value: Any) -> Any:
-    """Return the value with control characters and those that reorder text written out, in all of its strings."""
-    if isinstance(value, str):
-        return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") else _written(c) for c in value)
-    if isinstance(value, Mapping):
-        return {visible(k): visible(v) for k, v in value.items()}
-    return [visible(v) for v in value] if isinstance(value, list) else value
-
-
-def _written(character: str) -> str:
-    return " " if character in "\n\t" else f"\\u{ord(character):04x}"
+    return environment.get_template("report.html").render(view(record))
 
 
 def grouped(value: Any) -> str:
@@ -80,7 +67,8 @@ def share(value: float) -> str:
 
 def view(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template shows."""
-    alpha = record.get("alpha", 0.01)
+    record = legible(record)
+    alpha = record["alpha"]
     claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
     worst = sorted(falsified, key=lambda c: -c["epsilon_lower"] / c["claimed"]["epsilon"])[:MOST_FIGURES]
@@ -108,14 +96,14 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "each": max((1 - c["confidence"] for c in claims), default=alpha),
         "comparable": all(c["p_value"] is not None or c["counts"]["table"] for c in falsified),
         "family_error": min(1.0, sum(1 - c["confidence"] for c in claims)),
-        "findings": (record.get("baseline") or {}).get("findings") or [],
+        "findings": record["findings"],
         "ticks": [(t, 100 * t / ruler.END) for t in ruler.TICKS],
         "with_baseline": any(c["baseline"] is not None for c in claims),
         "guarantees": _guarantees(falsified),
         "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
         "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
         "selftest": record.get("selftest") or [],
-        "errors": record.get("errors") or [],
+        "errors": record["errors"],
         "versions": record.get("versions") or {},
         "horizons": _span(c["rounds"] for c in claims),
         "surfaces": sorted({c["surface"] for c in claims}),
@@ -135,36 +123,8 @@ def _headline(tally: Mapping[str, int], total: int) -> str:
     return "No privacy claim could be decided with so few runs."
 
 
-_DEFAULTS: dict[str, Any] = {
-    "calibration": None,
-    "surface": "actions",
-    "neighbours": "replace",
-    "losses": "",
-    "rounds": None,
-    "epsilon_lower": 0.0,
-    "exact_epsilon": None,
-    "detectable_epsilon": None,
-    "expected": None,
-    "method": "guess",
-    "attack": "",
-    "confidence": 0.99,
-    "runs": None,
-    "pilot_runs": None,
-    "two_interval_bound": None,
-    "seconds": None,
-    "source": "",
-    "note": "",
-    "replay": "",
-    "event": None,
-    "evidence": None,
-    "published": True,
-    "p_value": None,
-}
-
-
 def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
-    shown = {**_DEFAULTS, **{k: v for k, v in claim.items() if v is not None}}
-    shown["claimed"] = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
+    shown = filled(claim)
     pair = claim.get("pair") or {}
     shown["rounds"] = shown["rounds"] or len(pair.get("left", ())) or None
     expected = shown["expected"]
@@ -183,6 +143,9 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "event_words": _event_words(shown),
         "allowed": _allowed(shown),
         "statement": statement(shown),
+        "exact": exact_words(shown, infinite="∞"),
+        "by_holm": by_holm(shown),
+        "found": bound_words(shown),
     }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from .legible import bound_words, legible
+
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -17,8 +19,9 @@ def junit(record: Mapping[str, Any]) -> str:
     A verdict that is not as expected is a failure, as is what got worse since the baseline; an undecided claim is
     skipped; what could not be audited is an error.
     """
+    record = legible(record)
     cases = [_of_claim(claim) for claim in record["claims"]]
-    cases += [_of_finding(f) for f in (record.get("baseline") or {}).get("findings", ()) if _fails(f)]
+    cases += [_of_finding(f) for f in record["findings"] if _fails(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(
@@ -27,13 +30,13 @@ def junit(record: Mapping[str, Any]) -> str:
         name="overclaim",
         package="overclaim",
         id="0",
-        timestamp=str(record["created"])[:19],
+        timestamp=record["created"][:19],
         hostname="localhost",
         tests=str(len(cases)),
         failures=str(sum(case.find("failure") is not None for case in cases)),
         errors=str(sum(case.find("error") is not None for case in cases)),
         skipped=str(sum(case.find("skipped") is not None for case in cases)),
-        time=f"{sum(claim['seconds'] for claim in record['claims']):.3f}",
+        time=f"{sum(claim['seconds'] or 0.0 for claim in record['claims']):.3f}",
     )
     properties = ElementTree.SubElement(suite, "properties")
     for name in ("overclaim", "seed", "alpha", "command"):
@@ -49,11 +52,11 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     setting = [str(claim[key]) for key in ("calibration", "losses", "surface", "neighbours") if claim.get(key)]
     name = f"{claim['name']} epsilon {claim['claimed']['epsilon']:g} ({', '.join(setting)})"
     expected = (claim["expected"] or "survived").upper()
-    told = f"{claim['verdict']}, expected {expected}: epsilon is at least {claim['epsilon_lower']:.4g}"
+    told = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     if claim["verdict"] == expected:
-        return _case(name, claim["seconds"], None)
+        return _case(name, claim["seconds"] or 0.0, None)
     kind = "skipped" if claim["verdict"] == "UNDERPOWERED" else "failure"
-    return _case(name, claim["seconds"], (kind, claim["verdict"], told, f"{told}\nreplay: {claim['replay']}"))
+    return _case(name, claim["seconds"] or 0.0, (kind, claim["verdict"], told, f"{told}\nreplay: {claim['replay']}"))
 
 
 def _of_finding(finding: Mapping[str, Any]) -> ElementTree.Element:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import ruler
-from .html import WORDS, visible
+from .html import WORDS
+from .legible import by_holm, exact_words, legible
 from .terminal import number
 
 #: Rows shown before the rest is folded away.
@@ -16,8 +17,8 @@ MOST_ROWS = 12
 
 def markdown(record: Mapping[str, Any]) -> str:
     """Return a short summary of a record in GitHub's Markdown; every value from the record is escaped."""
-    record = visible(record)
-    claims, errors = record["claims"], record.get("errors") or []
+    record = legible(record)
+    claims, errors = record["claims"], record["errors"]
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
     counts = ", ".join(f"{tally[v]} {word}" for v, word in WORDS.items() if tally[v] or v != "UNDERPOWERED")
     surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
@@ -34,12 +35,12 @@ def markdown(record: Mapping[str, Any]) -> str:
     for title, rows in (("falsified, as expected" if surprises else "falsified", falsified), ("all claims", claims)):
         if rows:
             lines += ["", f"<details><summary>{len(rows)} {title}</summary>", "", *_table(rows), "", "</details>"]
-    alpha = record.get("alpha", 0.01)
+    alpha = record["alpha"]
     lines += [
         "",
         f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
         "no attack tried here separated the worlds beyond the claim. "
-        f"overclaim {_text(record.get('overclaim', '?'))}, seed {_text(record.get('seed', '?'))}.",
+        f"overclaim {_text(record['overclaim'])}, seed {_text(record['seed'])}.",
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
@@ -52,8 +53,9 @@ def _table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     for claim in claims:
         cells = [f"{ruler.MARKS[claim['verdict']]} {WORDS[claim['verdict']]}", _text(claim["name"])]
         cells += [_text(ruler.setting(claim)), number(claim["claimed"]["epsilon"])]
-        cells += [f"**{number(claim['epsilon_lower'])}**"]
-        cells += [number(claim.get(key)) for key in ("exact_epsilon", "detectable_epsilon")]
+        above = f", above {number(claim['claimed']['epsilon'])} by Holm" if by_holm(claim) else ""
+        cells += [f"**{number(claim['epsilon_lower'])}**{above}", exact_words(claim, "∞")]
+        cells += [number(claim["detectable_epsilon"])]
         cells += [number(ruler.baseline_of(claim))] if with_baseline else []
         lines.append("| " + " | ".join(cells) + " |")
     return lines

@@ -45,6 +45,7 @@ def claim_record(
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,
+        "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
         "verdict": result.verdict.value,
         "expected": task.expected,
         "method": certificate.method,
@@ -214,6 +215,12 @@ RECORD: dict[str, Any] = {
                         )
                     },
                     "counts": _maybe("object"),
+                    "exact_infinite": _maybe("boolean"),
+                    "holm": {
+                        "type": ["object", "null"],
+                        "required": ["p_value", "level"],
+                        "properties": {"p_value": {"type": "number"}, "level": {"type": "number"}},
+                    },
                     "event": _maybe("object"),
                     "evidence": _maybe("object"),
                     "shrunk": _maybe("object"),

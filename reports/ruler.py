@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from .legible import by_holm
+
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
 TICKS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
@@ -126,5 +128,6 @@ def _lines(claim: Mapping[str, Any], top: int) -> Iterable[str]:
         yield f'<path class="{verdict}" d="M{end - 1} {middle - 9:g}l12 9l-12 9z"/>'
     if marks.exact is not None:
         yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
-    value = f"{MARKS[verdict]} ≥ {claim['epsilon_lower']:.3g}"
+    bound = f"> {claim['claimed']['epsilon']:.3g}" if by_holm(claim) else f"≥ {claim['epsilon_lower']:.3g}"
+    value = f"{MARKS[verdict]} {bound}"
     yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

@@ -43,7 +43,8 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
 def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
     """Return every test that shared the report's alpha; with an alpha for the report, Holm's procedure decides.
 
-    A claim that Holm's procedure rejects is FALSIFIED, even where its own bound, at alpha / m, stays below the claim.
+    A claim that Holm's procedure rejects is FALSIFIED, even where its own bound, at alpha / m, stays below the claim;
+    its record then says at what level.
     """
     from ..audit.multiplicity import Decision, holm
 
@@ -57,7 +58,9 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
     else:
         tests = holm([*p_values, *[1.0] * (m - len(claims))], alpha)[: len(claims)]  # a claim that crashed counts too
         for claim, test in zip(claims, tests, strict=True):
-            claim["verdict"] = "FALSIFIED" if test.rejected else claim["verdict"]
+            if test.rejected and claim["verdict"] != "FALSIFIED":
+                claim["verdict"] = "FALSIFIED"
+                claim["holm"] = {"p_value": test.p_value, "level": test.level}
     return {
         "method": "each for itself" if alpha is None else "Holm",
         "family_wise_error": round(min(1.0, m * plan.alpha), 12) if alpha is None else alpha,

@@ -9,6 +9,8 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
+from .legible import bound_words, legible, visible
+
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
 RULES = {
@@ -26,9 +28,12 @@ def sarif(record: Mapping[str, Any]) -> str:
     A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to
     the file and line where the learner is written, if the record knows them.
     """
-    results = [result for claim in record["claims"] if (result := _of_claim(claim)) is not None]
-    places = {claim["name"]: claim.get("where") for claim in record["claims"]}
-    for finding in (record.get("baseline") or {}).get("findings", ()):
+    # Names of files are addresses, and stay as they are.
+    places = {visible(claim["name"]): claim.get("where") for claim in record["claims"]}
+    where = [claim.get("where") for claim in record["claims"]]
+    record = legible(record)
+    results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
+    for finding in record["findings"]:
         level = "note" if finding["kind"] == "new" else "error"
         text = f"{finding['kind']}: {finding['name']}: {finding['message']}"
         results.append(_result("baseline", level, text, finding["name"], places.get(finding["name"])))
@@ -52,7 +57,7 @@ def sarif(record: Mapping[str, Any]) -> str:
     return json.dumps(log, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _of_claim(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return what there is to say about a claim; nothing where it survived as expected."""
     expected = (claim["expected"] or "survived").upper()
     claimed = claim["claimed"]
@@ -61,17 +66,19 @@ def _of_claim(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     tail = f"Replay: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"
-        text = (
-            f"{head}, but it is at least {claim['epsilon_lower']:.4g} ({claim['confidence']:.6g} confidence). {tail}"
-        )
-        return _result("falsified", level, text, claim["replay"], claim.get("where"))
+        text = f"{head}, but {bound_words(claim)}. {tail}"
+        return _result("falsified", level, text, claim["replay"], where)
     if claim["verdict"] == "UNDERPOWERED":
-        text = f"{head}: {claim['runs']:,} runs could not have falsified that. {tail}"
-        return _result("underpowered", "warning", text, claim["replay"], claim.get("where"))
+        text = f"{head}: {_runs(claim)} could not have falsified that. {tail}"
+        return _result("underpowered", "warning", text, claim["replay"], where)
     if claim["verdict"] != expected:
-        text = f"{head}: expected to be falsified, but it survived {claim['runs']:,} runs. {tail}"
-        return _result("unexpected", "error", text, claim["replay"], claim.get("where"))
+        text = f"{head}: expected to be falsified, but it survived {_runs(claim)}. {tail}"
+        return _result("unexpected", "error", text, claim["replay"], where)
     return None
+
+
+def _runs(claim: Mapping[str, Any]) -> str:
+    return "its runs" if claim["runs"] is None else f"{claim['runs']:,} runs"
 
 
 def _result(rule: str, level: str, text: str, identity: str, where: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -89,9 +96,8 @@ def _result(rule: str, level: str, text: str, identity: str, where: Mapping[str,
 
 def _location(where: Mapping[str, Any]) -> dict[str, Any]:
     path = PurePath(where["file"])
-    artifact = (
-        {"uri": path.as_uri()} if path.is_absolute() else {"uri": quote(path.as_posix()), "uriBaseId": "%SRCROOT%"}
-    )
+    uri = quote(path.as_posix(), errors="surrogatepass")
+    artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": where["line"]}}}
 
 

@@ -15,6 +15,7 @@ import click
 
 from ..learners.catalogue import Entry
 from ..mechanisms.zoo import Specimen
+from .legible import bound_words, by_holm, exact_words
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -101,6 +102,9 @@ def claims_table(record: dict[str, Any]) -> str:
             f"  {verdict_word(claim['verdict'])}, expected {claim['expected']}: {visible_line(claim['replay'])}"
         )
     lines += [
+        f"falsified together: {visible_line(c['name'])}, {_setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
+    ]
+    lines += [
         f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"
         for error in record.get("errors", ())
     ]
@@ -123,7 +127,7 @@ def _setting(claim: Mapping[str, Any]) -> str:
 
 
 def _numbers(claim: Mapping[str, Any]) -> str:
-    claimed, exact = number(claim["claimed"]["epsilon"]), number(claim.get("exact_epsilon"))
+    claimed, exact = number(claim["claimed"]["epsilon"]), exact_words(claim)
     return f"{number(claim['epsilon_lower']):>10}{claimed:>8} {exact:>7}"
 
 
@@ -185,6 +189,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     caught = claim["detectable_epsilon"]
     exact = f", exactly {claim['exact_epsilon']:.4f} on this pair" if claim["exact_epsilon"] is not None else ""
+    exact = ", infinite on this pair" if claim["exact_infinite"] else exact
     pair, counts = claim["pair"], claim["counts"]
     t0 = pair["round"] - 1
     lines = [

@@ -1,10 +1,10 @@
 """Machine-readable outputs: JUnit XML, SARIF, the GitHub action and the pre-commit hook, each against its schema.
 
-The public schemas of SARIF and of JUnit XML are no Python packages: the part that we write is restated in
-data/sarif-2.1.0-subset.json and in `check_junit`. The action and the hook are checked by the tools that define them,
-where they are installed (check-jsonschema, pre-commit).
+The public schemas of SARIF and of JUnit XML lie in data/schemas, with their origin. The action, the workflow and the
+hook are checked by the tools that define them, where they are installed (check-jsonschema, pre-commit).
 """
 
+import html
 import json
 import re
 import shutil
@@ -17,20 +17,45 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft7Validator, FormatChecker
 
+from overclaim.audit.plans import Plan
 from overclaim.audit.targets import source_place
 from overclaim.learners import Threshold
 from overclaim.learners.scalar import Scalar
 from overclaim.reports.cli import main
+from overclaim.reports.html import render
 from overclaim.reports.junit import junit
+from overclaim.reports.markdown import markdown
+from overclaim.reports.running import decide_together
 from overclaim.reports.sarif import sarif
+from overclaim.reports.terminal import claims_table
+
+try:
+    from lxml import etree
+except ImportError:
+    etree = None
 
 ROOT = Path(__file__).resolve().parents[1]
-SARIF = Draft202012Validator(
-    json.loads((ROOT / "tests" / "data" / "sarif-2.1.0-subset.json").read_text(encoding="utf-8")),
-    format_checker=FormatChecker(),
+SCHEMAS = ROOT / "tests" / "data" / "schemas"
+FORMATS = FormatChecker()
+SARIF = Draft7Validator(
+    json.loads((SCHEMAS / "sarif-schema-2.1.0.json").read_text(encoding="utf-8")), format_checker=FORMATS
 )
+JUNIT = None if etree is None else etree.XMLSchema(etree.parse(SCHEMAS / "junit-10.xsd"))
+
+
+@FORMATS.checks("uri-reference")
+def is_uri_reference(value):
+    """The characters of RFC 3986, percent signs only before two digits: jsonschema itself checks no addresses."""
+    return re.fullmatch(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*", value) is not None
+
+
+@FORMATS.checks("uri")
+def is_uri(value):
+    return is_uri_reference(value) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value) is not None
+
+
 PLAN = """
 alpha = 0.05
 [[claims]]
@@ -106,10 +131,17 @@ def record(folder):
     return json.loads((folder / "out" / "record.json").read_text(encoding="utf-8"))
 
 
+def check_sarif(text):
+    log = json.loads(text)
+    SARIF.validate(log)
+    return log
+
+
 def check_junit(text):
-    """The rules of Ant's JUnit schema: order, attributes, tokens, numbers, one outcome a case."""
+    """Jenkins' schema, and what Ant's asks beyond it: order, tokens, numbers, one outcome a case, true counts."""
+    if etree is not None:
+        JUNIT.assertValid(etree.fromstring(text.encode()))
     root = ElementTree.fromstring(text)
-    assert root.tag == "testsuites"
     for suite in root:
         assert set(suite.attrib) == {
             "name", "package", "id", "timestamp", "hostname", "tests", "failures", "errors", "skipped", "time",
@@ -141,8 +173,7 @@ def test_junit(record):
 
 
 def test_sarif_points_to_the_learner(record):
-    log = json.loads(sarif(record))
-    SARIF.validate(log)
+    log = check_sarif(sarif(record))
     results = log["runs"][0]["results"]
     assert [(r["ruleId"], r["level"]) for r in results] == [
         ("falsified", "note"),
@@ -162,26 +193,133 @@ def test_findings_against_a_baseline_are_in_every_output(record):
     finding = {"kind": "regression", "name": "mine.py:Parrot", "message": "worse"}
     record["baseline"] = {"findings": [finding, {**finding, "kind": "new"}]}
     assert len(check_junit(junit(record)).findall("testsuite/testcase/failure")) == 3
-    log = json.loads(sarif(record))
-    SARIF.validate(log)
+    log = check_sarif(sarif(record))
     levels = [r["level"] for r in log["runs"][0]["results"] if r["ruleId"] == "baseline"]
     assert levels == ["error", "note"]
 
 
-@given(st.text(max_size=40))
-def test_any_text_is_escaped(text):
+def foreign(text):
+    """A record that somebody else wrote: every text in it is `text`."""
     claim = {
         "name": text, "calibration": None, "losses": "unit", "surface": "actions", "neighbours": "replace",
         "claimed": {"epsilon": 1.0, "delta": 0.0}, "verdict": "FALSIFIED", "expected": None, "epsilon_lower": 2.0,
-        "seconds": 0.1, "replay": text, "confidence": 0.99, "runs": 100,
+        "seconds": 1234.5, "replay": text, "confidence": 0.99, "runs": 100,
         "where": {"file": f"a b/{text}.py", "line": 3},
     }  # fmt: skip
-    record = {
-        "claims": [claim], "errors": [{"kind": "crashed", "name": text, "message": text, "replay": text}],
+    return {
+        "schema": 1, "claims": [claim, {**claim, "where": {"file": f"/{text}", "line": 1}}],
+        "errors": [{"kind": "crashed", "name": f"{text}.py:X", "message": text, "replay": text}],
+        "baseline": {"findings": [{"kind": "regression", "name": text, "message": text}]},
         "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.1.0", "seed": 0, "alpha": 0.01, "command": text,
     }  # fmt: skip
-    check_junit(junit(record).encode("utf-8", "replace").decode())
-    SARIF.validate(json.loads(sarif(record)))
+
+
+#: Quotes, markup, what no XML can hold, half a surrogate pair, text that reorders, characters beyond the plane.
+NASTY = [
+    "",
+    " ",
+    "\x00\x1b[31m\x7f",
+    "]]>&<a href='x'>",
+    "\ud800",
+    "\u202eabc",
+    "a\r\nb\u2028c",
+    "\U0001f512\uffff",
+    "%zz",
+]
+
+
+@given(st.text(max_size=40) | st.sampled_from(NASTY))
+def test_any_text_keeps_the_schemas(text):
+    record = foreign(text)
+    check_junit(junit(record))
+    for result in check_sarif(sarif(record))["runs"][0]["results"]:
+        assert result["message"]["text"]
+
+
+def test_no_claims_keep_the_schemas():
+    record = {**foreign("x"), "claims": [], "errors": [], "baseline": None}
+    assert check_junit(junit(record)).find("testsuite").get("tests") == "0"
+    assert check_sarif(sarif(record))["runs"][0]["results"] == []
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_foreign_records_are_written(text, tmp_path):
+    (tmp_path / "record.json").write_text(json.dumps(foreign(text)))
+    words = [w for n in ("html", "markdown", "junit", "sarif") for w in (f"--{n}", str(tmp_path / n))]
+    result = overclaim("report", tmp_path / "record.json", *words)
+    assert result.exit_code == 0, result.output
+    check_junit((tmp_path / "junit").read_text(encoding="utf-8"))
+    check_sarif((tmp_path / "sarif").read_text(encoding="utf-8"))
+
+
+def test_a_record_with_the_least_that_a_record_has_is_written(tmp_path):
+    claim = {"name": "x", "claimed": {"epsilon": 1}}
+    claims = [{**claim, "verdict": v} for v in ("FALSIFIED", "SURVIVED", "UNDERPOWERED")]
+    (tmp_path / "record.json").write_text(json.dumps({"schema": 1, "claims": claims, "errors": None}))
+    words = [w for n in ("html", "markdown", "junit", "sarif") for w in (f"--{n}", str(tmp_path / n))]
+    result = overclaim("report", tmp_path / "record.json", *words)
+    assert result.exit_code == 0, result.output
+    assert len(check_sarif((tmp_path / "sarif").read_text(encoding="utf-8"))["runs"][0]["results"]) == 2
+    assert 'tests="3"' in (tmp_path / "junit").read_text(encoding="utf-8")
+
+
+def test_a_claim_that_only_holm_falsifies_says_so_everywhere(tmp_path):
+    """Its own bound, at alpha / m, is below the claim: seen alone it would make the verdict look like a fault."""
+    first, second = ({**foreign("x")["claims"][0], "name": name, "expected": "survived"} for name in ("a", "b"))
+    first |= {"p_value": 1e-9}
+    second |= {"p_value": 0.007, "epsilon_lower": 0.95, "verdict": "SURVIVED"}
+    plan = Plan((None, None), confidence=0.995, report_alpha=0.01)
+    decide_together([first, second], plan)
+    assert "holm" not in first
+    assert (second["verdict"], second["holm"]) == ("FALSIFIED", {"p_value": 0.007, "level": 0.01})
+    record = {**foreign("x"), "claims": [first, second], "errors": [], "baseline": None}
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    words = "epsilon is above 1 by Holm's procedure over the report, p-value 0.007 at level 0.01; alone at least 0.95"
+    assert words in next(c for c in check_junit(junit(record)).iter("testcase") if c.get("name")[0] == "b")[0].text
+    assert words in check_sarif(sarif(record))["runs"][0]["results"][1]["message"]["text"]
+    assert f"falsified together: b, unit: {words}" in claims_table(record)
+    assert "**0.95**, above 1 by Holm" in markdown(record)
+    page = html.unescape(render(record))
+    assert words in page
+    assert "above 1 by Holm's procedure" in page
+    assert page.count("by Holm's procedure over the report (alone ε ≥ 0.95)") == 1
+
+
+def change(log, *path, to):
+    """The log with one value replaced."""
+    log = json.loads(log)
+    inner = log
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = to
+    return log
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        (("version",), "2.0.0"),
+        (("runs", 0, "results", 0, "level"), "fatal"),
+        (("runs", 0, "results", 0, "severity"), "high"),
+        (("runs", 0, "results", 0, "message"), "plain text"),
+        (("runs", 0, "results", 0, "locations", 0, "physicalLocation", "region", "startLine"), 0),
+        (("runs", 0, "results", 0, "locations", 0, "physicalLocation", "artifactLocation", "uri"), "a b.py"),
+        (("runs", 0, "tool", "driver", "informationUri"), "overclaim"),
+    ],
+)
+def test_the_sarif_schema_refuses_faults(path, to):
+    assert not SARIF.is_valid(change(sarif(foreign("x")), *path, to=to))
+
+
+@pytest.mark.skipif(etree is None, reason="lxml is not installed")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(' tests="4"', ""), ("failure type", "failure cause"), ('time="2469.000"', 'time="2.4e3"'), (' value="x"', "")],
+)
+def test_the_junit_schema_refuses_faults(old, new):
+    text = junit(foreign("x"))
+    assert old in text
+    assert not JUNIT.validate(etree.fromstring(text.replace(old, new).encode()))
 
 
 def test_report_writes_every_format(folder, monkeypatch):
@@ -226,29 +364,76 @@ def tool(name):
     return found
 
 
-def test_the_action_keeps_its_schema():
-    words = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-actions", str(ROOT / "action.yml")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def checked(*words):
+    done = subprocess.run([tool(words[0]), *map(str, words[1:])], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_hook_keeps_its_schema():
-    words = [tool("pre-commit"), "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def documented(name):
+    """The file of this name that the tutorial shows."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    return re.search(rf"`{re.escape(name)}`.*?```yaml\n(.*?)```", text, re.DOTALL).group(1)
 
 
-def test_the_action_runs(folder, tmp_path, monkeypatch):
-    """The script of its audit step, as the runner would call it."""
+def test_the_action_and_the_workflow_keep_their_schemas(tmp_path):
+    checked("check-jsonschema", "--builtin-schema", "vendor.github-actions", ROOT / "action.yml")
+    workflow = tmp_path / "privacy.yml"
+    workflow.write_text(documented(".github/workflows/privacy.yml"))
+    checked("check-jsonschema", "--builtin-schema", "vendor.github-workflows", workflow)
+    workflow.write_text(workflow.read_text().replace("runs-on", "run-on"))
+    with pytest.raises(AssertionError, match="run-on"):
+        checked("check-jsonschema", "--builtin-schema", "vendor.github-workflows", workflow)
+
+
+def test_the_hook_and_its_use_keep_their_schemas(tmp_path):
+    checked("pre-commit", "validate-manifest", ROOT / ".pre-commit-hooks.yaml")
+    config = tmp_path / ".pre-commit-config.yaml"
+    config.write_text(documented(".pre-commit-config.yaml"))
+    checked("pre-commit", "validate-config", config)
+    config.write_text(config.read_text().replace("rev:", "revision:"))
+    with pytest.raises(AssertionError, match="rev"):
+        checked("pre-commit", "validate-config", config)
+
+
+def test_actions_are_pinned_and_permitted_little():
+    """Tags move; a commit does not."""
+    workflow = documented(".github/workflows/privacy.yml")
+    used = re.findall(r"uses: (\S+)", (ROOT / "action.yml").read_text(encoding="utf-8") + workflow)
+    assert len(used) == 4
+    assert all(re.fullmatch(r"\./.*|[\w./-]+@[0-9a-f]{40}", name) for name in used)
+    granted = re.search(r"^permissions:\n((?:  .*\n)+)", workflow, re.MULTILINE).group(1)
+    assert dict(re.findall(r"  ([\w-]+): (\w+)", granted)) == {"contents": "read", "security-events": "write"}
+
+
+def test_no_input_of_the_action_is_part_of_its_scripts():
+    """What a workflow passes is data: it reaches the scripts through the environment alone."""
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    scripts = re.findall(r"run: \|\n((?: {8}.*\n|\n)+)", text)
+    assert len(scripts) == 2
+    assert not any("${{" in script for script in scripts)
+
+
+def test_the_action_runs(folder, tmp_path):
+    """The script of its audit step, as the runner would call it: names with spaces, quoted arguments, a baseline."""
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     script = re.search(r"      run: \|\n(        words=.*)", text, re.DOTALL).group(1)
-    names = {"PLAN": "plan.toml", "BASELINE": "", "OUT": "again", "ARGUMENTS": "--jobs 1"}
+    (folder / "a plan.toml").write_text(PLAN[: PLAN.index('[[claims]]\ntarget = "mine.py:Parrot"')])
+    (folder / "a base.json").write_text((folder / "out" / "record.json").read_text())
+    names = {"PLAN": "a plan.toml", "BASELINE": "a base.json", "OUT": "out again"}
+    names |= {"ARGUMENTS": "--jobs '1'\n--json", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     names |= {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "GITHUB_OUTPUT": str(tmp_path / "output")}
-    names["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    done = subprocess.run(
-        ["bash", "-e", "-c", script], cwd=folder, env=names, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 4, done.stderr
+
+    def run(**more):
+        words = ["bash", "-e", "-c", script]
+        return subprocess.run(words, cwd=folder, env=names | more, capture_output=True, text=True, check=False)
+
+    done = run()
+    assert done.returncode == 1, done.stderr  # claims of the baseline are missing
+    assert '"file": "a base.json"' in done.stdout
     assert "overclaim:" in (tmp_path / "summary").read_text()
-    assert (tmp_path / "output").read_text() == "record=again/record.json\nsarif=again/overclaim.sarif\n"
-    assert (folder / "again" / "junit.xml").exists()
+    assert (tmp_path / "output").read_text() == "record=out again/record.json\nsarif=out again/overclaim.sarif\n"
+    assert (folder / "out again" / "junit.xml").exists()
+    (tmp_path / "summary").unlink()
+    assert run(PLAN="nowhere.toml").returncode == 2
+    assert not (tmp_path / "summary").exists()  # the record of the run before is not this run's
+    assert run(ARGUMENTS="'--jobs").returncode not in (0, 2)

@@ -1,0 +1,89 @@
+"""Records as any report may show them: a record is data that others, or older versions, may have written."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+#: What a claim says where its record does not.
+DEFAULTS: dict[str, Any] = {
+    "calibration": None,
+    "surface": "actions",
+    "neighbours": "replace",
+    "losses": "",
+    "rounds": None,
+    "epsilon_lower": 0.0,
+    "exact_epsilon": None,
+    "exact_infinite": False,
+    "detectable_epsilon": None,
+    "expected": None,
+    "method": "guess",
+    "attack": "",
+    "confidence": 0.99,
+    "runs": None,
+    "pilot_runs": None,
+    "two_interval_bound": None,
+    "seconds": None,
+    "source": "",
+    "note": "",
+    "replay": "",
+    "event": None,
+    "evidence": None,
+    "published": True,
+    "p_value": None,
+}
+
+
+def legible(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with nothing hidden in its strings, and with every field that the reports name."""
+    shown: dict[str, Any] = visible(record)
+    defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
+    shown = {**defaults, **{k: v for k, v in shown.items() if v is not None}}
+    shown["claims"] = [filled(claim) for claim in shown["claims"]]
+    shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
+    shown["findings"] = (shown.get("baseline") or {}).get("findings") or []
+    return shown
+
+
+def by_holm(claim: Mapping[str, Any]) -> bool:
+    """Tell whether Holm's procedure over the report falsified a claim that its own bound, at alpha / m, does not."""
+    return bool(claim.get("holm"))
+
+
+def bound_words(claim: Mapping[str, Any]) -> str:
+    """Return what was certified about a claim, with everything that its error depends on."""
+    own = f"at least {claim['epsilon_lower']:.4g} ({claim['confidence']:.6g} confidence)"
+    if not by_holm(claim):
+        return f"epsilon is {own}"
+    above, test = claim["claimed"]["epsilon"], claim["holm"]
+    return (
+        f"epsilon is above {above:.4g} by Holm's procedure over the report, p-value {test['p_value']:.2g} at level "
+        f"{test['level']:.2g}; alone {own}"
+    )
+
+
+def exact_words(claim: Mapping[str, Any], infinite: str = "inf") -> str:
+    """Return the exact epsilon with four digits, what infinity is called, or a dash where it is not known."""
+    if claim.get("exact_infinite"):
+        return infinite
+    return "-" if claim.get("exact_epsilon") is None else f"{claim['exact_epsilon']:.4g}"
+
+
+def filled(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a claim with every field that the reports name."""
+    claimed = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
+    return {**DEFAULTS, **{k: v for k, v in claim.items() if v is not None}, "claimed": claimed}
+
+
+def visible(value: Any) -> Any:
+    """Return the value with control characters and those that reorder text written out, in all of its strings."""
+    if isinstance(value, str):
+        return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") else _written(c) for c in value)
+    if isinstance(value, Mapping):
+        return {visible(k): visible(v) for k, v in value.items()}
+    return [visible(v) for v in value] if isinstance(value, list) else value
+
+
+def _written(character: str) -> str:
+    return " " if character in "\n\t" else f"\\u{ord(character):04x}"
