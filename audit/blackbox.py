@@ -116,7 +116,9 @@ def _outputs(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
         if not getattr(mechanism, "batched", False):
             return [mechanism(copy.deepcopy(data), draws.generator) for _ in range(runs)]
         outputs = mechanism(copy.deepcopy(data), draws, runs)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         name = getattr(mechanism, "__name__", type(mechanism).__name__)
         told = " ".join(str(error).split())
         raise LearnerError(f"{name} raised {type(error).__name__} on {data!r}: {told}".removesuffix(": ")) from error

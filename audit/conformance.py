@@ -159,9 +159,9 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = _name(learner)
     try:
         play(learner, pair, _draws(seed, 0), runs)
-    except LearnerError:
+    except (LearnerError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise _raised(learner, error) from error
 
     def feed(t: int, actions: Actions) -> Floats:
@@ -348,9 +348,9 @@ def _played(
             if watch is not None:
                 watch(state)
             trace.append(draws.uniform(1))
-    except LearnerError:
+    except (LearnerError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise _raised(learner, error) from error
     return np.stack(actions), np.concatenate(trace)
 
@@ -390,6 +390,6 @@ def _name(learner: Any) -> str:
     return learner.user_class.__name__ if isinstance(learner, Scalar) else type(learner).__name__
 
 
-def _raised(learner: Any, error: Exception) -> LearnerError:
+def _raised(learner: Any, error: BaseException) -> LearnerError:
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return LearnerError(f"{_name(learner)} raised {told}")

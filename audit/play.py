@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learners.protocol import Actions, HasRelease, Learner, LearnerError
+from ..learners.protocol import Actions, HasRelease, Learner, LearnerError, blaming
 from ..mechanisms.draws import Draws, Floats
 from .pairs import Pair
 
@@ -60,6 +60,7 @@ def concatenate(parts: Sequence[Transcripts]) -> Transcripts:
     )
 
 
+@blaming
 def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str = "actions") -> Transcripts:
     """Play one block: every run in the world of its own fair label.
 

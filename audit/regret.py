@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..learners.losses import feedback
-from ..learners.protocol import Learner
+from ..learners.protocol import Learner, blaming
 from ..mechanisms.draws import Draws, Floats, Stage
 from .hindsight import best_fixed, total_bounds
 from .pairs import World
@@ -126,6 +126,7 @@ def measure(
     )
 
 
+@blaming
 def play_block(learner: Learner, losses: World, seed: int, label: int, block: tuple[int, int]) -> tuple[Floats, bool]:
     """Return the total loss of every run, (runs,), and whether actions are points."""
     number, runs = block

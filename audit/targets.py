@@ -69,7 +69,9 @@ def _load_file(path: Path) -> ModuleType:
     # The module stays out of sys.modules, so that its classes travel to worker processes by value.
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise LearnerError(f"loading {path} raised {type(error).__name__}: {error}") from error
     return module
 
@@ -79,7 +81,9 @@ def _load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ValueError(f"there is no module {error.name!r}") from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise LearnerError(f"importing {name} raised {type(error).__name__}: {error}") from error
 
 

@@ -6,7 +6,9 @@ a block advance together, and the runs are the **last axis** of every array.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,28 @@ FeedbackKind = Literal["bandit", "full"]
 
 class LearnerError(Exception):
     """The learner under audit misbehaved: it raised, played a non-arm, or kept state between runs."""
+
+
+Play = TypeVar("Play", bound=Callable[..., Any])
+
+
+def blaming(play: Play) -> Play:
+    """Turn what a learner, the first argument, raises in `play` into LearnerError, even SystemExit.
+
+    Bad values, full memory and Ctrl-C are passed on as they are.
+    """
+
+    @wraps(play)
+    def wrapped(learner: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return play(learner, *args, **kwargs)
+        except (LearnerError, ValueError, OverflowError, MemoryError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            told = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LearnerError(f"{type(learner).__name__} raised {told}") from error
+
+    return cast(Play, wrapped)
 
 
 class Learner(Protocol):

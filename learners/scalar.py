@@ -81,7 +81,9 @@ class Scalar:
             rng = np.random.Generator(np.random.SFC64(sequence))
             try:
                 made = self.user_class(arms=self.arms, rounds=self.rounds, rng=rng, **self.parameters)
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 raise self._raised("__init__", error, 0, run) from error
             objects.append(made)
         return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp))
@@ -93,7 +95,9 @@ class Scalar:
         for run, learner in enumerate(state.objects):
             try:
                 arm = learner.act()
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 raise self._raised("act", error, state.round, run) from error
             if isinstance(arm, bool) or not isinstance(arm, int | np.integer):
                 wrong = f"must return an integer arm, got {type(arm).__name__} {_one_line(repr(arm))}"
@@ -120,7 +124,9 @@ class Scalar:
         for run, learner in enumerate(state.objects):
             try:
                 learner.update(told[run] if feedback.ndim == 1 else told[run].copy())
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 raise self._raised("update", error, state.round, run) from error
 
     def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
@@ -174,7 +180,9 @@ def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mappin
         return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))
     except ValueError:
         raise  # a parameter outside its range: its message says which
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         told = f"{type(error).__name__}: {_one_line(str(error))}".removesuffix(": ")
         raise LearnerError(f"{make.__name__} raised {told} when built") from error
 

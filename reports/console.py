@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import wraps
@@ -28,23 +30,46 @@ class Failure(click.ClickException):
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turn bad input, a misbehaving learner and Ctrl-C into one line and the right exit code."""
-    try:
-        from ..audit.ledger import LedgerError
-        from ..learners.protocol import LearnerError
+    """Turn bad input and a misbehaving learner into one line and the right exit code."""
+    from ..audit.ledger import LedgerError
+    from ..learners.protocol import LearnerError
 
-        try:
-            yield
-        except LearnerError as error:
-            raise Failure(str(error), CRASHED) from None
-        except (LedgerError, ValueError) as error:
-            raise Failure(str(error), BAD_INPUT) from None
-        except OverflowError as error:
-            raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None
-        except MemoryError as error:
-            raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
+    try:
+        yield
+    except LearnerError as error:
+        raise Failure(str(error), CRASHED) from None
+    except (LedgerError, ValueError) as error:
+        raise Failure(str(error), BAD_INPUT) from None
+    except OverflowError as error:
+        raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None
+    except MemoryError as error:
+        raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
+
+
+@contextmanager
+def clear_interrupt() -> Iterator[None]:
+    """Turn Ctrl-C into one line and its exit code, also where an interrupted import made another error of it."""
+    pressed = []
+
+    def press(number: int, frame: Any) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    ours = callable(before) and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, press)
+    try:
+        yield
     except KeyboardInterrupt:
         raise Failure("interrupted", INTERRUPTED) from None
+    except Exception:
+        if pressed:
+            raise Failure("interrupted", INTERRUPTED) from None
+        raise
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -66,11 +91,11 @@ def own_stdout() -> Iterator[None]:
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a command under `clear_errors`."""
+    """Run a command under `clear_errors` and `clear_interrupt`."""
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with clear_errors():
+        with clear_interrupt(), clear_errors():
             return function(*args, **kwargs)
 
     return wrapped

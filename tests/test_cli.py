@@ -528,6 +528,125 @@ def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path):
     assert "--resume goes on" in err
 
 
+# The command line, with Ctrl-C pressed while a module is imported; C code may make another error of it.
+PRESS = """
+import os, signal, sys
+from overclaim.__main__ import run
+
+class Press:
+    def __init__(self, module, swallowed):
+        assert module not in sys.modules
+        self.module, self.swallowed = module, swallowed
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.module:
+            return
+        self.module = None
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(10**5))
+        except KeyboardInterrupt:
+            if self.swallowed:
+                raise ImportError("initialization failed") from None
+            raise
+
+sys.meta_path.insert(0, Press(sys.argv.pop(1), sys.argv.pop(1) == "swallowed"))
+run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "way"),
+    [
+        ("click", "raised"),
+        ("scipy.optimize", "swallowed"),
+        ("tqdm", "raised"),
+        ("tqdm", "swallowed"),
+    ],
+)
+def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
+    words = ["check", "agarwal-singh/reduction-threshold", "--epsilon", "1", "--rounds", "2", "--runs", "1000"]
+    words = [sys.executable, "-c", PRESS, module, way, *words, "--jobs", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")
+
+
+QUITTERS = """
+import sys
+
+class Bare(BaseException):
+    pass
+
+class Scalar:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        pass
+    def act(self):
+        raise Bare("oops")
+    def update(self, feedback):
+        pass
+
+class Batched:
+    feedback = "bandit"
+    def __init__(self, arms):
+        self.arms, self.calls = arms, 0
+    def start(self, runs, draws):
+        return draws.arms(self.arms, runs) if hasattr(draws, "arms") else draws.labels(runs).astype(int)
+    def act(self, state, draws):
+        self.calls += 1
+        if self.calls > LATE:
+            sys.exit(0)
+        return state
+    def update(self, state, actions, feedback, draws):
+        pass
+
+def mechanism(data, rng):
+    raise Bare
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "message"),
+    [
+        ("Scalar", (), "Scalar.act raised Bare: oops (round 1, run 0)"),
+        ("Batched", (), "Batched raised SystemExit: 0"),
+        ("mechanism", ("--left", "0", "--right", "1", "--runs", 300), "mechanism raised Bare on"),
+    ],
+)
+@pytest.mark.parametrize("late", [0, 60])
+def test_a_target_that_quits_has_crashed(tmp_path, target, more, message, late):
+    """Not even sys.exit(0) ends an audit as if its claim had survived; nor once the first checks are passed."""
+    (tmp_path / "mine.py").write_text(QUITTERS.replace("LATE", str(late)))
+    more = more or ("--rounds", 2, "--runs", 30_000)
+    result = overclaim("check", f"{tmp_path / 'mine.py'}:{target}", "--epsilon", 1, "--jobs", 1, *more)
+    assert result.exit_code == 4, result.output
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_module_that_quits_when_imported_has_crashed(tmp_path, monkeypatch):
+    (tmp_path / "quitting.py").write_text("import sys; sys.exit(0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = overclaim("check", "quitting:Learner", "--epsilon", 1)
+    assert result.exit_code == 4
+    assert "importing quitting raised SystemExit: 0" in result.stderr
+
+
+def test_an_infinite_exact_epsilon_is_said(tmp_path):
+    words = ["asi-raman-talwar/exp3", "--set", "eta=2000", "--set", "gamma=0", "--rounds", 2]
+    found = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)
+    assert found["epsilon"]["0"] is None
+    assert "0" in found["infinite"]
+    checked = overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1)
+    assert "infinite on this pair" in checked.output
+    claim = json.loads(overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1, "--json").stdout)
+    assert (claim["exact_epsilon"], claim["exact_infinite"]) == (None, True)
+    (tmp_path / "record.json").write_text(json.dumps({"schema": 1, "claims": [claim]}))
+    overclaim("report", tmp_path / "record.json", "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md")
+    assert 'data-label="Exact">∞<' in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "| ∞ |" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
 def test_regret():
     words = ["--rounds", 64, "--runs", 100, "--jobs", 1]
     result = overclaim("regret", "agarwal-singh/ftrl-experts", *words, "--json")
