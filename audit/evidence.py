@@ -17,7 +17,7 @@ from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Stage
 from . import intervals
-from .attacks import DIGITS, RECIPES, Attack, SequenceRatio, applicable
+from .attacks import DIGITS, RECIPES, Attack, SequenceRatio
 from .events import Counts, Event, certify, choose_event, count
 from .exact import epsilon_from_laws
 from .pairs import Pair
@@ -38,9 +38,7 @@ TELLING = 3
 _Labels = NDArray[np.bool_]
 
 
-def evidence(
-    learner: Learner, result: Result, *, attack: Attack | None = None, certified: Sequence[Counts] = ()
-) -> dict[str, Any]:
+def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     """Return the data of a claim's figures: JSON-serialisable, below 20 kB.
 
     Parameters
@@ -48,12 +46,8 @@ def evidence(
     learner : Learner
         The batched learner that was audited.
     result : Result
-        The outcome of the audit.
-    attack : Attack, optional
-        The attack that was certified. An attack that learned from transcripts must be given; an exact one is made
-        again. Without one, only the growth of the certificate is returned.
-    certified : sequence of Counts
-        The certification's counts, block by block; without them the growth is shown on the evidence's own runs.
+        The outcome of the audit, with the attack that was certified. Where a fixed number of runs was certified the
+        growth is that of its blocks, else it is shown on the evidence's own runs.
 
     Returns
     -------
@@ -61,28 +55,26 @@ def evidence(
         `tradeoff`, `profile`, `scores`, `by_round` (where computable), `growth`, and `telling` (for sequences of
         arms whose law is known).
     """
-    claim, pair, event, seed = result.claim, result.pair, result.event, result.seed
-    alpha, delta = result.certificate.alpha, result.claim.delta
-    attack = attack or remake(learner, pair, claim.surface, result.attack)
-    found: dict[str, Any] = {"alpha": round(alpha, 12)}
-    scores, left = np.zeros(0), np.zeros(0, dtype=bool)
-    if attack is not None:
-        seen = _play(learner, claim, pair, seed, _budget(result))
-        scores, left = attack.score(seen), seen.left
-        third = left.size // 3
-        found["runs"] = {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())}
-        grid = _thresholds(scores[:third])
-        found["tradeoff"] = _tradeoff(grid, scores[third:], left[third:], alpha)
-        found["profile"] = _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha)
-        found["scores"] = _histogram(scores[:third], scores[third:], left[third:])
-        by_round = _by_round(learner, claim, attack, pair, seen, alpha)
-        if by_round is not None:
-            found["by_round"] = by_round
-        if isinstance(attack, SequenceRatio):
-            found["telling"] = _telling(learner, pair, attack, event)
-    growth = _growth(event, certified or _prefixes(event, scores, left), delta, alpha)
-    growth["source"] = "certification runs" if certified else "evidence runs"
-    found["growth"] = growth
+    claim, pair, event, attack = result.claim, result.pair, result.event, result.scorer
+    alpha = result.certificate.alpha
+    seen = _play(learner, claim, pair, result.seed, _budget(result))
+    scores, left = attack.score(seen), seen.left
+    third = left.size // 3
+    grid = _thresholds(scores[:third])
+    found: dict[str, Any] = {
+        "alpha": round(alpha, 12),
+        "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
+        "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
+        "profile": _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha),
+        "scores": _histogram(scores[:third], scores[third:], left[third:]),
+    }
+    by_round = _by_round(learner, claim, attack, pair, seen, alpha)
+    if by_round is not None:
+        found["by_round"] = by_round
+    if isinstance(attack, SequenceRatio):
+        found["telling"] = _telling(learner, pair, attack, event)
+    found["growth"] = _growth(event, result.blocks or _prefixes(event, scores, left), claim.delta, alpha)
+    found["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
     return found
 
 
@@ -97,15 +89,6 @@ def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
         return required_runs(claim.epsilon, true, delta=claim.delta, alpha=alpha)
     except ValueError:
         return None
-
-
-def remake(learner: Learner, pair: Pair, surface: str, name: str) -> Attack | None:
-    """Return the exact attack of this name; None for one that learned from transcripts."""
-    for recipe in applicable(learner, pair, surface):
-        if recipe.name == name and not recipe.trained:
-            attack: Attack = recipe.fit(learner, pair, None)
-            return attack
-    return None
 
 
 def _budget(result: Result) -> int:

@@ -32,6 +32,18 @@ class Exp3:
         Learning rate, positive.
     gamma : float
         Exploration, in [0, 1].
+
+    Examples
+    --------
+    The first arm was played at probability 1/2 and lost 1, so its estimate is 2 and its weight falls to exp(-1):
+
+    >>> import numpy as np
+    >>> from overclaim.mechanisms import Draws
+    >>> learner = Exp3(arms=2, eta=0.5)
+    >>> state = learner.start(1, Draws(0))
+    >>> learner.update(state, np.array([0]), np.array([1.0]), Draws(0))
+    >>> learner.probabilities(state).round(3).tolist()
+    [[0.269], [0.731]]
     """
 
     arms: int

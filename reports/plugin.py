@@ -36,14 +36,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what the command line changes of every audit, so that a log tells how to repeat it."""
+    given = [f"{name} {value}" for name, value in _given(config).items()]
+    return f"overclaim: {', '.join(given)}" if given else None
+
+
+def _given(config: pytest.Config) -> dict[str, Any]:
+    values = {name: config.getoption(f"--overclaim-{name}") for name in ("runs", "seed")}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 @pytest.fixture
 def falsify(request: pytest.FixtureRequest) -> Callable[..., AuditedResult]:
     """Return `overclaim.falsify`, with the budget and seed of this test's marker and of the command line."""
-    chosen = {
-        name: value
-        for name in ("runs", "seed")
-        if (value := request.config.getoption(f"--overclaim-{name}")) is not None
-    }
+    chosen = _given(request.config)
     for marker in reversed(list(request.node.iter_markers("overclaim"))):
         unknown = sorted(marker.kwargs.keys() - set(OPTIONS))
         if marker.args or unknown:

@@ -52,7 +52,7 @@ def claim_record(
         "attack": result.attack,
         "confidence": round(result.confidence, 12),
         "p_value": p_value(claim, result.event, certificate),
-        "stop": getattr(task, "stop", "budget"),
+        "stop": task.stop,
         "runs": result.runs,
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
@@ -79,8 +79,7 @@ def claim_record(
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, Any]:
     """Return the data of a claim's figures, with the exact values where they are known."""
-    attack, certified = getattr(result, "scorer", None), getattr(result, "blocks", ())
-    found = evidence(prepared.learner, result, attack=attack, certified=certified)
+    found = evidence(prepared.learner, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
     found["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
     if exact and "profile" in found:

@@ -2,12 +2,12 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from overclaim.audit.attacks import SequenceRatio
-from overclaim.audit.events import Counts
 from overclaim.audit.evidence import deciding_runs, evidence
 from overclaim.audit.plans import Task
 from overclaim.mechanisms.claim import Claim
@@ -94,7 +94,9 @@ def test_telling_sequences_are_named_by_the_event(threshold):
 def test_growth_ends_at_the_certificate(threshold):
     prepared, result = threshold
     counts = result.certificate.counts
-    found = evidence(prepared.learner, result, certified=[Counts(), counts])
+    found = evidence(prepared.learner, replace(result, blocks=()))
+    assert found["growth"]["source"] == "evidence runs"
+    found = evidence(prepared.learner, result)
     assert found["growth"]["source"] == "certification runs"
     assert found["growth"]["runs"][-1] == counts.runs
     assert found["growth"]["bound"][-1] == pytest.approx(result.epsilon_lower, rel=1e-4)

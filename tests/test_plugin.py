@@ -104,6 +104,7 @@ def test_budget_and_seed_of_the_command_line(pytester):
     )
     result = pytester.runpytest_subprocess("--overclaim-runs", "500", "--overclaim-seed", "7", "--strict-markers")
     result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["overclaim: runs 500, seed 7"])
 
 
 def test_a_mistaken_marker_is_an_error(pytester):
