@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import expit
@@ -23,12 +23,28 @@ SEARCH_RUNS, FIRST = 2000, 32
 FEWEST = 20
 
 
+@dataclass(frozen=True)
+class Epoch:
+    """Runs that are bet on by one attack and event.
+
+    Attributes
+    ----------
+    begin : int
+        The runs before it.
+    blocks : tuple of (int, int)
+        Number and size of its blocks of runs.
+    """
+
+    begin: int
+    blocks: tuple[tuple[int, int], ...]
+
+
 def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, Certificate, float, float]:
     """Guess run by run until the claim is falsified or the runs are spent.
 
     Runs come in epochs that double; the attack and event of an epoch are chosen on the runs before it, so every
     guess is fixed before its run. Only the search, and the first few runs where an attack is learned, are spent on
-    choosing.
+    choosing. Blocks that the audit's memory knows are not played again, unless an attack has to be learned from them.
 
     Returns
     -------
@@ -46,42 +62,116 @@ def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int,
     if budget < FEWEST:
         many = f"choosing among {len(options)} pairs takes {searched}"
         raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.runs}: {many}")
-    made = applicable(audit.learner, pair, audit.claim.surface)[0]
-    known = made is SequenceRatio  # the laws of all outcomes: nothing to learn
-    choice = None if made.trained else _choose_unseen(audit, pair, best)
-    first = min(FIRST, max(10, budget // 4)) if made.trained else 0
-    bets = sequential.Bets(claimed, audit.claim.delta)
-    past: list[Transcripts] = []
-    counts, bound, number, spent = Counts(), 0.0, 0, 0
-    while spent < budget and bound <= claimed:
-        epoch = min(max(first or FIRST, spent), budget - spent)
-        sizes = [(number + i, size) for i, size in blocks(epoch)]
-        number, spent = number + len(sizes), spent + epoch
-        for played in _played(audit, pair, best, sizes):
-            if not known and sum(p.runs for p in past) < MOST:
-                past.append(played)
-            if choice is None:
-                continue
-            counts, falsified = _bet(audit.alpha, bets, choice, counts, played)
+    trained = applicable(audit.learner, pair, audit.claim.surface)[0].trained
+    first = min(FIRST, max(10, budget // 4)) if trained else 0
+    some = epochs(first, budget)
+    bets, attacks = sequential.Bets(claimed, audit.claim.delta), _Attacks(audit, pair, best, some)
+    counts, bound, end = Counts(), 0.0, some[-1]
+    for epoch in some[1:] if trained else some:
+        for got, falsified in _counted(audit, bets, attacks, epoch, counts):
+            counts = counts + got
             wrong = counts.guesses - counts.right
             bound = max(bound, bets.epsilon_lower(counts.right, wrong, counts.runs, audit.alpha))
             if falsified:
                 bound = max(bound, math.nextafter(claimed, math.inf))
-                break
-        if choice is None or not (known or bound > claimed or spent > 2 * MOST):
-            choice = _choose(audit, pair, best, concatenate(past))
-    assert choice is not None
+        if bound > claimed:
+            end = epoch
+            break
     certificate = Certificate(bound, "anytime", audit.claim.delta, audit.alpha, counts, 0.0)
     power = {"delta": audit.claim.delta, "alpha": audit.alpha}
     detectable = sequential.detectable_epsilon(claimed, budget - first, **power)
     ceiling = sequential.ceiling_epsilon(claimed, budget - first, **power)
-    return choice, searched + first, certificate, detectable, ceiling
+    return attacks.of(end), searched + first, certificate, detectable, ceiling
 
 
-def _played(audit: Audit, pair: Pair, index: int, sizes: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
-    """Yield the transcripts of blocks in order, as many at a time as there are processes."""
-    for i in range(0, len(sizes), audit.jobs):
-        yield from audit.play_blocks(pair, index, Stage.CERTIFY, sizes[i : i + audit.jobs])
+def epochs(first: int, budget: int) -> list[Epoch]:
+    """Return the epochs of an audit, each as long as all before it; one of `first` runs, if any, comes before."""
+    found: list[Epoch] = []
+    begin, number = 0, 0
+    while begin < budget:
+        sizes = tuple((number + i, size) for i, size in blocks(min(max(first or FIRST, begin), budget - begin)))
+        found.append(Epoch(begin, sizes))
+        begin, number = begin + sum(size for _, size in sizes), number + len(sizes)
+    return found
+
+
+def _counted(
+    audit: Audit, bets: sequential.Bets, attacks: _Attacks, epoch: Epoch, before: Counts
+) -> Iterator[tuple[Counts, bool]]:
+    """Yield the counts of the blocks of an epoch, and whether the claim is falsified, which ends it.
+
+    The last block of a falsified claim is short, and is not kept: a resumed audit meets its end again.
+    """
+    stage = f"early/{attacks.index}"  # the plan fixes the rest
+    known = audit.memory.recall(stage) if audit.memory is not None else {}
+    played = attacks.played([block for block in epoch.blocks if block[0] not in known])
+    for number, _ in epoch.blocks:
+        if number in known:
+            got, falsified = known[number], False
+        else:
+            got, falsified = _bet(audit.alpha, bets, attacks.of(epoch), before, next(played))
+            if audit.memory is not None and not falsified:
+                audit.memory.keep(stage, number, got)
+        before = before + got
+        yield got, falsified
+        if falsified:
+            return
+
+
+@dataclass(frozen=True)
+class _Attacks:
+    """The attack and event of every epoch, each chosen when it is first needed, on the runs before."""
+
+    audit: Audit
+    pair: Pair
+    index: int
+    epochs: Sequence[Epoch]
+    seen: dict[int, Transcripts] = field(default_factory=dict)  # by block
+    chosen: dict[int, Choice] = field(default_factory=dict)  # by the runs before
+
+    def of(self, epoch: Epoch) -> Choice:
+        """Return what guesses in an epoch."""
+        # More than MOST runs teach nothing more.
+        begin = max(e.begin for e in self.epochs if e.begin <= min(epoch.begin, 2 * MOST))
+        if begin not in self.chosen:
+            self.chosen[begin] = self._choose(begin)
+        return self.chosen[begin]
+
+    def _choose(self, begin: int) -> Choice:
+        if not begin:
+            return _choose_unseen(self.audit, self.pair, self.index)
+        if self._exact:
+            return self.of(self.epochs[0])
+        past = self._past(begin)
+        missing = [block for block in past if block[0] not in self.seen]
+        for _ in self.played(missing):
+            pass
+        return _choose(self.audit, self.pair, self.index, concatenate([self.seen[number] for number, _ in past]))
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the laws of all outcomes are known: then there is nothing to learn."""
+        return applicable(self.audit.learner, self.pair, self.audit.claim.surface)[0] is SequenceRatio
+
+    def _past(self, begin: int) -> list[tuple[int, int]]:
+        """Return the blocks to learn from: those before, until there are MOST runs."""
+        found: list[tuple[int, int]] = []
+        for block in (b for epoch in self.epochs if epoch.begin < begin for b in epoch.blocks):
+            if sum(size for _, size in found) < MOST:
+                found.append(block)
+        return found
+
+    def played(self, some: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
+        """Yield the transcripts of blocks in order, as many at a time as there are processes."""
+        taught = set() if self._exact else {number for number, _ in self._past(2 * MOST + 1)}
+        for i in range(0, len(some), self.audit.jobs):
+            part = some[i : i + self.audit.jobs]
+            for (number, _), transcripts in zip(
+                part, self.audit.play_blocks(self.pair, self.index, Stage.CERTIFY, part), strict=True
+            ):
+                if number in taught:
+                    self.seen[number] = transcripts
+                yield transcripts
 
 
 def _find_pair(audit: Audit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
@@ -125,7 +215,7 @@ def _choose(audit: Audit, pair: Pair, index: int, past: Transcripts) -> Choice:
 def _bet(
     alpha: float, bets: sequential.Bets, choice: Choice, counts: Counts, transcripts: Transcripts
 ) -> tuple[Counts, bool]:
-    """Return the counts after these runs, or after the first that falsifies the claim, and whether one did."""
+    """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
     scores, left, event = choice.attack.score(transcripts), transcripts.left, choice.event
     upper, lower = scores >= event.upper, scores <= event.lower
     right = counts.right + np.cumsum((upper & left) | (lower & ~left))
@@ -133,4 +223,4 @@ def _bet(
     runs = counts.runs + np.arange(1, left.size + 1)
     end = sequential.first_crossing(bets, right, wrong, runs, alpha)
     seen = slice(None if end is None else end + 1)
-    return counts + count(event, scores[seen], left[seen]), end is not None
+    return count(event, scores[seen], left[seen]), end is not None

@@ -11,7 +11,7 @@ import importlib.util
 import json
 import platform
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from functools import cached_property
@@ -50,7 +50,7 @@ def fingerprint(plan: Plan) -> str:
     """Return the hash of a plan: its tasks, seeds and pairs, the text of users' files, and the size of a block."""
     tasks = [_task_facts(task) for task in plan.tasks]
     facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "alpha": plan.report_alpha}
-    facts |= {"block": BLOCK}
+    facts |= {"block": BLOCK, "regret": [vars(task) for task in plan.regret]}
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
 
 
@@ -187,7 +187,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 @dataclass(frozen=True)
 class Page:
-    """The blocks of one claim, as its audit sees them."""
+    """The blocks of one claim, as its audit sees them; those of a measurement of regret come after the claims'."""
 
     ledger: Ledger
     claim: int
@@ -198,16 +198,24 @@ class Page:
 
     def recall(self, stage: str) -> dict[int, Counts]:
         """Return the finished blocks of a stage; the stage's name tells everything that fixed its counts."""
+        return {block: Counts(*map(int, found)) for block, found in self.recall_totals(stage).items()}
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        """Keep one finished block: one transaction."""
+        self.keep_totals(stage, block, astuple(counts))
+
+    def recall_totals(self, stage: str) -> dict[int, list[float]]:
+        """Return the finished blocks of a stage that kept numbers of its own."""
         query = "SELECT block, counts FROM blocks WHERE claim = ? AND stage = ?"
         try:
             rows = self._connection.execute(query, (self.claim, stage)).fetchall()
         except sqlite3.Error as error:
             raise self.ledger.trouble(error) from None
-        return {block: Counts(*json.loads(text)) for block, text in rows}
+        return {block: json.loads(text) for block, text in rows}
 
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        """Keep one finished block: one transaction."""
-        row = (self.claim, stage, block, json.dumps(astuple(counts)))
+    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
+        """Keep one finished block of a stage by its numbers, every digit of them: one transaction."""
+        row = (self.claim, stage, block, json.dumps(totals))
         try:
             with self._connection:
                 self._connection.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?)", row)

@@ -22,7 +22,7 @@ from .blackbox import falsify_mechanism
 from .falsify import falsify
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
-from .regret import measure
+from .regret import Totals, measure
 from .regret_audit import audit_regret
 from .stages import Memory
 from .targets import parse_parameters, resolve
@@ -267,20 +267,22 @@ class RegretTask:
     runs: int = 400
     seed: int = 0
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self, memory: Totals | None = None) -> dict[str, Any]:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
-        found = audit_regret(entry, setting, runs=self.runs, seed=self.seed).to_json()
-        price = [self._regret(entry, epsilon) for epsilon in PRICED]
+        found = audit_regret(entry, setting, runs=self.runs, seed=self.seed, memory=memory).to_json()
+        price = [self._regret(entry, epsilon, memory) for epsilon in PRICED]
         return {"name": self.target, **found, "epsilons": list(PRICED), "price": price}
 
-    def _regret(self, entry: Entry, epsilon: float) -> float:
+    def _regret(self, entry: Entry, epsilon: float, memory: Totals | None) -> float:
         """Return the mean regret at an epsilon, at a quarter of the horizon."""
         setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
         learner = entry.build(setting)
         return max(
-            measure(learner, losses, runs=self.runs, seed=self.seed, label=i).mean
+            measure(
+                learner, losses, runs=self.runs, seed=self.seed, label=i, memory=memory, part=f"epsilon {epsilon}"
+            ).mean
             for i, losses in enumerate(regret_losses(entry, setting, learner, self.seed).values())
         )
 

@@ -6,9 +6,10 @@ A learner that learns nothing is private for free, so every privacy claim comes 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +21,16 @@ from .pairs import World
 from .play import blocks, in_parallel
 
 BERNSTEIN, NORMAL = "empirical Bernstein", "normal approximation"
+
+
+class Totals(Protocol):
+    """Finished blocks of one measurement, kept across interruptions: a `ledger.Page`."""
+
+    def recall_totals(self, stage: str) -> dict[int, list[float]]:
+        """Return the finished blocks of a stage."""
+
+    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
+        """Keep one finished block."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,8 @@ def measure(
     jobs: int = 1,
     comparator: float | None = None,
     label: int = 0,
+    memory: Totals | None = None,
+    part: str = "",
 ) -> Regret:
     """Return the mean regret of a learner on a fixed loss sequence, with a confidence interval.
 
@@ -86,6 +99,10 @@ def measure(
         The total loss to compare with, where it is known.
     label : int
         Separates the draws of several measurements under one seed.
+    memory : Totals, optional
+        Finished blocks of the same measurement are taken from it, and new ones kept in it.
+    part : str
+        Tells this measurement from others of other learners in the same memory.
 
     Raises
     ------
@@ -101,12 +118,18 @@ def measure(
     if len(losses) == 0:
         raise ValueError("regret needs at least one round")
     task = partial(play_block, learner, losses, seed, label)
-    parts = list(in_parallel(task, blocks(runs), jobs=jobs))
-    totals = np.concatenate([part for part, _ in parts])
+    stage = f"regret/{part}/{len(losses)}/{label}/{runs}"
+    known = memory.recall_totals(stage) if memory is not None else {}
+    missing = [block for block in blocks(runs) if block[0] not in known]
+    for (number, _), (found, points) in zip(missing, in_parallel(task, missing, jobs=jobs), strict=True):
+        known[number] = [float(points), *found.tolist()]
+        if memory is not None:
+            memory.keep_totals(stage, number, known[number])
+    totals = np.concatenate([known[number][1:] for number, _ in blocks(runs)])
     gap = 0.0
     if comparator is None:
         comparator, gap = best_fixed(learner, losses)
-    bounds = total_bounds(learner, losses, points=parts[0][1])
+    bounds = total_bounds(learner, losses, points=bool(known[0][0]))
     # A learner that smooths its points may step outside its domain: then nothing bounds its losses.
     slack = 1e-9 * len(losses)
     if bounds is None or totals.min() < bounds[0] - slack or totals.max() > bounds[1] + slack:

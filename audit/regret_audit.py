@@ -15,7 +15,7 @@ from ..learners.scalar import recipe
 from .adversaries import regret_losses
 from .growth import Growth, default_horizons, growth
 from .pairs import World
-from .regret import Regret, measure
+from .regret import Regret, Totals, measure
 
 #: UNDERPOWERED: steeper than promised, at horizons too short for the promise to bind.
 HOLDS, VIOLATED, UNDERPOWERED = "HOLDS", "VIOLATED", "UNDERPOWERED"
@@ -90,6 +90,7 @@ def audit_regret(
     seed: int = 0,
     confidence: float = 0.99,
     jobs: int = 1,
+    memory: Totals | None = None,
 ) -> RegretAudit:
     """Measure a learner's regret and hold it against the printed bound and growth rate.
 
@@ -106,7 +107,7 @@ def audit_regret(
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
         extreme losses (quadratic ones tilted), held, alternating, switching and at random.
-    runs, seed, confidence, jobs
+    runs, seed, confidence, jobs, memory
         As for `measure`. The confidence holds over all sequences together.
 
     Raises
@@ -123,7 +124,7 @@ def audit_regret(
         chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
         level = 1 - (1 - confidence) / len(chosen)
         found = [
-            measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i)
+            measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i, memory=memory)
             for i, losses in enumerate(chosen.values())
         ]
         index = int(np.argmax([regret.mean for regret in found]))

@@ -9,18 +9,20 @@ from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
 
 if TYPE_CHECKING:
     from ..audit.ledger import Ledger
-    from ..audit.plans import Plan, Task
+    from ..audit.plans import Plan, RegretTask, Task
 
 
 def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None) -> dict[str, Any]:
     """Audit the claims of a plan, one process each, and return the record."""
-    from ..audit.plans import RegretTask
     from ..audit.play import in_parallel
     from ..audit.selftest import selftest
     from ..audit.utility import false_utility_claims
     from .record import run_record
 
     outcomes = dict(ledger.outcomes()) if ledger is not None else {}
+    measured = {
+        i: outcomes.pop(i) for i in range(len(plan.tasks), len(plan.tasks) + len(plan.regret)) if i in outcomes
+    }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
     items = [(plan.tasks[i], i, ledger) for i in missing]
     for i, outcome in zip(missing, in_parallel(_audit_task, items, jobs=jobs, progress="claims"), strict=True):
@@ -32,8 +34,7 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
     if plan.regret:
-        measured = in_parallel(RegretTask.measure, plan.regret, jobs=jobs, progress="regret")
-        record["regret"] = list(measured)
+        record["regret"] = _measured(plan, measured, jobs=jobs, ledger=ledger)
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         found = [finding for finding in selftest(jobs=jobs) if finding.bug]
         record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
@@ -99,6 +100,31 @@ def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
     if ledger is not None:
         ledger.keep_outcome(index, outcome)
     return outcome
+
+
+def _measured(
+    plan: Plan, known: dict[int, dict[str, Any]], *, jobs: int, ledger: Ledger | None
+) -> list[dict[str, Any]]:
+    """Return the measurements of regret; in the ledger they come after the claims."""
+    from ..audit.play import in_parallel
+
+    items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
+    found = in_parallel(_measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret")
+    return [known[i] if i in known else next(found) for _, i, _ in items]
+
+
+def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
+    """Return one measurement of regret, kept in the ledger."""
+    task, index, ledger = item
+    if ledger is None:
+        return task.measure()
+    page = ledger.page(index)
+    try:
+        found = task.measure(page)
+    finally:
+        page.close()
+    ledger.keep_outcome(index, found)
+    return found
 
 
 def exit_code(record: dict[str, Any]) -> int:

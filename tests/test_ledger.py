@@ -5,6 +5,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from click.testing import CliRunner
 
 from overclaim.audit.events import Counts
 from overclaim.audit.ledger import NAME, Ledger, LedgerError
-from overclaim.audit.plans import Plan, Task, read_plan
+from overclaim.audit.plans import Plan, RegretTask, Task, read_plan
 from overclaim.reports.cli import main
 from overclaim.reports.record import to_text
 from overclaim.reports.running import run_plan
@@ -35,6 +37,21 @@ epsilon = 1
 rounds = 2
 runs = 2_000
 """
+EARLY = """
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+rounds = 2
+runs = 60_000
+set = { calibration = "corrected" }
+stop = "early"
+
+[[claims]]
+target = "mine.py:Coin"
+epsilon = 0.5
+rounds = 2
+runs = 3_000
+stop = "early"
+"""
 COIN = """
 class Coin:
     feedback = "full"
@@ -46,15 +63,27 @@ class Coin:
         pass
 """
 
-# Imports once, then forks: each child runs the plan and is killed at a random moment until one gets through.
-KILLER = """
-import json, os, random, shutil, signal, sys, time
+# A plan with a measurement of regret, as the audit of the literature has them; without its self-test.
+REGRET = """
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 import overclaim.reports.cli as cli
-from overclaim.audit import attacks, plans, falsify
+from overclaim.audit import attacks, falsify, plans, selftest
+measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
+plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))
+selftest.selftest = lambda jobs: []
+"""
+# Imports once, then forks: each child runs the plan and is killed at a random moment until one gets through.
+KILLER = (
+    REGRET
+    + """
+import json, os, random, shutil, signal, time
 from overclaim.reports import html, record
 kills, limit, out = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 dice, done, records, began = random.Random(0), 0, [], time.monotonic()
-words = ["run", "plan.toml", "--jobs", "1", "--resume", "--out", out]
+words = ["run", "--jobs", "1", "--resume", "--out", out]
 while done < kills and time.monotonic() - began < limit:
     shutil.rmtree(out, ignore_errors=True)
     while True:
@@ -82,6 +111,7 @@ while done < kills and time.monotonic() - began < limit:
     assert sorted(os.listdir(out)) == ["record.json", "report.html"], os.listdir(out)
 print(json.dumps({"kills": done, "records": records}))
 """
+)
 
 
 @pytest.fixture
@@ -104,18 +134,20 @@ def overclaim(*words):
 
 
 def test_killed_fifty_times(folder):
+    Path("plan.toml").write_text(PLAN + EARLY)
     words = [sys.executable, "-c", KILLER, "50", "60", "out"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["kills"] >= 20  # 50 within the minute on a machine that is not crowded
     whole = subprocess.run(
-        [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", "1", "--out", "out"],
+        [sys.executable, "-c", REGRET + "cli.main(sys.argv[1:])", "run", "--jobs", "1", "--out", "out"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert whole.returncode == 1, whole.stderr
     expected = timeless(Path("out/record.json").read_text(encoding="utf-8"))
     assert {timeless(text) for text in told["records"]} == {expected}
+    assert json.loads(expected)["regret"][0]["name"] == "agarwal-singh/ftrl-experts"
 
 
 class FullError(Exception):
@@ -126,7 +158,7 @@ def interrupted(plan, folder, monkeypatch, after):
     """Run a plan and stop it after so many kept blocks; return its ledger."""
     from overclaim.audit import ledger as module
 
-    kept, real = [], module.Page.keep
+    kept, real = [], module.Page.keep_totals
 
     def keep(self, stage, block, counts):
         if len(kept) == after:
@@ -135,7 +167,7 @@ def interrupted(plan, folder, monkeypatch, after):
         real(self, stage, block, counts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.Page, "keep", keep)
+        patch.setattr(module.Page, "keep_totals", keep)
         made = Ledger.begin(folder, plan, resume=True)
         with pytest.raises(FullError):
             run_plan(plan, jobs=1, command="", ledger=made)
@@ -150,6 +182,43 @@ def test_resumed_at_any_block(folder, monkeypatch, after):
     again = run_plan(plan, jobs=2, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
     assert timeless(to_text(again)) == timeless(to_text(whole))
     assert len(made.outcomes()) == 3
+
+
+def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
+    """The blocks: 16 of an exact attack, 7 of one that is learned, whose past is played again, 60 of regret."""
+    monkeypatch.setattr("overclaim.audit.selftest.selftest", lambda jobs: [])
+    Path("plan.toml").write_text(EARLY)
+    measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
+    plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
+    whole = run_plan(plan, jobs=1, command="")
+    assert [claim["method"] for claim in whole["claims"]] == ["anytime", "anytime"]
+    for after, claim, left in ((9, 0, 9), (20, 1, 4), (70, 2, 47)):
+        made = interrupted(plan, folder / "out", monkeypatch, after)
+        with closing(sqlite3.connect(made.path)) as connection:
+            assert connection.execute("SELECT claim, count(*) FROM blocks GROUP BY claim").fetchall() == [
+                (claim, left)
+            ]
+        resumed = Ledger.begin(folder / "out", plan, resume=True)
+        again, kept = run_plan(plan, jobs=1, command="", ledger=resumed), made.outcomes()
+        assert timeless(to_text(again)) == timeless(to_text(whole))
+        assert len(kept) == 3
+        made.remove()
+
+
+def test_a_ledger_of_another_measurement_is_refused(folder):
+    plan = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", runs=40),))
+    Ledger.begin(folder, plan, resume=False).page(0).keep_totals("regret", 0, [0.1])
+    other = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", runs=41),))
+    with pytest.raises(LedgerError, match="of another plan"):
+        Ledger.begin(folder, other, resume=True)
+
+
+def test_totals_are_kept_to_the_last_digit(tmp_path):
+    page = Ledger.begin(tmp_path, Plan(()), resume=False).page(0)
+    totals = [0.1 + 0.2, 1e-300, -7.0, 2.0**60 + 2**8]
+    page.keep_totals("regret", 3, totals)
+    assert page.recall_totals("regret") == {3: totals}
+    page.close()
 
 
 def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
