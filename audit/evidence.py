@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
-from ..mechanisms.draws import Draws, Floats, Stage
+from ..mechanisms.draws import Floats, Stage
 from . import intervals
 from .attacks import DIGITS, RECIPES, Attack, SequenceRatio
 from .events import Counts, Event, certify, choose_event, count
 from .exact import epsilon_from_laws
 from .pairs import Pair
-from .play import BLOCK, Transcripts, blocks, concatenate, play
+from .play import BLOCK, Transcripts, blocks, concatenate
 from .power import required_runs
 from .sequences import all_sequences, batch_of, decisions
+from .stages import play_block
 from .verdict import Result
 
 #: At most this share of the certification runs, this many runs, and this many played numbers.
@@ -57,7 +58,7 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     """
     claim, pair, event, attack = result.claim, result.pair, result.event, result.scorer
     alpha = result.certificate.alpha
-    seen = _play(learner, claim, pair, result.seed, _budget(result))
+    seen = _play(learner, claim, pair, result.seed, result.engine, _budget(result))
     scores, left = attack.score(seen), seen.left
     third = left.size // 3
     grid = _thresholds(scores[:third])
@@ -97,12 +98,9 @@ def _budget(result: Result) -> int:
     return max(300, min(MOST, result.certificate.counts.runs // SHARE, affordable))
 
 
-def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, runs: int) -> Transcripts:
+def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
     return concatenate(
-        [
-            play(learner, pair, Draws(seed, Stage.EVIDENCE, 0, 0, number), size, surface=claim.surface)
-            for number, size in blocks(runs)
-        ]
+        [play_block(learner, pair, seed, Stage.EVIDENCE, 0, claim.surface, engine, block) for block in blocks(runs)]
     )
 
 

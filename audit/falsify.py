@@ -13,6 +13,7 @@ from .attacks import has_release
 from .conformance import check_fresh
 from .early import until_falsified
 from .events import Counts, certify
+from .kernels import engine_of
 from .pairs import Pair
 from .power import detectable_epsilon
 from .search import candidates
@@ -38,6 +39,7 @@ def falsify(
     progress: bool = False,
     memory: Memory | None = None,
     stop: str = "budget",
+    fast: bool = False,
 ) -> Result:
     """Try to falsify a privacy claim about a learner.
 
@@ -70,6 +72,9 @@ def falsify(
     stop : {"budget", "early"}
         When to stop: after all the runs, or as soon as the claim is falsified. An early audit is anytime-valid, and
         learns its attack on the way; if nothing is wrong its bound is looser than that of a full budget.
+    fast : bool
+        Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does,
+        so the counts differ; the result names its engine.
 
     Returns
     -------
@@ -99,10 +104,11 @@ def falsify(
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     if claim.surface == "release" and not has_release(built):
         raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
+    engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
 
     alpha, searched = 1 - confidence, pair is None and pairs is None
-    audit = Audit(built, claim, runs, seed, alpha, jobs, progress, memory, searched)
+    audit = Audit(built, claim, runs, seed, alpha, jobs, progress, memory, searched, engine)
     parts: tuple[Counts, ...] = ()
     ceiling: float | None = None
     if stop == "early":
@@ -126,6 +132,7 @@ def falsify(
         seconds=time.perf_counter() - began,
         scorer=choice.attack,
         blocks=parts,
+        engine=engine,
     )
 
 

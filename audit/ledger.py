@@ -40,9 +40,10 @@ class LedgerError(Exception):
     """The ledger cannot be used: of another plan or version, damaged, or on a disk that is full or read-only."""
 
 
-def versions() -> str:
+def versions(plan: Plan) -> str:
     """Return what the draws of a block depend on besides the plan."""
-    packages = (f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    names = ("numpy", "scipy", "scikit-learn", *(["numba"] if any(task.fast for task in plan.tasks) else []))
+    packages = (f"{name} {version(name)}" for name in names)
     return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *packages])
 
 
@@ -95,7 +96,7 @@ class Ledger:
             cannot be written.
         """
         ledger = cls(folder / NAME)
-        facts = {"plan": fingerprint(plan), "versions": versions()}
+        facts = {"plan": fingerprint(plan), "versions": versions(plan)}
         if ledger.path.exists():
             found, blocks, claims = ledger._summary()
             if not resume and blocks + claims:

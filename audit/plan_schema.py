@@ -33,6 +33,7 @@ CLAIM: dict[str, Any] = {
         "left": {},
         "right": {},
         "bits": {"type": "boolean"},
+        "fast": {"type": "boolean"},
     },
 }
 
@@ -75,6 +76,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # surface = "actions"          # what the adversary sees; or "release": the noisy quantities themselves
 # runs = 100_000
 # stop = "early"               # end as soon as the claim is falsified; or "budget"
+# fast = true                  # compiled kernels, with draws of their own: pip install overclaim[fast]
 # expect = "survived"
 # note = "printed beside the verdict"
 """

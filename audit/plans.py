@@ -20,6 +20,7 @@ from ..mechanisms.zoo import Specimen
 from .adversaries import regret_losses
 from .blackbox import falsify_mechanism
 from .falsify import falsify
+from .kernels import require_numba
 from .pairs import Pair
 from .plan_schema import CLAIM, EXPECTATIONS, PLAN
 from .regret import Totals, measure
@@ -57,6 +58,7 @@ class Task:
     left: Any = None
     right: Any = None
     bits: bool = False
+    fast: bool = False
     expected: str | None = None
     note: str = ""
 
@@ -67,6 +69,8 @@ class Task:
             if value is not None and not 1 <= value <= MOST:
                 expected = "at least 1" if value < 1 else f"at most {MOST:,}"
                 raise ValueError(f"{name} must be {expected}, got {value!r}")
+        if self.fast:
+            require_numba()
         if not self.runs < 2**53:
             raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
         if (self.rounds or 1) * (self.arms or 1) > MOST:
@@ -176,7 +180,7 @@ class Task:
         for name in ("left", "right"):
             value = getattr(self, name)
             words += [] if value is None else [f"--{name}", json.dumps(value)]
-        words += ["--bits"] if self.bits else []
+        words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
             words += ["--pair", json.dumps(sides, separators=(",", ":"))]
@@ -223,6 +227,7 @@ class Prepared:
             progress=progress,
             memory=memory,
             stop=task.stop,
+            fast=task.fast,
         )
 
 
@@ -313,6 +318,10 @@ class Plan:
     def alpha(self) -> float:
         """The error of each certificate."""
         return 1 - self.confidence
+
+    def faster(self) -> Plan:
+        """Return the same plan on compiled kernels, where its learners have them."""
+        return replace(self, tasks=tuple(replace(task, fast=True) for task in self.tasks))
 
 
 def literature(seed: int = 0, alpha: float = 0.01) -> Plan:

@@ -141,7 +141,7 @@ def shrink_task(task: Task, result: Result) -> Shrunk | None:
     found = shrink(build, result.pair, runs=runs, seed=task.seed, confidence=task.confidence)
     if found is None:
         return None
-    again = replace(_smaller(task, found.pair), runs=found.runs, seed=found.seed, pair=None)
+    again = replace(_smaller(task, found.pair), runs=found.runs, seed=found.seed, pair=None, fast=False)
     text = json.dumps(_plain(found.pair), separators=(",", ":"))
     return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
 

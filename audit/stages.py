@@ -10,6 +10,8 @@ from typing import Protocol
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Stage
+from ..mechanisms.philox import CounterDraws
+from . import kernels
 from .attacks import Attack, SequenceRatio, applicable
 from .events import Counts, Event, certify, choose_event, choose_event_from_laws, count
 from .exact_search import rank_exactly
@@ -63,6 +65,7 @@ class Audit:
     progress: bool
     memory: Memory | None = None
     searched: bool = False  # whether the pairs are our own, to be mutated, and not the user's
+    engine: str = "numpy"  # or "numba": compiled kernels, on draws of their own
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -131,12 +134,12 @@ class Audit:
 
     def play_blocks(self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]) -> list[Transcripts]:
         """Return the transcripts of some blocks."""
-        task = partial(_play_block, self.learner, pair, self.seed, stage, index, self.claim.surface)
+        task = partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
         return list(in_parallel(task, some, jobs=self.jobs))
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""
-        task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface)
+        task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface, self.engine)
         known = self.memory.recall(choice.key) if self.memory is not None else {}
         missing = [block for block in blocks(runs) if block[0] not in known]
         label = "certify" if self.progress else None
@@ -149,13 +152,25 @@ class Audit:
         return [known[number] for number, _ in blocks(runs)]
 
 
-def _play_block(
-    learner: Learner, pair: Pair, seed: int, stage: Stage, index: int, surface: str, block: tuple[int, int]
+def play_block(
+    learner: Learner,
+    pair: Pair,
+    seed: int,
+    stage: Stage,
+    index: int,
+    surface: str,
+    engine: str,
+    block: tuple[int, int],
 ) -> Transcripts:
+    """Return the transcripts of one block, (its number, its runs), played on an engine."""
     number, runs = block
+    if engine == "numba":
+        return kernels.play(learner, pair, CounterDraws(seed, stage, index, 0, number), runs, surface=surface)
     return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface)
 
 
-def _count_block(learner: Learner, choice: Choice, seed: int, surface: str, block: tuple[int, int]) -> Counts:
-    transcripts = _play_block(learner, choice.pair, seed, Stage.CERTIFY, choice.index, surface, block)
+def _count_block(
+    learner: Learner, choice: Choice, seed: int, surface: str, engine: str, block: tuple[int, int]
+) -> Counts:
+    transcripts = play_block(learner, choice.pair, seed, Stage.CERTIFY, choice.index, surface, engine, block)
     return count(choice.event, choice.attack.score(transcripts), transcripts.left)

@@ -82,6 +82,8 @@ class Result:
         The attack itself.
     blocks : tuple of Counts
         The certification counts block by block, where a fixed number of runs was certified.
+    engine : {"numpy", "numba"}
+        What the runs were played on. Another engine draws other numbers.
     """
 
     verdict: Verdict
@@ -97,6 +99,7 @@ class Result:
     seconds: float
     scorer: Any = field(default=None, repr=False, compare=False)
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
+    engine: str = "numpy"
 
     @property
     def epsilon_lower(self) -> float:

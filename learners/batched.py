@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.noise import Laplace
+from ..mechanisms.philox import LANES, Stream, lanes
 from .checks import check_batch, check_epsilon, check_positive
-from .protocol import Arms, FeedbackKind, Learner
+from .protocol import Arms, FeedbackKind, Kernel, Learner, kernel_of
 
 
 @dataclass
@@ -80,6 +83,39 @@ class _Batched:
         rows = [np.broadcast_to(f, releases.shape[1:]) for f in feedback[: len(releases) * self.batch]]
         means: Floats = np.stack(rows).reshape(len(releases), self.batch, -1).mean(axis=1)
         return means
+
+    def kernel(self, width: int = LANES) -> Kernel | None:
+        """Return the kernel around the inner learner's, where that has one: what was fed, and the batch's total."""
+        inner = kernel_of(self.inner, width)
+        if inner is None or inner.dim is not None:
+            return None
+        act, update = _blocks(inner.act, inner.update, self.noise.block[0])
+        numbers = int(self.batch), self.noise.scale, inner.numbers
+        arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
+        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, released=0, batch=self.batch)
+
+
+@cache
+def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any) -> Any:
+    """Return `_Batched`'s functions of blocks around the inner learner's."""
+
+    def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+        if t % numbers[0] == 0:  # else `played` is as it was
+            inner_act(t // numbers[0], numbers[2], arrays[2:], stream, played)
+
+    def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+        batch, scale, inner = numbers
+        released, total = arrays[0], arrays[1]
+        for i in range(LANES):
+            total[0, i] += fed[0, i]
+        if (t + 1) % batch == 0:
+            noise(stream, scale, released[0])
+            for i in range(LANES):
+                released[0, i] += total[0, i] / batch
+                total[0, i] = 0.0
+            inner_update(t // batch, inner, arrays[2:], stream, played, released)
+
+    return act_block, update_block
 
 
 @dataclass(frozen=True, kw_only=True)

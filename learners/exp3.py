@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.philox import LANES, Stream, draw, lanes
 from .checks import check_arms, check_fraction, check_positive
-from .protocol import Arms, FeedbackKind
-from .weights import WeightsState
+from .protocol import Arms, FeedbackKind, Kernel
+from .weights import WeightsState, shift_block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +107,50 @@ class Exp3:
         """Return (x, -eta / p_0) after arm 0 and (x, eta / p_1) after arm 1."""
         sign = -1.0 if arm == 0 else 1.0
         return x, sign * self.eta / self.line_probabilities(x)[arm]
+
+    def kernel(self, width: int = LANES) -> Kernel:
+        """Return the kernel: log-weights, weights, and the rows of `shift_block`."""
+        arrays = lanes(self.arms, 0.0, width), lanes(self.arms, 1.0, width), lanes(4, 0.0, width)
+        arrays[2][1] = self.arms
+        numbers = float(self.eta), float(self.gamma)
+        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, probability=law_block)
+
+
+def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    """Block: `Exp3.act`."""
+    gamma, weights, arms = numbers[1], arrays[1], played[0]
+    total, u, floor = arrays[2][1], arrays[2][2], arrays[2][3]
+    draw(stream, u)
+    if gamma == 1:
+        for i in range(LANES):
+            arms[i] = np.int64(u[i] * len(weights))
+        return
+    scale = 1 / (1 - gamma)
+    for i in range(LANES):
+        u[i] *= total[i] * scale
+        floor[i] = total[i] * (gamma / len(weights) * scale)
+        arms[i] = 0
+    for k in range(len(weights) - 1):
+        for i in range(LANES):
+            u[i] = u[i] - weights[k, i] - floor[i]
+            arms[i] += 1 if u[i] >= 0 else 0
+
+
+def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+    """Block: `Exp3.played_probability`."""
+    gamma, weights, total = numbers[1], arrays[1], arrays[2][1]
+    for i in range(LANES):
+        out[i] = weights[np.uint64(arms[i]), i]
+    for i in range(LANES):
+        out[i] = out[i] * (1 - gamma) / total[i] + gamma / len(weights)
+
+
+def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    """Block: `Exp3.update`."""
+    (eta, gamma), weights, total, change = numbers, arrays[1], arrays[2][1], arrays[2][2]
+    for i in range(LANES):
+        change[i] = weights[np.uint64(played[0, i]), i]
+    for i in range(LANES):  # loss over probability, with one division
+        scaled = change[i] * (1 - gamma) + total[i] * (gamma / len(weights))
+        change[i] = -eta * fed[0, i] * total[i] / scaled
+    shift_block(arrays, played[0], change)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..mechanisms.draws import Floats
+from ..mechanisms.elementary import exp
+from ..mechanisms.philox import LANES
 from .protocol import Arms
 
 #: Log-weights may drift this far above their reference before a run is re-referenced (exp(700) is the limit).
 _DRIFT = 500.0
+_FLOOR = math.exp(-_DRIFT)
 
 
 @dataclass
@@ -51,8 +55,8 @@ class WeightsState:
         with np.errstate(over="ignore"):
             self.weights.reshape(-1)[flat] = np.exp(moved)
         np.sum(self.weights, axis=0, out=self.total)
-        if moved.max() > _DRIFT or self.total.min() < math.exp(-_DRIFT):
-            self._rereference(np.flatnonzero((moved > _DRIFT) | (self.total < math.exp(-_DRIFT))))
+        if moved.max() > _DRIFT or self.total.min() < _FLOOR:
+            self._rereference(np.flatnonzero((moved > _DRIFT) | (self.total < _FLOOR)))
 
     def _rereference(self, runs: Arms) -> None:
         logs = self.log_weights[:, runs]
@@ -60,3 +64,40 @@ class WeightsState:
         weights = np.exp(logs - self.reference[runs])
         self.weights[:, runs] = weights
         self.total[runs] = weights.sum(axis=0)
+
+
+def shift_block(arrays: Any, arms: Any, change: Floats) -> None:
+    """Block: `WeightsState.shift`. `arrays` holds log-weights, weights, and as rows the reference, total and moved."""
+    log_weights, weights, rows = arrays
+    reference, total, moved = rows[0], rows[1], rows[3]
+    for i in range(LANES):
+        moved[i] = log_weights[np.uint64(arms[i]), i]
+    for i in range(LANES):
+        moved[i] += change[i]
+    for i in range(LANES):
+        change[i] = exp(moved[i] - reference[i])
+    for i in range(LANES):
+        log_weights[np.uint64(arms[i]), i] = moved[i]
+        weights[np.uint64(arms[i]), i] = change[i]
+    for i in range(LANES):
+        total[i] = weights[0, i]
+    for k in range(1, len(weights)):
+        for i in range(LANES):
+            total[i] += weights[k, i]
+    far = 0
+    for i in range(LANES):
+        far += 1 if (moved[i] - reference[i] > _DRIFT) | (total[i] < _FLOOR) else 0
+    if far:
+        _rereference_block(log_weights, weights, rows)
+
+
+def _rereference_block(log_weights: Floats, weights: Floats, rows: Floats) -> None:
+    for i in range(LANES):
+        if (rows[3, i] - rows[0, i] > _DRIFT) | (rows[1, i] < _FLOOR):
+            top, total = log_weights[0, i], 0.0
+            for k in range(1, len(weights)):
+                top = max(top, log_weights[k, i])
+            for k in range(len(weights)):
+                weights[k, i] = exp(log_weights[k, i] - top)
+                total += weights[k, i]
+            rows[0, i], rows[1, i] = top, total

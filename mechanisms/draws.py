@@ -29,6 +29,7 @@ class Purpose(IntEnum):
     LABEL = 0
     LEARNER = 1
     ADVERSARY = 3
+    KERNEL = 4
 
 
 class Draws:

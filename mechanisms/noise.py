@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import gammaln
 
 from .draws import Draws, Floats
+from .elementary import cos_turns, log
+from .philox import LANES, Stream, draw
 
 Shape = tuple[int, ...]
+#: Writes a law's next noise of a block, given the stream, the law's scale and a row (LANES,).
+Block = Callable[[Any, float, Any], None]
 
 
 class Noise(Protocol):
@@ -63,6 +68,11 @@ class Laplace:
         size *= self.scale
         return np.copysign(size, u, out=size)
 
+    @property
+    def block(self) -> tuple[Block, float]:
+        """What a kernel samples with, and its scale."""
+        return laplace_block, float(self.scale)
+
     def log_density(self, x: Floats) -> Floats:
         """Return the log density, (runs,)."""
         return _over_coordinates(-np.abs(x) / self.scale - math.log(2 * self.scale))
@@ -89,6 +99,11 @@ class Gaussian:
         if self.sigma == 0:
             return np.zeros(shape)
         return draws.normal(shape) * self.sigma
+
+    @property
+    def block(self) -> tuple[Block, float]:
+        """What a kernel samples with, and its standard deviation."""
+        return gaussian_block, float(self.sigma)
 
     def log_density(self, x: Floats) -> Floats:
         """Return the log density, (runs,)."""
@@ -142,3 +157,28 @@ class L2Laplace:
     def epsilon(self, sensitivity: float) -> float:
         """Return epsilon (nats) for an L2 sensitivity."""
         return sensitivity / self.scale
+
+
+def laplace_block(stream: Stream, scale: float, out: Floats) -> None:
+    """Block: write the Laplace noise that `Laplace.sample` makes of the same row."""
+    if scale == 0:
+        for i in range(LANES):
+            out[i] = 0.0
+        return
+    draw(stream, out)
+    for i in range(LANES):
+        u = out[i] - (0.5 - 2.0**-54)
+        out[i] = math.copysign(log(abs(u) * 2.0) * scale, u)
+
+
+def gaussian_block(stream: Stream, sigma: float, out: Floats) -> None:
+    """Block: write the normal noise that `Gaussian.sample` makes of the same two rows."""
+    if sigma == 0:
+        for i in range(LANES):
+            out[i] = 0.0
+        return
+    angle = stream[3]
+    draw(stream, out)
+    draw(stream, angle)
+    for i in range(LANES):
+        out[i] = math.sqrt(-2.0 * log(1.0 - out[i])) * cos_turns(angle[i]) * sigma

@@ -106,7 +106,8 @@ def _same(new: Mapping[str, Any], old: Mapping[str, Any], *names: str) -> bool:
 
 def _comparable(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Tell whether the shares of right guesses may be compared: the attack is frozen, or its audit at least."""
-    return _same(new, old, "attack", "event", "pair") or _same(new, old, "seed", "runs")
+    engines = new.get("engine", "numpy"), old.get("engine", "numpy")
+    return _same(new, old, "attack", "event", "pair") or (_same(new, old, "seed", "runs") and engines[0] == engines[1])
 
 
 def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:

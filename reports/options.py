@@ -72,6 +72,7 @@ STOP = click.option(
     show_default=True,
     help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
 )
+FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install overclaim[fast].")
 PAIR = click.option(
     "--pair", "pair_file", type=click.Path(path_type=Path), help="JSON: left and right losses; a file or the text."
 )

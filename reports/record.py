@@ -53,6 +53,7 @@ def claim_record(
         "confidence": round(result.confidence, 12),
         "p_value": p_value(claim, result.event, certificate),
         "stop": task.stop,
+        "engine": result.engine,
         "runs": result.runs,
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
@@ -132,6 +133,7 @@ def run_record(
     utility : sequence of dict
         Published statements about regret that do not hold: `paper`, `statement`, `truth`, `witness`.
     """
+    packages = ["numpy", "scipy", *(["numba"] if any(claim.get("engine") == "numba" for claim in claims) else [])]
     return {
         "schema": SCHEMA,
         "overclaim": __version__,
@@ -140,7 +142,7 @@ def run_record(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "block": BLOCK,
-        "versions": {name: version(name) for name in ("numpy", "scipy")} | {"python": platform.python_version()},
+        "versions": {name: version(name) for name in packages} | {"python": platform.python_version()},
         "claims": list(claims),
         "regret": list(regret),
         "utility": list(utility),
@@ -208,6 +210,7 @@ RECORD: dict[str, Any] = {
                             "losses",
                             "method",
                             "attack",
+                            "engine",
                             "source",
                             "note",
                             "replay",

@@ -1,0 +1,273 @@
+"""Compiled kernels: fed the same draws, they play what the batched protocol plays."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from overclaim import Claim, falsify
+from overclaim.audit import kernels
+from overclaim.audit.ledger import versions
+from overclaim.audit.pairs import Pair
+from overclaim.audit.plans import read_plan
+from overclaim.audit.play import play
+from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
+from overclaim.learners.protocol import kernel_of
+from overclaim.mechanisms.elementary import cos_turns, exp, log
+from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
+from overclaim.reports.cli import main
+
+#: Runs: several whole blocks of lanes and a part of one.
+RUNS = 4 * LANES + 7
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _kept(tmp_path_factory):
+    """Keep this module's machine code apart from the user's, so that every run of the tests compiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "_can_cache", lambda: False)
+        yield
+
+
+def pair(rounds, arms, t0=1, seed=0):
+    left = np.random.default_rng(seed).random((rounds, arms))
+    right = left.copy()
+    right[t0] = 1 - left[t0]
+    return Pair(left, right)
+
+
+def assert_same(learner, worlds, *, surface="actions", runs=RUNS, seed=0):
+    """Play both ways on the same draws: arms must be equal, points and releases up to rounding.
+
+    An arm differs where a uniform falls between two roundings of a probability: less than 1e-12 for each of some
+    1e4 arms here, and the seed is fixed.
+    """
+    fast = kernels.play(learner, worlds, CounterDraws(seed), runs, surface=surface)
+    slow = play(learner, worlds, CounterDraws(seed), runs, surface=surface)
+    np.testing.assert_array_equal(fast.left, slow.left)
+    assert fast.actions.dtype == slow.actions.dtype
+    if slow.actions.dtype.kind == "i":
+        np.testing.assert_array_equal(fast.actions, slow.actions)
+    else:
+        np.testing.assert_allclose(fast.actions, slow.actions, rtol=0, atol=1e-9)
+    assert (fast.releases is None) == (slow.releases is None)
+    if slow.releases is not None:
+        np.testing.assert_allclose(fast.releases, slow.releases, rtol=1e-9, atol=1e-9)
+    return slow
+
+
+# Random numbers
+
+
+@pytest.mark.parametrize(
+    ("key", "counter", "words"),
+    [
+        ((0, 0), (0, 0, 0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 4, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        (
+            (0xA4093822, 0x299F31D0),
+            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+            "d16cfe09 94fdcceb 5001e420 24126ea1",
+        ),
+    ],
+)
+def test_philox_gives_the_published_answers(key, counter, words):
+    """Random123's kat_vectors, philox4x32 10."""
+    made = philox(*(np.uint64(x) for x in (*key, *counter)))
+    assert " ".join(f"{int(word):08x}" for word in made) == words
+
+
+def test_draws_do_not_depend_on_how_they_are_asked_for():
+    whole = CounterDraws(3, 1, 2, 3, 4).uniform((6, 10))
+    parts = CounterDraws(3, 1, 2, 3, 4)
+    rows = [parts.uniform(10), *parts.uniform((2, 10)), *parts.uniform((1, 10)), *parts.uniform((2, 10))]
+    np.testing.assert_array_equal(whole, rows)
+    np.testing.assert_array_equal(whole[:, :4], CounterDraws(3, 1, 2, 3, 4).uniform((6, 4)))
+    others = [CounterDraws(*key).uniform(10) for key in ((4, 1, 2, 3, 4), (3, 0, 2, 3, 4), (3, 1, 2, 3, 5))]
+    assert not any(np.isin(other, whole).any() for other in others)
+
+
+def test_draws_are_uniform_and_normal():
+    """Kolmogorov-Smirnov at 1e5 draws each; false alarm 1e-7 each."""
+    from scipy.stats import kstest
+
+    draws = CounterDraws(11)
+    u = draws.uniform((10, 10_000)).ravel()
+    assert u.min() >= 0
+    assert u.max() < 1
+    assert kstest(u, "uniform").pvalue > 1e-7
+    assert kstest(draws.normal((10, 10_000)).ravel(), "norm").pvalue > 1e-7
+
+
+def _noise(stream, scale, out):
+    raise AssertionError("replaced by the compiler")
+
+
+def _rows(stream, scale, out):
+    for row in range(out.shape[0]):
+        _noise(stream, scale, out[row])
+
+
+@pytest.mark.parametrize("law", [Laplace(0.7), Gaussian(1.3), Laplace(0.0)], ids=repr)
+def test_a_kernel_draws_the_same_noise(law):
+    draws = CounterDraws(5)
+    expected = law.sample((5, LANES), draws)
+    noise, scale = law.block
+
+    def stream():
+        return np.append(draws.words, np.uint64(0)), np.zeros(1, np.int64), lanes(1)[0], lanes(1)[0]
+
+    fast, plain, again = lanes(5), lanes(5), stream()
+    kernels.compiled(_rows, _noise=noise)(stream(), scale, fast)
+    for row in plain:  # uncompiled it means the same
+        noise(again, scale, row)
+    np.testing.assert_allclose(fast, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(plain, expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "points"),
+    [
+        (exp, math.exp, [-707.9, -30.0, -1.0, -1e-9, 0.0, 0.3, 1.0, 40.0, 700.0]),
+        (log, math.log, [2.0**-1000, 1e-9, 0.3, 0.7071, 0.7072, 0.99999, 1.0, 1.00001, 1.4142, 1.4143, 7.0, 1e300]),
+        (cos_turns, lambda x: math.cos(2 * math.pi * x), [0.0, 1e-9, 0.1, 0.24, 0.26, 0.49, 0.5, 0.77, 1.0]),
+    ],
+)
+def test_elementary_functions(ours, theirs, points):
+    for x in points:
+        assert ours(x) == pytest.approx(theirs(x), rel=4e-16, abs=4e-16), x
+
+
+def test_exp_far_out():
+    assert exp(-800.0) == 0.0
+    assert exp(720.0) == math.inf
+
+
+# The same actions
+
+
+@pytest.mark.parametrize("arms", [1, 2, 5])
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
+def test_exp3_plays_the_same(arms, gamma):
+    assert_same(Exp3(arms=arms, eta=0.3, gamma=gamma), pair(9, arms))
+
+
+@pytest.mark.parametrize("surface", ["actions", "release"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_batched_exp3_plays_the_same(batch, surface):
+    learner = BatchedLaplace(Exp3(arms=3, eta=0.2, gamma=0.1), epsilon=1.0, batch=batch)
+    played = assert_same(learner, pair(10, 3), surface=surface)
+    assert (played.releases is not None) == (surface == "release")
+
+
+def test_minibatch_plays_the_same():
+    assert_same(MiniBatch(Exp3(arms=3, eta=0.5, gamma=0.1), batch=4), pair(10, 3))
+
+
+def test_weights_that_run_away_are_the_same():
+    """Estimates of size 1e4: log-weights beyond what exp can hold."""
+    learner = BatchedLaplace(Exp3(arms=3, eta=40.0, gamma=0.01), epsilon=0.2, batch=1)
+    played = assert_same(learner, pair(12, 3))
+    assert len(np.unique(played.actions)) == 3
+
+
+def test_another_seed_plays_otherwise():
+    learner = Exp3(arms=2, eta=0.3)
+    plays = [kernels.play(learner, pair(4, 2), CounterDraws(seed), RUNS) for seed in (0, 1)]
+    assert (plays[0].actions != plays[1].actions).any()
+
+
+# The engine of an audit
+
+
+def test_a_fast_audit_names_its_engine_and_replays():
+    learner = BatchedLaplace(Exp3(arms=2, eta=2.0, gamma=0.02), epsilon=1.0, batch=1)
+    audits = [falsify(learner, Claim(epsilon=0.5), rounds=4, runs=30_000, fast=fast) for fast in (True, True, False)]
+    assert [audit.engine for audit in audits] == ["numba", "numba", "numpy"]
+    assert audits[0].certificate == audits[1].certificate
+    assert audits[0].certificate != audits[2].certificate
+    assert audits[0].verdict is audits[2].verdict
+    assert audits[0].epsilon_lower == pytest.approx(audits[2].epsilon_lower, abs=0.1)
+
+
+def test_a_learner_without_a_kernel_plays_on_numpy():
+    class Fair:
+        feedback = "bandit"
+
+        def __init__(self, arms, rounds, rng):
+            self.arms, self.rng = arms, rng
+
+        def act(self):
+            return int(self.rng.integers(self.arms))
+
+        def update(self, feedback):
+            pass
+
+    audits = [falsify(Fair, Claim(epsilon=1.0), rounds=2, runs=2000, fast=fast) for fast in (True, False)]
+    assert audits[0].engine == "numpy"
+    assert audits[0].certificate == audits[1].certificate
+    assert kernel_of(BatchedLaplace(_NoKernel(), epsilon=1.0, batch=1)) is None
+
+
+class _NoKernel:
+    feedback, arms = "bandit", 2
+
+
+def test_without_numba_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
+    learner = Exp3(arms=2, eta=0.3)
+    with pytest.raises(ValueError, match=r"pip install overclaim\[fast\]"):
+        falsify(learner, Claim(epsilon=1.0), rounds=2, runs=100, fast=True)
+    answer = CliRunner().invoke(main, ["check", "asi-raman-talwar/batched-exp3", "--fast"])
+    assert answer.exit_code == 2
+    assert "pip install overclaim[fast]" in answer.stderr
+
+
+def test_the_command_line_is_fast_and_replays():
+    words = ["check", "asi-raman-talwar/batched-exp3", "--rounds", "3", "--runs", "5000", "--set", "batch=1", "--json"]
+    claims = [json.loads(CliRunner().invoke(main, [*words, *more]).stdout) for more in (["--fast"], [])]
+    assert [claim["engine"] for claim in claims] == ["numba", "numpy"]
+    assert ["--fast" in claim["replay"] for claim in claims] == [True, False]
+
+
+def test_a_plan_may_be_fast(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('[[claims]]\ntarget = "asi-raman-talwar/batched-exp3"\nfast = true\n')
+    plan = read_plan(path)
+    assert plan.tasks[0].fast
+    assert "numba" in versions(plan)
+    slow = replace(plan, tasks=(replace(plan.tasks[0], fast=False),))
+    assert "numba" not in versions(slow)
+    assert slow.faster() == plan
+
+
+def test_nothing_of_numba_is_imported_before_it_is_used():
+    """A fresh process: an audit that is not fast must not pay for the compiler."""
+    code = (
+        "import sys; from overclaim import Claim, falsify; from overclaim.learners import Exp3; "
+        "falsify(Exp3(arms=2, eta=1.0), Claim(epsilon=1.0), rounds=2, runs=100); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_machine_code_is_named_after_the_source_of_every_function_in_it():
+    """The planted bug: Numba's own key sees neither a changed block function nor a changed constant."""
+    kernel = Exp3(arms=2, eta=1.0).kernel()
+
+    def other_act(t, numbers, arrays, stream, played):
+        played[0, 0] = 0
+
+    parts = {"act": kernel.act, "update": kernel.update, "tell": kernels._tell_arm}
+    names = {
+        kernels.compiled(kernels._game, width, **{**parts, **change}).py_func.__qualname__
+        for width, change in ((64, {}), (32, {}), (64, {"act": other_act}), (64, {"tell": kernels._tell_all}))
+    }
+    assert len(names) == 4
