@@ -72,3 +72,22 @@ def test_public_names_come_together():
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'passed'"):
         _ = overclaim.passed
+
+
+def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
+    """No variables but PATH, a home that cannot be written, and a space and an umlaut in every path."""
+    place = tmp_path / "ein Pfäd"
+    place.mkdir()
+    (place / "overclaim").symlink_to(ROOT, target_is_directory=True)
+    (tmp_path / "no home").write_text("a file, in which nobody can make folders")
+    (place / "plan.toml").write_text(
+        '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nepsilon = 1\nrounds = 2\nruns = 4000\n'
+    )
+    bare = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "no home" / "me"), "PYTHONPATH": str(place)}
+    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", "1"]
+    done = subprocess.run(words, cwd=place, env=bare, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "1 falsified" in done.stdout
+    assert "<svg" in (place / "out" / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "no home").is_file()
