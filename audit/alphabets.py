@@ -2,16 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..learners.losses import Linear, Quadratic, Switch
+from ..learners.losses import LOSS_SETS, Linear, Quadratic, Switch
 from ..learners.pftal import BanditPftal, Pftal
 from ..learners.private_bandit import PrivateBandit
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
-from .pairs import Alphabet, linear_alphabet
+from .pairs import Pair, neighbours
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The losses that pairs are composed of.
+
+    Attributes
+    ----------
+    differing : tuple of (left, right)
+        The extreme neighbours of one round.
+    patterns : tuple of (even, odd)
+        What the other rounds may hold: a loss in the even and one in the odd rounds. The first is the extreme one.
+    mates : tuple
+        What the other rounds of the differing batch hold.
+    rows : tuple
+        Every loss of the patterns, and more that only a search over single rounds tries.
+    box : bool
+        Whether single entries of a loss vector may be changed too.
+    """
+
+    differing: tuple[tuple[Any, Any], ...]
+    patterns: tuple[tuple[Any, Any], ...]
+    mates: tuple[Any, ...]
+    rows: tuple[Any, ...]
+    box: bool = False
+
+    def pair(self, rounds: int, t0: int, batch: int, differing: Any, mate: Any, before: Any, after: Any) -> Pair:
+        """Return the pair that differs in round t0 (from 0), with patterns before and after.
+
+        Parameters
+        ----------
+        mate : loss
+            Of the rest of the batch that t0 lies in.
+        before, after : (even, odd)
+        """
+        end = batch * (t0 // batch + 1)
+        rest = [mate if t0 <= t < end else (before if t < t0 else after)[t % 2] for t in range(rounds)]
+        left, right = rest.copy(), rest.copy()
+        left[t0], right[t0] = differing
+        return Pair(left, right)
+
+
+def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
+    """Return the extreme vectors of a loss set: all coordinates high, low or between, contrasts, and one alone."""
+    losses = LOSS_SETS[claim.losses]
+    size = losses.scale(arms)
+    low, high = losses.low * size, losses.high * size
+    ones = np.ones(arms)
+    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
+    other = high + low - contrast
+    constants = [high * ones, low * ones, (high + low) / 2 * ones]
+    return Alphabet(
+        differing=tuple(neighbours(claim, arms)),
+        patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),
+        mates=tuple(constants[:2]),
+        rows=(*constants, contrast, other),
+        box=losses.name in ("unit", "symmetric"),
+    )
 
 
 def alphabet_of(learner: Learner, claim: Claim) -> Alphabet:

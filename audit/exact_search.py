@@ -13,12 +13,12 @@ from ..learners.pftal import Pftal
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Floats
-from .alphabets import alphabet_of
+from .alphabets import Alphabet, alphabet_of
 from .attacks import ClippedRatio
 from .exact import NotExactError, exact_epsilon
-from .families import freezing
+from .families import first_round, freezing
 from .mutations import changes, moved
-from .pairs import Alphabet, Pair, first_round
+from .pairs import Pair
 from .sequences import COARSE, NotEnumerableError, batch_of, decisions, has_noiseless_law, sequence_laws
 
 #: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.

@@ -1,4 +1,4 @@
-"""Families of pairs beyond the first round: later differing rounds, and suffixes that freeze what was amplified."""
+"""Families of pairs: an extreme first round, a later one, and suffixes that freeze what was amplified."""
 
 from __future__ import annotations
 
@@ -7,8 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..learners.protocol import Learner
-from .pairs import Alphabet, Pair
+from .alphabets import Alphabet
+from .pairs import Pair
 from .sequences import batch_of, decisions, has_noiseless_law
+
+
+def first_round(alphabet: Alphabet, rounds: int, batch: int) -> list[Pair]:
+    """Return the pairs of an alphabet that differ in the first round, then hold a constant or alternating suffix.
+
+    The first round's loss reaches the most nodes of a tree and the most later updates. For a learner that holds an arm
+    for `batch` rounds, the rest of the first batch has losses of its own.
+    """
+    mates = alphabet.mates if batch > 1 else alphabet.mates[:1]
+    suffixes = alphabet.patterns if rounds > 1 else alphabet.patterns[:1]
+    return [
+        alphabet.pair(rounds, 0, batch, differing, mate, suffix, suffix)
+        for differing in alphabet.differing
+        for mate in mates
+        for suffix in suffixes
+    ]
 
 
 def later(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:

@@ -12,8 +12,8 @@ from ..learners.losses import LOSS_SETS
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Purpose, Stage
-from .alphabets import alphabet_of
-from .pairs import Alphabet, Pair
+from .alphabets import Alphabet, alphabet_of
+from .pairs import Pair
 from .sequences import batch_of
 
 

@@ -13,9 +13,9 @@ from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from .alphabets import alphabet_of
 from .exact_search import PLANNED, find_exactly
-from .families import later
+from .families import first_round, later
 from .mutations import Mutations
-from .pairs import Pair, first_round
+from .pairs import Pair
 from .sequences import batch_of
 
 #: Beyond so many rounds a few families must do: every run of every pair takes its time.

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from overclaim.audit import ftpl_law
+from overclaim.audit.alphabets import linear_alphabet
 from overclaim.audit.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.falsify import falsify
-from overclaim.audit.pairs import Pair, families
+from overclaim.audit.families import first_round
+from overclaim.audit.pairs import Pair
 from overclaim.audit.play import play
 from overclaim.audit.tradeoff import gaussian_delta, gaussian_epsilon
 from overclaim.learners import agarwal_singh
@@ -279,7 +281,7 @@ def test_the_truth_about_ftrl_over_bodies(name, losses):
         setting = one.setting(**changes)
         learner = one.build(setting)
         claim = one.claim(setting, neighbours=neighbours, surface="release")
-        pairs = families(claim, rounds=setting.rounds, arms=setting.arms)
+        pairs = first_round(linear_alphabet(claim, setting.arms), setting.rounds, 1)
         return max(exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] for pair in pairs)
 
     assert one.losses == losses

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+from overclaim.audit.alphabets import linear_alphabet
 from overclaim.audit.exact import NotExactError, exact_epsilon
 from overclaim.audit.falsify import falsify
-from overclaim.audit.pairs import Pair, families
+from overclaim.audit.families import first_round
+from overclaim.audit.pairs import Pair
 from overclaim.audit.play import play
 from overclaim.audit.sequences import COARSE, log_likelihood
 from overclaim.learners import asi_raman_talwar, tossou_dimitrakakis
@@ -110,14 +112,14 @@ def test_arm_is_held_within_a_batch_and_exact_epsilons_agree_with_the_expectatio
     learner = entry.build(setting, **case.parameters)
     claim = entry.claim(setting, neighbours=case.neighbours, surface=case.surface)
     rounds = min(setting.rounds, 60)
-    pair = families(claim, rounds=rounds, arms=setting.arms)[0]
+    pair = first_round(linear_alphabet(claim, setting.arms), rounds, 1)[0]
     actions = play(learner, pair, Draws(0), 64).actions
     batch = getattr(learner, "batch", 1)
     for start in range(0, rounds, batch):
         assert (actions[start : start + batch] == actions[start]).all()
     if setting.rounds > 8 or case.surface == "release" or not isinstance(learner, BatchedLaplace):
         return
-    pair = families(claim, rounds=setting.rounds, arms=setting.arms)[0]
+    pair = first_round(linear_alphabet(claim, setting.arms), setting.rounds, 1)[0]
     try:
         worst = exact_epsilon(learner, pair, deltas=(claim.delta,), cells=COARSE)[claim.delta]
     except NotExactError:

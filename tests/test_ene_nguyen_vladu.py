@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from overclaim.audit.alphabets import alphabet_of
-from overclaim.audit.pairs import first_round
+from overclaim.audit.families import first_round
 from overclaim.audit.play import play
 from overclaim.learners import ene_nguyen_vladu
 from overclaim.learners.catalogue import Setting

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.audit.pairs import Pair, families, neighbours
+from overclaim.audit.alphabets import linear_alphabet
+from overclaim.audit.families import first_round
+from overclaim.audit.pairs import Pair, neighbours
 from overclaim.learners.losses import Linear
 from overclaim.mechanisms.claim import LOSS_SETS, NEIGHBOURS, Claim
 
@@ -55,7 +57,7 @@ def test_zero_out_needs_a_zero():
 @settings(deadline=None, max_examples=20)
 def test_families_are_neighbours_in_the_set(losses, relation, rounds, arms, batch):
     promised = claim(losses=losses, neighbours=relation)
-    pairs = families(promised, rounds=rounds, arms=arms, batch=batch)
+    pairs = first_round(linear_alphabet(promised, arms), rounds, batch)
     assert pairs
     for pair in pairs:
         pair.check(promised)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, falsify
-from overclaim.audit.alphabets import alphabet_of
+from overclaim.audit.alphabets import alphabet_of, linear_alphabet
 from overclaim.audit.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.exact_search import clipped_laws
 from overclaim.audit.mutations import Mutations, changes
-from overclaim.audit.pairs import linear_alphabet
 from overclaim.audit.search import candidates, climb
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue import entries, lookup

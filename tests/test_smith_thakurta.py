@@ -10,7 +10,8 @@ from scipy.stats import kstest
 
 from overclaim.audit.alphabets import alphabet_of
 from overclaim.audit.events import certify, choose_event, count
-from overclaim.audit.pairs import Pair, first_round
+from overclaim.audit.families import first_round
+from overclaim.audit.pairs import Pair
 from overclaim.audit.pftal_law import ActionLikelihood, applies, release_loss
 from overclaim.audit.play import play
 from overclaim.learners import smith_thakurta
