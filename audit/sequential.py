@@ -38,6 +38,8 @@ _BISECTIONS = 60
 _SHARES = (np.arange(64) + 0.5) / 64
 _FAR = np.geomspace(1e-8, 1.0, 96)
 _NEAR_WEIGHT = 0.8
+#: Exponents of the gamblers against a share of right guesses, for few guesses to very many.
+_TILTS = np.geomspace(1e-4, 10.0, 48)
 #: Thresholds tried on each side of an event, and stakes at which its growth is computed.
 _THRESHOLDS, _STAKES = 64, 24
 #: The power is averaged over this many equally likely numbers of guesses.
@@ -147,6 +149,39 @@ class Bets:
             caught |= middle > n
             low, high = np.where(caught, low, np.maximum(middle, low)), np.where(caught, middle, high)
         return np.asarray(high, dtype=np.int64)
+
+
+def log_excess(right: ArrayLike, guesses: ArrayLike, share: ArrayLike) -> _Floats:
+    """Return the log wealth of a gambler against a mean probability of right guesses of at least `share`.
+
+    Let X be 1 for a right guess and pi the probability of that given all before it, which may change as the attack
+    does. For every lambda, ``exp(lambda sum X) / prod(1 - pi + pi e^lambda)`` is a martingale that starts at 1, and as
+    the logarithm is concave, putting the mean of the pi in place of each makes it no larger. So the mean of that over
+    fixed negative lambdas stays below 1/alpha at all times together, except with probability alpha: Ville.
+    """
+    c, n, p = (np.asarray(a, dtype=np.float64)[..., None] for a in np.broadcast_arrays(right, guesses, share))
+    log = -_TILTS * c - n * np.log1p(p * np.expm1(-_TILTS))
+    found: _Floats = special.logsumexp(log, axis=-1) - math.log(_TILTS.size)
+    return found
+
+
+def share_upper(right: int, guesses: int, alpha: float) -> float:
+    """Return an upper limit of the mean probability of a right guess, valid whenever one stops to guess.
+
+    Parameters
+    ----------
+    right, guesses : int
+        Right guesses, and all of them.
+    alpha : float
+        The probability that the limit is ever too small, in (0, 1).
+    """
+    if log_excess(right, guesses, 1.0) < -math.log(alpha):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if log_excess(right, guesses, middle) >= -math.log(alpha) else (middle, high)
+    return high
 
 
 def ceiling_epsilon(claimed: float, runs: int, *, delta: float, alpha: float) -> float:

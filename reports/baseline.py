@@ -6,6 +6,11 @@ alpha. The logarithm of the odds of a right guess is the epsilon that the frozen
 whether the new bound exceeds what the old attack could have produced on the baseline. The claims of a report share
 alpha by Holm's procedure: some regression of a frozen attack is reported without cause with probability at most alpha.
 
+Audits that stopped early are compared with each other by limits that hold whenever one stops: a regression is reported
+at alpha if the new lower bound on epsilon, at alpha / 2, exceeds the upper limit, at alpha / 2, of what the baseline's
+guesses showed, the log odds of the mean probability of a right one. Both are wrong with probability at most alpha
+together, however the two audits came to their ends; the smallest such alpha is the p-value.
+
 Where a changed learner led the same audit to another event, the shares still are compared, but the two events would
 show different ones even of one learner: the finding says so. Where the audit itself changed, its seed or its budget,
 and with it the event, nothing can be compared, and a remark says that.
@@ -19,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..audit.multiplicity import holm
+from ..audit.multiplicity import SMALLEST, holm
 from .record import read_record
 
 #: Where `accept` puts the baseline.
@@ -30,8 +35,9 @@ SLACK = 1.10
 FAILING = ("regression", "weakened", "lost power", "missing")
 TEST = (
     "Fisher's exact test on right and wrong guesses, new against baseline, one-sided; Holm across the claims. "
-    "Not done for audits that stopped early: their number of guesses depends on the guesses; nor where the seed or "
-    "the budget changed, and with it the event. The error level is that of an unchanged attack."
+    "For audits that stopped early, the anytime-valid lower bound on epsilon against the anytime-valid upper limit of "
+    "what the baseline's guesses showed, at half the error each. Not done where the seed, the budget or the way to "
+    "stop changed, and with it the event. The error level is that of an unchanged attack."
 )
 
 
@@ -57,13 +63,13 @@ def compare(claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha:
     before = keyed(base["claims"])
     pairs = [(claim, before.pop(key, None)) for key, claim in keyed(claims).items()]
     known = [(new, old) for new, old in pairs if old is not None]
-    tests = [(new, old, p) for new, old in known if (p := regression_p_value(new, old)) is not None]
+    tested = [(new, old, regression_p_value(new, old)) for new, old in known]
+    tests = [(new, old, p) for new, old, p in tested if p is not None]
     findings = []
     decisions = holm([p for _, _, p in tests], alpha) if tests else []
-    for new, old in known:
-        if "anytime" not in (new["method"], old["method"]) and not _comparable(new, old):
-            told = "the seed or the budget of its audit changed, and with it the attack: accept a new baseline"
-            findings.append(_finding("not compared", new, told))
+    for new, old, p in tested:
+        if p is None:
+            findings.append(_finding("not compared", new, _why_not(new, old)))
         new["baseline"] = {"epsilon_lower": old["epsilon_lower"], "p_value": None}
         findings += _changes(new, old)
     for (new, old, p), decision in zip(tests, decisions, strict=True):
@@ -92,12 +98,40 @@ def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float 
     """Return the p-value of "guesses are right no more often than in the baseline"; None where it cannot be tested."""
     from scipy.stats import fisher_exact
 
-    if "anytime" in (new["method"], old["method"]) or not _comparable(new, old):
+    if not _comparable(new, old):
         return None
     table = [[c["counts"]["right"], c["counts"]["guesses"] - c["counts"]["right"]] for c in (new, old)]
     if min(sum(row) for row in table) == 0:
         return None
+    if new["method"] == "anytime":
+        return _early_p_value(new, old)
     return float(fisher_exact(table, alternative="greater").pvalue)
+
+
+def _early_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float:
+    """Return the p-value of "epsilon is at most what the baseline's guesses showed", for audits that stopped early."""
+    from ..audit.sequential import Bets, share_upper
+
+    bets = Bets(new["claimed"]["epsilon"], new["claimed"]["delta"])
+    counts, before = new["counts"], old["counts"]
+    wrong = counts["guesses"] - counts["right"]
+
+    def rejected(log_alpha: float) -> bool:
+        half = math.exp(log_alpha) / 2
+        most = share_upper(before["right"], before["guesses"], half)
+        if most >= 1:
+            return False
+        shown = max(0.0, math.log(most / (1 - most)))
+        wealth = bets.log_wealth(counts["right"], wrong, counts["runs"], shown)
+        return float(wealth) >= -math.log(half)
+
+    low, high = math.log(SMALLEST), 0.0
+    if not rejected(high):
+        return 1.0
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if rejected(middle) else (middle, high)
+    return math.exp(high)
 
 
 def _same(new: Mapping[str, Any], old: Mapping[str, Any], *names: str) -> bool:
@@ -105,9 +139,23 @@ def _same(new: Mapping[str, Any], old: Mapping[str, Any], *names: str) -> bool:
 
 
 def _comparable(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Tell whether the shares of right guesses may be compared: the attack is frozen, or its audit at least."""
+    """Tell whether the shares of right guesses may be compared: the attack is frozen, or its audit at least.
+
+    The attack of an early audit changes on the way, and its runs depend on the guesses: seed and budget must be equal.
+    """
     engines = new.get("engine", "numpy"), old.get("engine", "numpy")
-    return _same(new, old, "attack", "event", "pair") or (_same(new, old, "seed", "runs") and engines[0] == engines[1])
+    same_draws = _same(new, old, "seed") and engines[0] == engines[1]
+    early = [claim["method"] == "anytime" for claim in (new, old)]
+    if any(early):
+        return all(early) and same_draws and "budget" in old and _same(new, old, "budget")
+    return _same(new, old, "attack", "event", "pair") or (same_draws and _same(new, old, "runs"))
+
+
+def _why_not(new: Mapping[str, Any], old: Mapping[str, Any]) -> str:
+    if _comparable(new, old):
+        return "one of the two audits made no guess"
+    changed = "the seed, the budget, the engine or the way to stop of its audit changed, and with it the attack"
+    return f"{changed}: accept a new baseline"
 
 
 def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:

@@ -55,6 +55,7 @@ def claim_record(
         "stop": task.stop,
         "engine": result.engine,
         "runs": result.runs,
+        "budget": task.runs,
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "counts": {
@@ -200,7 +201,7 @@ RECORD: dict[str, Any] = {
                             "seconds",
                         )
                     },
-                    **{name: _maybe("integer") for name in ("rounds", "arms", "runs", "pilot_runs", "seed")},
+                    **{name: _maybe("integer") for name in ("rounds", "arms", "runs", "budget", "pilot_runs", "seed")},
                     **{
                         name: _maybe("string")
                         for name in (

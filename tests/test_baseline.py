@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
+from overclaim.audit.sequential import Bets, first_crossing, log_excess, share_upper
 from overclaim.reports.baseline import compare, failed, keyed, regression_p_value
 from overclaim.reports.cli import main
 
@@ -147,9 +148,90 @@ def test_an_audit_with_another_seed_or_budget_and_event_is_not_compared(change):
     assert failed({"baseline": compare([same_audit], {"claims": [old]}, alpha=0.01)})
 
 
-def test_early_audits_are_not_tested():
-    assert regression_p_value(claim(9, 9, method="anytime"), claim(1, 9)) is None
+def early(share, epsilon=1.0, runs=4000, seed=0, **more):
+    """An early audit of a mechanism whose guesses are right with probability `share`: every run is a guess."""
+    right = np.cumsum(np.random.default_rng(seed).random(runs) < share)
+    n = np.arange(1, runs + 1)
+    end = first_crossing(Bets(epsilon, 0.0), right, n - right, n, 0.01)
+    end = runs - 1 if end is None else end
+    counts = {"right": int(right[end]), "guesses": end + 1, "runs": end + 1}
+    facts = {"counts": counts, "method": "anytime", "runs": end + 1, "budget": runs, "seed": 0}
+    return claim(0, 0, **facts, claimed={"epsilon": epsilon, "delta": 0.0}, **more)
+
+
+def test_early_audits_are_compared_by_what_holds_whenever_they_stop():
+    old = early(0.6)
+    assert regression_p_value(early(0.6, seed=1), old) == 1.0
+    assert regression_p_value(early(0.70, seed=1), old) < 1e-6  # survives too, but leaks more
+    fast = early(0.9, seed=1)
+    assert fast["runs"] < 100
+    assert regression_p_value(fast, old) < 0.01  # falsified on the way
+    assert regression_p_value(fast, early(0.9, seed=2)) == 1.0  # both were
+    assert regression_p_value(early(0.6, seed=1), early(0.7)) == 1.0  # an improvement
+
+
+def test_the_p_value_of_early_audits_is_the_least_alpha_at_which_the_limits_are_apart():
+    new, old = early(0.70, seed=1), early(0.64)
+    p = regression_p_value(new, old)
+    assert 1e-9 < p < 0.5
+    for alpha, apart in ((p * 1.01, True), (p * 0.99, False)):
+        right, guesses = new["counts"]["right"], new["counts"]["guesses"]
+        lower = Bets(1.0, 0.0).epsilon_lower(right, guesses - right, guesses, alpha / 2)
+        most = share_upper(old["counts"]["right"], old["counts"]["guesses"], alpha / 2)
+        assert (lower > np.log(most / (1 - most))) is np.bool_(apart)
+
+
+def test_the_error_of_the_test_of_early_audits():
+    """300 comparisons of equal learners, near the claim and beyond, at alpha = 0.2: Bin(300, 0.2) > 95 has 1e-6."""
+    wrong = 0
+    for i in range(300):
+        share = (0.6, 0.72, 0.8)[i % 3]
+        wrong += regression_p_value(early(share, runs=600, seed=2 * i), early(share, runs=600, seed=2 * i + 1)) <= 0.2
+    assert wrong <= 95
+
+
+def test_the_limit_of_a_share_holds_at_all_times_together():
+    """500 sequences whose probability drifts, 500 looks each, alpha = 0.1: Bin(500, 0.1) > 85 has 1e-6."""
+    rng, n = np.random.default_rng(0), np.arange(1, 501)
+    pi = 0.75 - 0.2 * np.cos(n / 150)
+    right = np.cumsum(rng.random((500, n.size)) < pi, axis=1)
+    mean = np.cumsum(pi) / n
+    ever = (log_excess(right, n, mean) >= np.log(10)).any(axis=1)
+    assert 5 < ever.sum() <= 85  # and not needlessly below
+    limit = share_upper(int(right[0, -1]), n.size, 0.1)
+    assert log_excess(right[0, -1], n.size, limit) == pytest.approx(np.log(10), abs=1e-6)
+    assert limit - right[0, -1] / n.size < 0.08
+    assert share_upper(3, 3, 0.01) == 1.0
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"budget": 1000}, {"method": "guess"}])
+def test_early_audits_that_changed_are_not_compared(change):
+    old, new = early(0.6), {**early(0.9, seed=1), **change}
+    found = compare([new], {"claims": [old]}, alpha=0.01)
+    assert [finding["kind"] for finding in found["findings"]] == ["not compared"]
+    del old["budget"]  # a baseline of an older version
+    assert regression_p_value(early(0.9, seed=1), old) is None
+
+
+def test_an_early_audit_against_its_baseline(accepted):
+    plan = PLAN + 'stop = "early"\n'
+    (accepted / "plan.toml").write_text(plan)
+    assert "not compared: mine.py:Noisy" in rerun()[0].output
+    assert overclaim("accept", "out/record.json").exit_code == 0
+    result, record = rerun()
+    assert result.exit_code == 0, result.output
+    assert record["claims"][0]["baseline"]["p_value"] == 1.0
+    (accepted / "mine.py").write_text(NOISY.replace("KEEP", "0.8"))
+    result, record = rerun()
+    assert result.exit_code == 1
+    assert "regression: mine.py:Noisy: epsilon is at least" in result.output
+    assert record["claims"][0]["method"] == "anytime"
+
+
+def test_nothing_is_compared_without_guesses():
     assert regression_p_value(claim(0, 0), claim(1, 9)) is None
+    (told,) = compare([claim(0, 0)], {"claims": [claim(1, 9)]}, alpha=0.01)["findings"]
+    assert (told["kind"], told["message"]) == ("not compared", "one of the two audits made no guess")
 
 
 def test_twins_are_told_apart_by_their_order():
