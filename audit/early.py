@@ -182,7 +182,7 @@ def _find_pair(audit: Audit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
 def _choose_unseen(audit: Audit, pair: Pair, index: int) -> Choice:
     """Return an exact likelihood ratio with its event before any run was played."""
     claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
-    attack: Attack = applicable(audit.learner, pair, audit.claim.surface)[0].fit(audit.learner, pair, None)
+    attack: Attack = audit.fit(applicable(audit.learner, pair, audit.claim.surface)[0], pair, None)
     if isinstance(attack, SequenceRatio):
         scores, p, q = attack.laws
         event = sequential.choose_growing_event(scores, p / 2, q / 2, seen=None, **claim)
@@ -197,7 +197,7 @@ def _choose(audit: Audit, pair: Pair, index: int, past: Transcripts) -> Choice:
     best: tuple[float, Choice] | None = None
     for made in applicable(audit.learner, pair, audit.claim.surface):
         half = past.runs // 2 if made.trained else 0
-        attack: Attack = made.fit(audit.learner, pair, past[:half] if made.trained else None)
+        attack: Attack = audit.fit(made, pair, past[:half] if made.trained else None)
         fresh = past[half:]
         scores = attack.score(fresh)
         if made.trained:

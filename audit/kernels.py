@@ -27,6 +27,8 @@ from .play import Transcripts
 
 #: Divisions as NumPy has them, and multiplications fused with additions; nothing else may change the arithmetic.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+#: Loops become vector instructions only where what they call is inlined; and only compiled functions call these.
+_INNER = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def require_numba() -> None:
@@ -46,8 +48,12 @@ def engine_of(learner: Learner, pairs: Any, *, fast: bool) -> str:
     if not fast:
         return "numpy"
     require_numba()
+    kernel = kernel_of(learner)
+    if kernel is None:
+        return "numpy"
     linear = all(isinstance(pair.left, np.ndarray) and isinstance(pair.right, np.ndarray) for pair in pairs)
-    return "numba" if linear and kernel_of(learner) is not None else "numpy"
+    short = kernel.horizon is None or all(pair.rounds <= kernel.horizon for pair in pairs)
+    return "numba" if linear and short else "numpy"
 
 
 def play(learner: Learner, pair: Pair, draws: CounterDraws, runs: int, *, surface: str = "actions") -> Transcripts:
@@ -61,6 +67,8 @@ def play(learner: Learner, pair: Pair, draws: CounterDraws, runs: int, *, surfac
     kernel = kernel_of(learner)
     if kernel is None or not (isinstance(pair.left, np.ndarray) and isinstance(pair.right, np.ndarray)):
         raise ValueError(f"{type(learner).__name__} has no kernel for these losses")
+    if kernel.horizon is not None and pair.rounds > kernel.horizon:
+        raise ValueError(f"{type(learner).__name__} plays at most {kernel.horizon} rounds, got {pair.rounds}")
     left = draws.labels(runs)
     points = kernel.dim is not None
     padded = -(-runs // LANES) * LANES  # whole blocks: loops of a fixed length are the fast ones
@@ -182,7 +190,7 @@ def _block(function: Callable[..., None], width: int) -> tuple[Any, str]:
     from numba import njit
 
     linked, text = _link(function, width, {})
-    return njit(linked, forceinline=True, **_OPTIONS), text
+    return njit(linked, **_INNER), text
 
 
 def _link(function: Any, width: int, parts: Any) -> tuple[FunctionType, str]:

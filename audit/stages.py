@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
@@ -17,6 +17,7 @@ from .events import Counts, Event, certify, choose_event, choose_event_from_laws
 from .exact_search import rank_exactly
 from .mutations import Mutations
 from .pairs import Pair
+from .particle import ParticleRatio
 from .play import Transcripts, blocks, concatenate, in_parallel, play
 from .search import climb
 
@@ -113,7 +114,7 @@ class Audit:
             chosen_on = self._play(pair, index, Stage.PILOT, pilot)
         best: tuple[float, Choice] | None = None
         for made in recipes:
-            attack: Attack = made.fit(self.learner, pair, training)
+            attack = self.fit(made, pair, training)
             scores = attack.score(chosen_on)
             event = choose_event(scores, chosen_on.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
             worth = self.promise(event, count(event, scores, chosen_on.left))
@@ -121,6 +122,11 @@ class Audit:
                 best = worth, Choice(pair, attack, event, index)
         assert best is not None
         return best[1], best[0], chosen_on.runs + (training.runs if training is not None else 0)
+
+    def fit(self, made: Any, pair: Pair, train: Transcripts | None) -> Attack:
+        """Return an attack of this kind, fitted; compiled where the audit is."""
+        attack: Attack = made.fit(self.learner, pair, train)
+        return attack.faster() if self.engine == "numba" and isinstance(attack, ParticleRatio) else attack
 
     def promise(self, event: Event, counts: Counts) -> float:
         """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""

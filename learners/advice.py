@@ -49,6 +49,11 @@ class Advice:
         return self.table.ndim == 2
 
     @property
+    def rounds(self) -> Floats:
+        """The table round by round, (rounds, experts, arms); one round where it is steady."""
+        return self.table[None] if self.steady else self.table
+
+    @property
     def experts(self) -> int:
         """N."""
         return int(self.table.shape[-2])

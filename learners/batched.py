@@ -92,7 +92,9 @@ class _Batched:
         act, update = _blocks(inner.act, inner.update, self.noise.block[0])
         numbers = int(self.batch), self.noise.scale, inner.numbers
         arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
-        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, released=0, batch=self.batch)
+        horizon = None if inner.horizon is None else inner.horizon * self.batch
+        how: Any = {"released": 0, "batch": self.batch, "horizon": horizon}
+        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, **how)
 
 
 @cache

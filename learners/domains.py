@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..mechanisms.draws import Floats
+from ..mechanisms.elementary import exp
+from ..mechanisms.philox import LANES
 from .checks import check_arms
 from .protocol import Actions, Arms
 
@@ -34,11 +37,71 @@ class Linear(Protocol):
         """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
 
 
+def simplex_minimise_block(linear: Floats, arms: Any, rows: Floats) -> None:
+    """Block: `Simplex.minimise`."""
+    least = rows[0]
+    for i in range(LANES):
+        least[i], arms[0, i] = linear[0, i], 0
+    for k in range(1, len(linear)):
+        for i in range(LANES):
+            arms[0, i] = k if linear[k, i] < least[i] else arms[0, i]
+            least[i] = min(least[i], linear[k, i])
+
+
+def entropy_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
+    """Block: `EntropySimplex.prox`."""
+    least, total = rows[0], rows[1]
+    for i in range(LANES):
+        least[i], total[i] = linear[0, i], 0.0
+    for k in range(1, len(x)):
+        for i in range(LANES):
+            least[i] = min(least[i], linear[k, i])
+    for k in range(len(x)):
+        for i in range(LANES):
+            x[k, i] = exp(least[i] - linear[k, i])
+        for i in range(LANES):
+            total[i] += x[k, i]
+    for k in range(len(x)):
+        for i in range(LANES):
+            x[k, i] /= total[i]
+
+
+def ball_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
+    """Block: `Ball.prox`."""
+    size = rows[0]
+    for i in range(LANES):
+        size[i] = 0.0
+    for k in range(len(x)):
+        for i in range(LANES):
+            x[k, i] = linear[k, i] * -0.5
+            size[i] += x[k, i] * x[k, i]
+    for i in range(LANES):
+        size[i] = max(math.sqrt(size[i]), 1.0)
+    for k in range(len(x)):
+        for i in range(LANES):
+            x[k, i] /= size[i]
+
+
+def cube_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
+    """Block: `Cube.prox`."""
+    for k in range(len(x)):
+        for i in range(LANES):
+            x[k, i] = min(max(linear[k, i] * -0.5, -1.0), 1.0)
+
+
+def cube_minimise_block(linear: Floats, x: Floats, rows: Floats) -> None:
+    """Block: `Cube.minimise`."""
+    for k in range(len(x)):
+        for i in range(LANES):
+            x[k, i] = -1.0 if linear[k, i] > 0 else 1.0
+
+
 @dataclass(frozen=True)
 class Simplex:
     """The probability simplex; its vertices are arms."""
 
     dim: int
+    minimise_block = staticmethod(simplex_minimise_block)
 
     def __post_init__(self) -> None:
         check_arms(self.dim)
@@ -52,6 +115,8 @@ class Simplex:
 @dataclass(frozen=True)
 class EntropySimplex(Simplex):
     """The probability simplex with negative entropy, R(x) = sum x ln x (Agarwal & Singh 2017, Corollary 3.2.1)."""
+
+    prox_block = staticmethod(entropy_prox_block)
 
     def prox(self, linear: Floats) -> Floats:
         """Return softmax(-linear)."""
@@ -73,6 +138,7 @@ class Ball:
     """The unit L2 ball with R(x) = ||x||_2^2 (Agarwal & Singh 2017, Corollary 3.2.2)."""
 
     dim: int
+    prox_block = staticmethod(ball_prox_block)
 
     def __post_init__(self) -> None:
         check_arms(self.dim)
@@ -101,6 +167,8 @@ class Cube:
     """The cube [-1, 1]^N with R(x) = ||x||_2^2 (Agarwal & Singh 2017, Corollary 3.2.3)."""
 
     dim: int
+    prox_block = staticmethod(cube_prox_block)
+    minimise_block = staticmethod(cube_minimise_block)
 
     def __post_init__(self) -> None:
         check_arms(self.dim)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.elementary import exp
 from ..mechanisms.noise import Laplace
+from ..mechanisms.philox import LANES, Stream, lanes
 from .advice import Advice
 from .checks import check_batch, check_epsilon, check_fraction, check_positive
-from .protocol import Arms, FeedbackKind
-from .sampling import draw_arm, of_arm
+from .protocol import Arms, FeedbackKind, Kernel
+from .sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
 
 
 def expert_weights(losses: Floats, eta: float) -> Floats:
@@ -106,6 +110,74 @@ class Exp4:
         state.losses += expert_losses(self.advice.at(state.rounds), p, actions, feedback)
         state.p = None
         state.rounds += 1
+
+    def kernel(self, width: int = LANES) -> Kernel:
+        """Return the kernel: losses, weights, the law of the next arm, and two rows of room."""
+        experts, advice = self.advice.experts, self.advice
+        arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, self.arms, 2))
+        arrays[2][:] = mixture(np.full((experts, 1), 1 / experts), advice.at(0), self.gamma)
+        how: Any = {"probability": law_block, "horizon": None if advice.steady else len(advice.table)}
+        numbers = advice.rounds, float(self.gamma), float(self.eta)
+        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, **how)
+
+
+def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    """Block: `Exp4.act`."""
+    draw_arm_block(arrays[2], stream, arrays[3][0], played[0])
+
+
+def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+    """Block: the probability of the given arms."""
+    of_arm_block(arrays[2], arms, out)
+
+
+def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    """Block: `Exp4.update`, and the law of the next arm."""
+    table, gamma, eta = numbers
+    losses, q, p, rows = arrays
+    losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], losses)
+    weights_block(losses, eta, q, rows)
+    mixture_block(q, table[(t + 1) % len(table)], gamma, p)
+
+
+def losses_block(advice: Floats, p: Floats, scaled: Floats, arms: Any, fed: Floats, losses: Floats) -> None:
+    """Block: add `expert_losses`."""
+    of_arm_block(p, arms, scaled)
+    for i in range(LANES):
+        scaled[i] = fed[i] / scaled[i]
+    for j in range(len(losses)):
+        for i in range(LANES):
+            losses[j, i] += advice[j, np.uint64(arms[i])] * scaled[i]
+
+
+def weights_block(losses: Floats, eta: float, q: Floats, rows: Floats) -> None:
+    """Block: `expert_weights`."""
+    least, total = rows[0], rows[1]
+    for i in range(LANES):
+        least[i], total[i] = losses[0, i], 0.0
+    for j in range(1, len(q)):
+        for i in range(LANES):
+            least[i] = min(least[i], losses[j, i])
+    for j in range(len(q)):
+        for i in range(LANES):
+            q[j, i] = exp((least[i] - losses[j, i]) * eta)
+        for i in range(LANES):
+            total[i] += q[j, i]
+    for j in range(len(q)):
+        for i in range(LANES):
+            q[j, i] /= total[i]
+
+
+def mixture_block(q: Floats, advice: Floats, gamma: float, p: Floats) -> None:
+    """Block: `mixture`."""
+    for k in range(len(p)):
+        for i in range(LANES):
+            p[k, i] = 0.0
+        for j in range(len(q)):
+            for i in range(LANES):
+                p[k, i] += advice[j, k] * q[j, i]
+        for i in range(LANES):
+            p[k, i] = p[k, i] * (1 - gamma) + gamma / len(p)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,3 +338,39 @@ class BatchedExp4:
             losses += released
         means /= self.tau
         return means
+
+    def kernel(self, width: int = LANES) -> Kernel:
+        """Return the kernel: releases, the batch's total, losses, weights, the law, and two rows of room."""
+        experts, advice = self.advice.experts, self.advice
+        arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, experts, experts, self.arms, 2))
+        arrays[3][:] = 1 / experts
+        noise, scale = self.noise.block
+        act, update = _batched_blocks(noise)
+        numbers = advice.rounds, float(self.gamma), float(self.eta), int(self.tau), scale
+        how: Any = {"batch": self.tau, "horizon": None if advice.steady else len(advice.table)}
+        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, released=0, scalar=False, **how)
+
+
+@cache
+def _batched_blocks(noise: Any) -> Any:
+    """Return `BatchedExp4`'s functions of blocks."""
+
+    def act(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+        table, gamma = numbers[0], numbers[1]
+        mixture_block(arrays[3], table[t % len(table)], gamma, arrays[4])
+        draw_arm_block(arrays[4], stream, arrays[5][0], played[0])
+
+    def update(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+        table, _, eta, tau, scale = numbers
+        released, total, losses, q, p, rows = arrays
+        losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], total)
+        if (t + 1) % tau == 0:
+            for j in range(len(total)):
+                noise(stream, scale, released[j])
+                for i in range(LANES):
+                    released[j, i] += total[j, i] / tau
+                    losses[j, i] += released[j, i]
+                    total[j, i] = 0.0
+            weights_block(losses, eta, q, rows)
+
+    return act, update

@@ -9,11 +9,12 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from ..mechanisms.draws import Draws
+from ..mechanisms.philox import LANES
 from ..mechanisms.tree import TreeState
 from .checks import check_delta, check_epsilon, check_positive
-from .domains import Linear
+from .domains import Linear, Simplex
 from .leader import Leader
-from .protocol import Actions
+from .protocol import Actions, Kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,12 @@ class Ftpl(Leader):
     def act(self, state: TreeState, draws: Draws) -> Actions:
         """Return the minimiser at the noisy prefix sum."""
         return self.domain.minimise(self.tree.pad(state, draws))
+
+    def kernel(self, width: int = LANES) -> Kernel | None:
+        """Return the kernel, where the domain and the noise have blocks."""
+        return self._kernel(
+            getattr(self.domain, "minimise_block", None), 1.0, points=not isinstance(self.domain, Simplex), width=width
+        )
 
 
 def regret_sigma(*, rounds: int, dim: int, norm: float) -> float:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.philox import LANES
 from ..mechanisms.tree import TreeState
 from .checks import check_positive
 from .domains import Regularised
 from .leader import Leader
+from .protocol import Kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +66,7 @@ class Ftrl(Leader):
         """
         inverse: Floats = np.stack([self.domain.invert(x) for x in actions])  # type: ignore[attr-defined]
         return inverse / self.eta
+
+    def kernel(self, width: int = LANES) -> Kernel | None:
+        """Return the kernel, where the domain and the noise have blocks."""
+        return self._kernel(getattr(self.domain, "prox_block", None), self.eta, points=True, width=width)

@@ -157,6 +157,8 @@ class Kernel:
         Rounds from one release to the next.
     probability : function (t, numbers, arrays, arms, out), or None
         Writes the probability of each run's next arm being the given one, (LANES,), for learners whose state is known.
+    horizon : int or None
+        The most rounds that may be played.
     """
 
     act: Callable[..., None]
@@ -168,6 +170,7 @@ class Kernel:
     scalar: bool = True
     batch: int = 1
     probability: Callable[..., None] | None = None
+    horizon: int | None = None
 
 
 @runtime_checkable

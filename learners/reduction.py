@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.noise import Laplace
+from ..mechanisms.philox import LANES, Stream, lanes
 from .checks import check_epsilon, check_positive
-from .protocol import Actions, FeedbackKind, Learner
+from .protocol import Actions, FeedbackKind, Kernel, Learner, kernel_of
 
 
 @dataclass
@@ -97,3 +100,37 @@ class BanditReduction:
         scaled = np.abs(noise) / (np.maximum(size, 1e-300) * self.noise.scale)
         total: Floats = -scaled.sum(axis=0)
         return total
+
+    def kernel(self, width: int = LANES) -> Kernel | None:
+        """Return the kernel around the inner learner's, where that has one: the noisy loss, and room for noise."""
+        inner = kernel_of(self.inner, width)
+        if inner is None:
+            return None
+        noise, scale = self.noise.block
+        numbers = scale, inner.numbers
+        arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
+        act, update = _blocks(inner.act, inner.update, noise, inner.dim is not None)
+        how: Any = {"released": 0, "dim": inner.dim, "horizon": inner.horizon}
+        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, **how)
+
+
+@cache
+def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any, points: bool) -> Any:
+    """Return the reduction's functions of blocks around the inner learner's."""
+
+    def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+        inner_act(t, numbers[1], arrays[2:], stream, played)
+
+    def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+        released, z = arrays[0], arrays[1][0]
+        for i in range(LANES):
+            released[0, i] = 0.0
+        for k in range(len(played)):
+            noise(stream, numbers[0], z)
+            for i in range(LANES):  # an arm is a unit vector: <Z, e_i> is one draw
+                released[0, i] += z[i] * played[k, i] if points else z[i]
+        for i in range(LANES):
+            released[0, i] += fed[0, i]
+        inner_update(t, numbers[1], arrays[2:], stream, played, released)
+
+    return act_block, update_block

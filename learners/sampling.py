@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.philox import LANES, Stream, draw
 from .protocol import Arms
 
 
@@ -26,3 +27,20 @@ def of_arm(values: Floats, arms: Arms) -> Floats:
     runs = arms.size
     played: Floats = values.reshape(-1)[arms * runs + np.arange(runs)]
     return played
+
+
+def draw_arm_block(p: Floats, stream: Stream, u: Floats, arms: Any) -> None:
+    """Block: `draw_arm` from probabilities (arms, LANES), with room for the uniforms."""
+    draw(stream, u)
+    for i in range(LANES):
+        arms[i] = 0
+    for k in range(len(p) - 1):
+        for i in range(LANES):
+            u[i] -= p[k, i]
+            arms[i] += 1 if u[i] >= 0 else 0
+
+
+def of_arm_block(values: Floats, arms: Any, out: Floats) -> None:
+    """Block: `of_arm`."""
+    for i in range(LANES):
+        out[i] = values[np.uint64(arms[i]), i]

@@ -14,12 +14,24 @@ from click.testing import CliRunner
 
 from overclaim import Claim, falsify
 from overclaim.audit import kernels
+from overclaim.audit.attacks import has_release
 from overclaim.audit.ledger import versions
 from overclaim.audit.pairs import Pair
+from overclaim.audit.particle import ParticleRatio
 from overclaim.audit.plans import read_plan
 from overclaim.audit.play import play
+from overclaim.audit.stages import Audit
 from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
+from overclaim.learners.advice import Advice, graded_advice
+from overclaim.learners.domains import Ball, Cube, EntropySimplex, Simplex
+from overclaim.learners.exp2 import Exp2, signed_axes
+from overclaim.learners.exp4 import BatchedExp4, Exp4, SteadyExp4
+from overclaim.learners.ftpl import Ftpl
+from overclaim.learners.ftrl import Ftrl
+from overclaim.learners.htinf import Htinf
 from overclaim.learners.protocol import kernel_of
+from overclaim.learners.reduction import BanditReduction
+from overclaim.learners.threshold import Threshold
 from overclaim.mechanisms.elementary import cos_turns, exp, log
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
@@ -27,14 +39,6 @@ from overclaim.reports.cli import main
 
 #: Runs: several whole blocks of lanes and a part of one.
 RUNS = 4 * LANES + 7
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _kept(tmp_path_factory):
-    """Keep this module's machine code apart from the user's, so that every run of the tests compiles."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "_can_cache", lambda: False)
-        yield
 
 
 def pair(rounds, arms, t0=1, seed=0):
@@ -179,10 +183,110 @@ def test_weights_that_run_away_are_the_same():
     assert len(np.unique(played.actions)) == 3
 
 
+LEARNERS = [
+    Htinf(arms=3),
+    SteadyExp4(advice=graded_advice(5, 3), eta=0.4, gamma=0.1),
+    BatchedExp4(advice=graded_advice(4, 3), eta=0.4, gamma=0.2, tau=3, epsilon=9.0, delta=0.1),
+    BanditReduction(Exp3(arms=3, eta=0.3, gamma=0.1), epsilon=1.0),
+    BanditReduction(Exp2(actions=signed_axes(3), eta=0.1, gamma=0.3), epsilon=1.0),
+    BanditReduction(Threshold(arms=3, threshold=0.6), epsilon=1.0),
+    Ftrl(domain=EntropySimplex(3), rounds=10, eta=0.3, noise=Laplace(1.5)),
+    Ftpl(domain=Simplex(3), rounds=10, noise=Gaussian(1.5)),
+    Ftpl(domain=Cube(3), rounds=10, noise=Gaussian(1.5)),
+]
+
+
+def _name(learner):
+    return type(learner).__name__ + "-" + type(getattr(learner, "inner", learner)).__name__
+
+
+def _spoiled(numbers):
+    """Yield copies of a kernel's numbers in which one of them is 30 % too large."""
+    for k, number in enumerate(numbers):
+        options = (
+            [] if isinstance(number, int) else [number * 1.3] if not isinstance(number, tuple) else _spoiled(number)
+        )
+        for option in options:
+            yield (*numbers[:k], option, *numbers[k + 1 :])
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=_name)
+def test_every_kernel_plays_the_same(learner, monkeypatch):
+    """And the comparison sees it where any number in the kernel is wrong."""
+    for surface in ("actions", "release") if has_release(learner) else ("actions",):
+        played = assert_same(learner, pair(10, 3, t0=2), surface=surface)
+    assert len(np.unique(played.actions)) > 1
+    kernel = learner.kernel()
+    for numbers in _spoiled(kernel.numbers):
+        if isinstance(learner, Ftpl) and numbers[1] != 1:
+            continue  # a linear minimiser ignores the size of what it minimises
+        wrong = replace(kernel, numbers=numbers)
+        monkeypatch.setattr(kernels, "kernel_of", lambda _, wrong=wrong: wrong)
+        with pytest.raises(AssertionError):
+            assert_same(learner, pair(10, 3, t0=2))
+
+
+def test_every_domain_of_a_leader_has_the_right_block():
+    """Uncompiled, on the linear functions that a tree might give, one of them 0."""
+    linear = lanes(3)
+    linear[:] = np.random.default_rng(0).normal(size=linear.shape) * 2
+    linear[:, 0] = 0
+    for domain in (EntropySimplex(3), Ball(3), Cube(3)):
+        x = lanes(3)
+        domain.prox_block(linear, x, lanes(2))
+        np.testing.assert_allclose(x, domain.prox(linear), rtol=1e-14)
+    arms, points = np.zeros((1, LANES), dtype=np.intp), lanes(3)
+    Simplex(3).minimise_block(linear, arms, lanes(2))
+    Cube(3).minimise_block(linear, points, lanes(2))
+    np.testing.assert_array_equal(arms[0], Simplex(3).minimise(linear))
+    np.testing.assert_array_equal(points, Cube(3).minimise(linear))
+
+
+def test_advice_that_changes_is_followed_to_its_last_round():
+    table = np.random.default_rng(1).dirichlet(np.ones(3), size=(6, 4))
+    learner = Exp4(advice=Advice(table), eta=0.5, gamma=0.1)
+    assert_same(learner, pair(6, 3))
+    with pytest.raises(ValueError, match="at most 6 rounds, got 7"):
+        kernels.play(learner, pair(7, 3), CounterDraws(0), RUNS)
+    assert kernels.engine_of(learner, [pair(6, 3)], fast=True) == "numba"
+    assert kernels.engine_of(learner, [pair(7, 3)], fast=True) == "numpy"
+
+
 def test_another_seed_plays_otherwise():
     learner = Exp3(arms=2, eta=0.3)
     plays = [kernels.play(learner, pair(4, 2), CounterDraws(seed), RUNS) for seed in (0, 1)]
     assert (plays[0].actions != plays[1].actions).any()
+
+
+# The particle attack
+
+
+@pytest.mark.parametrize(
+    ("inner", "t0"), [(Exp3(arms=3, eta=0.4, gamma=0.05), 0), (Htinf(arms=3), 2)], ids=["Exp3", "Htinf"]
+)
+def test_the_particle_attack_scores_the_same(inner, t0):
+    """Scores are rounded to six digits: two sums that differ by 1e-12 round apart once in 1e6 sequences."""
+    learner, worlds = BatchedLaplace(inner, epsilon=1.0, batch=1), pair(7, 3, t0=t0)
+    transcripts = play(learner, worlds, CounterDraws(1), 300)
+    slow, fast = ParticleRatio(learner, worlds, particles=128), ParticleRatio(learner, worlds, particles=128).faster()
+    assert fast.fast
+    scores = slow.score(transcripts)
+    assert len(np.unique(scores)) > 50
+    np.testing.assert_allclose(fast.score(transcripts), scores, rtol=0, atol=2e-6)
+
+
+def test_the_particle_attack_of_a_fast_audit_is_fast():
+    learner, worlds = BatchedLaplace(Htinf(arms=2), epsilon=1.0, batch=1), pair(4, 2)
+    for fast in (True, False):
+        audit = Audit(learner, Claim(epsilon=1.0), 1000, 0, 0.01, 1, False, engine="numba" if fast else "numpy")
+        assert audit.fit(ParticleRatio, worlds, None).fast is fast
+    assert (
+        not ParticleRatio(
+            BatchedLaplace(Exp2(actions=signed_axes(2), eta=0.1, gamma=0.3), epsilon=1.0, batch=1), worlds
+        )
+        .faster()
+        .fast
+    )
 
 
 # The engine of an audit
