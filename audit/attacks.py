@@ -20,8 +20,9 @@ from ..learners.private_bandit import PrivateBandit
 from ..learners.protocol import Actions, HasRelease, Learner
 from ..mechanisms.draws import Floats
 from . import ftrl_law, pftal_law
+from .features import Features
 from .gaussian import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
-from .learned import Boosting, Features
+from .learned import Boosting
 from .pairs import Pair
 from .particle import ParticleRatio
 from .play import Transcripts
@@ -133,7 +134,7 @@ class PrefixRatio(_Exact):
         """Invert the actions of rounds 2 to T."""
         prefixes = self.learner.invert(transcripts.actions[1:])  # type: ignore[attr-defined]
         # invert fixes coordinate 0 to 0; the difference of the two prefix sums is minus coordinate 1.
-        return self.likelihood.log_ratio(-prefixes[:, 1])
+        return np.round(self.likelihood.log_ratio(-prefixes[:, 1]), DIGITS)
 
 
 class ClippedRatio(_Exact):
@@ -251,9 +252,11 @@ class Trained:
 
         self.arms = arms
         self.model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=300))
-        self.constant = len(set(train.left.tolist())) < 2  # a tiny pilot may hold one world only
+        features = self._features(train)
+        # A tiny pilot may hold one world only, and a learner with one arm has nothing to tell.
+        self.constant = len(set(train.left.tolist())) < 2 or not features.shape[1]
         if not self.constant:
-            self.model.fit(self._features(train), train.left)
+            self.model.fit(features, train.left)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:

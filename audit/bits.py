@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..mechanisms.draws import Floats
 from ..mechanisms.noise import Laplace
-from .learned import View
+from .features import View
 
 #: Where there is no lowest bit: zero, infinities and nan.
 NO_BIT = 1100.0

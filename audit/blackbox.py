@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,18 +20,20 @@ from ..mechanisms.draws import Draws, Floats, Stage
 from .bits import BitColumns, HasSampler, PreimageRatio
 from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
 from .events import Counts, Event, certify, count
-from .learned import Encoder, Features, Model, Outputs, View, models
+from .features import Encoder, Features, Outputs, View, leaves
+from .learned import Model, models
 from .pilot import choose, transfer
 from .play import blocks, in_parallel
 from .power import detectable_epsilon
+from .stages import Memory, certification_key, count_blocks
 from .verdict import Result, decide
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
-SEARCH, TRAIN = 0.15, 0.20
+SEARCH, TRAIN = 0.18, 0.20
 #: Runs of a stage beyond which more of them serve certification better, at a claim of 1: smaller ones need more, as
 #: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
 ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
-MOST_SEARCH, MOST_TRAIN = 3_000_000, 1_500_000
+MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: Runs played twice to see that draws decide the outputs, and runs of each block that is compared with others.
 _REPLAYED, _COMPARED = 16, 256
 
@@ -89,6 +91,13 @@ class Sample:
 
     outputs: Outputs
     left: NDArray[np.bool_]
+
+    def of_left(self) -> Sample:
+        """Return the runs of the left world."""
+        n = int(self.left.sum())
+        return Sample(
+            self.outputs[..., :n] if isinstance(self.outputs, np.ndarray) else self.outputs[:n], self.left[:n]
+        )
 
 
 def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int) -> Sample:
@@ -150,6 +159,7 @@ def falsify_mechanism(
     bits: bool = False,
     jobs: int = 1,
     progress: bool = False,
+    memory: Memory | None = None,
 ) -> Result:
     """Try to falsify a privacy claim about a mechanism.
 
@@ -178,6 +188,9 @@ def falsify_mechanism(
         Processes. The result does not depend on it.
     progress : bool
         Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished certification blocks of the same audit are taken from it, and new ones kept in it. It does not change
+        the result.
 
     Returns
     -------
@@ -201,7 +214,7 @@ def falsify_mechanism(
     check_replay(mechanism, options[0], seed)
     check_independence(mechanism, options[0], seed)
     alpha = 1 - confidence
-    audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress)
+    audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress, memory)
     choice, pilot = audit.choose(options)
     if pilot >= runs:
         taken = f"{pilot}, which choosing among {len(options)} pairs takes"
@@ -266,7 +279,7 @@ def check_independence(mechanism: Any, pair: DataPair, seed: int) -> None:
     else:
         seen: dict[str, int] = {}
         samples = [
-            np.array([[seen.setdefault(repr(_plain(output)), len(seen)) for output in _rows(block)]])
+            np.array([[seen.setdefault(repr(leaves(output)), len(seen)) for output in _rows(block)]])
             for block in blocks
         ]
     if homogeneity_p_value(*samples) < SHARED:
@@ -281,14 +294,8 @@ def _rows(outputs: Outputs) -> list[Any]:
 
 
 def _listed(outputs: Outputs) -> list[Any]:
-    listed = outputs.tolist() if isinstance(outputs, np.ndarray) else [leaf for o in outputs for leaf in _plain(o)]
+    listed = outputs.tolist() if isinstance(outputs, np.ndarray) else [leaf for o in outputs for leaf in leaves(o)]
     return listed
-
-
-def _plain(output: Any) -> list[Any]:
-    from .learned import leaves
-
-    return leaves(output)
 
 
 @dataclass(frozen=True)
@@ -326,6 +333,7 @@ class _Audit:
     bits: bool
     jobs: int
     progress: bool
+    memory: Memory | None = None
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -355,7 +363,8 @@ class _Audit:
             for (i, *_), sample in zip(new, self._play(new, Stage.SEARCH), strict=True):
                 samples[i].append(sample)
             spent += each * len(alive)
-            worth = {i: self._fit(options[i], i, samples[i], thorough=False)[1] for i in alive}
+            seen = {i: samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive}) for i in alive}
+            worth = {i: self._fit(options[i], i, seen[i], thorough=False)[1] for i in alive}
             alive = sorted(alive, key=lambda i: -worth[i])[: len(alive) // 2]
         return alive[0], samples[alive[0]], spent
 
@@ -415,10 +424,17 @@ class _Audit:
         return [PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))]
 
     def certification_counts(self, choice: Choice, runs: int) -> Counts:
-        """Return the counts of the event over fresh runs, block by block."""
+        """Return the counts of the event over fresh runs."""
         task = partial(_count_block, self.mechanism, choice, self.seed)
-        label = "certify" if self.progress else None
-        return sum(in_parallel(task, blocks(runs), jobs=self.jobs, progress=label), start=Counts())
+        key = certification_key(choice.index, choice.attack, choice.event)
+        parts = count_blocks(task, key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress)
+        return sum(parts, start=Counts())
+
+
+def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
+    """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
+    same = [j for j in samples if j != index and options[j].left == options[index].left]
+    return [sample.of_left() for j in same for sample in samples[j]]
 
 
 def _no_evidence(outputs: Outputs) -> Floats:

@@ -1,301 +1,30 @@
-"""Learned attacks: scores for outputs of any form, from training outputs alone.
+"""Learned attacks: evidence for the left world from features of the outputs, by training runs alone.
 
-An output may be a number, a vector, a category, a mixed tuple or None. `Encoder` turns outputs into columns of
-numbers, `Features` into what a classifier or a threshold can use, and the models below into evidence for the left
-world. All are fitted before certification, so a poor one costs power and never validity.
+All are fitted before certification, so a poor one costs power and never validity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.draws import Floats
+from .features import Features, Labels, View
 
 #: Scores are rounded: the order of a sum must not split ties.
 DIGITS = 9
-#: A column with at most so many distinct values is discrete.
-FEW_VALUES = 24
-#: A value that a continuous column repeats so often is an outcome of its own: ties have probability 0 there.
-REPEATS = 5
-#: At most so many repeated values of a column are told apart, and columns used for order statistics.
-MOST_SPECIALS, MOST_SORTED = 8, 12
-#: The largest table of outcomes, and the weight of the prior in training runs.
-MOST_OUTCOMES, PRIOR = 2**16, 8.0
+#: The largest table of outcomes, or how often a larger one must see each on average.
+MOST_OUTCOMES, REPEATED = 2**16, 16
+#: A table of so few outcomes leaves nothing to learn; in larger ones the regression's word is worth so many runs.
+FEW_OUTCOMES, PRIOR = 256, 8.0
 #: Screening, regression and boosting look at no more runs.
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 FEWEST_BOOSTED = 8000
 BINS = 24
-
-Labels = NDArray[np.bool_]
-Outputs = NDArray[Any] | list[Any]
-
-
-# ----------------------------------------------------------------------------------------------------
-# Outputs to columns
-# ----------------------------------------------------------------------------------------------------
-
-
-def leaves(output: Any) -> list[Any]:
-    """Return the scalars of a nested output, in a fixed order."""
-    if isinstance(output, np.ndarray):
-        output = output.tolist()
-    if isinstance(output, dict):
-        return [leaf for key in sorted(output, key=repr) for leaf in (repr(key), *leaves(output[key]))]
-    if isinstance(output, set | frozenset):
-        output = sorted(output, key=repr)
-    if isinstance(output, list | tuple):
-        return [leaf for part in output for leaf in leaves(part)]
-    return [output]
-
-
-def is_number(leaf: Any) -> bool:
-    """Tell whether a scalar of an output is a number; truth values are."""
-    return isinstance(leaf, int | float | np.integer | np.floating | np.bool_)
-
-
-@dataclass(frozen=True)
-class Encoder:
-    """Outputs as columns of numbers, (columns, runs).
-
-    A numeric array is its own encoding. Of any other output every scalar gives a number (nan if it is none) and the
-    code of its category (0 for a number, -1 for one never seen in training); the number of scalars comes last.
-    """
-
-    categories: tuple[dict[str, int], ...] | None
-
-    @classmethod
-    def fit(cls, outputs: Outputs) -> Encoder:
-        """Learn the width and the categories."""
-        if isinstance(outputs, np.ndarray):
-            return cls(None)
-        rows = [leaves(output) for output in outputs]
-        width = max(map(len, rows), default=0)
-        seen: list[set[str]] = [set() for _ in range(width)]
-        for row in rows:
-            for place, leaf in enumerate(row):
-                if not is_number(leaf):
-                    seen[place].add(repr(leaf))
-        return cls(tuple({name: i for i, name in enumerate(sorted(names), start=1)} for names in seen))
-
-    def __call__(self, outputs: Outputs) -> Floats:
-        """Encode."""
-        if self.categories is None:
-            numbers = np.asarray(outputs, dtype=np.float64)
-            return numbers.reshape(-1, numbers.shape[-1])
-        width = len(self.categories)
-        columns = np.full((2 * width + 1, len(outputs)), np.nan)
-        columns[width : 2 * width] = -2.0  # no such scalar
-        for run, output in enumerate(outputs):
-            row = leaves(output)
-            columns[-1, run] = len(row)
-            for place, leaf in enumerate(row[:width]):
-                if is_number(leaf):
-                    columns[place, run] = leaf
-                    columns[width + place, run] = 0.0
-                else:
-                    columns[width + place, run] = self.categories[place].get(repr(leaf), -1)
-        return columns
-
-
-# ----------------------------------------------------------------------------------------------------
-# Columns to features
-# ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Column:
-    """What training showed of one column.
-
-    Attributes
-    ----------
-    values : array
-        Its distinct values if it is discrete, else the repeated ones, nan and the infinities included.
-    discrete : bool
-    centre, spread : float
-        Median and half the distance of the quartiles of the finite rest.
-    """
-
-    values: Floats
-    discrete: bool
-    centre: float
-    spread: float
-
-    @classmethod
-    def of(cls, column: Floats) -> Column:
-        """Look at a training column."""
-        values, times = np.unique(column, return_counts=True)
-        discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
-        if not discrete:
-            often = np.argsort(-times, kind="stable")[:MOST_SPECIALS]
-            values = values[np.sort(often[(times[often] >= REPEATS) | ~np.isfinite(values[often])])]
-        rest = column[np.isfinite(column)]
-        if not discrete and values.size:
-            others = rest[~np.isin(rest, values)]
-            rest = others if others.size else rest
-        low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
-        return cls(values, discrete, float(centre), float(high - low) / 2 or 1.0)
-
-    def equals(self, column: Floats, value: float) -> Labels:
-        """Return where the column has the value; nan equals itself."""
-        return np.isnan(column) if np.isnan(value) else column == value
-
-    def codes(self, column: Floats) -> tuple[NDArray[np.int64], Labels]:
-        """Return the index of each value among `values`, and where it is known."""
-        if self.values.size == 1:
-            return np.zeros(column.size, dtype=np.int64), self.equals(column, float(self.values[0]))
-        place = np.minimum(np.searchsorted(self.values, column), self.values.size - 1)  # nan is sorted last
-        found = self.values[place]
-        return place, (found == column) | (np.isnan(found) & np.isnan(column))
-
-
-class View:
-    """A block of encoded outputs, with what several features share computed once."""
-
-    def __init__(self, features: Features, columns: Floats) -> None:
-        self.features, self.columns = features, columns
-
-    def part(self, runs: Labels | slice) -> View:
-        """Return the view of some of the runs."""
-        return View(self.features, self.columns[:, runs])
-
-    @cached_property
-    def clean(self) -> Floats:
-        """The columns with every value that is no ordinary number at the column's centre, (columns, runs)."""
-        clean = self.columns.copy()
-        for row, column in zip(clean, self.features.columns, strict=True):
-            if not column.discrete:
-                for value in column.values:
-                    row[column.equals(row, value)] = column.centre
-            row[~np.isfinite(row)] = column.centre
-        return clean
-
-    @cached_property
-    def signs(self) -> Floats:
-        """The columns around their centres, clipped to a tenth of their spread."""
-        return _clipped(self.clean, self.features.columns)
-
-    @cached_property
-    def steps(self) -> Floats:
-        """The differences of neighbouring columns, the first from 0."""
-        return np.diff(self.clean, axis=0, prepend=0.0)
-
-    @cached_property
-    def step_signs(self) -> Floats:
-        """The differences around their centres, clipped to a tenth of their spread."""
-        return _clipped(self.steps, self.features.steps)
-
-    @cached_property
-    def ordered(self) -> Floats:
-        """The columns in order of size, for each run."""
-        return np.sort(self.clean, axis=0)
-
-    @cached_property
-    def halves(self) -> Floats:
-        """The sums of the first and of the second half of the columns, (2, runs)."""
-        half = len(self.clean) // 2
-        return np.stack([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
-
-
-def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
-    centre = np.array([[c.centre] for c in columns])
-    spread = np.array([[c.spread] for c in columns])
-    clipped: Floats = np.clip((rows - centre) / (0.1 * spread), -1, 1)
-    return clipped
-
-
-Feature = Callable[[View], Floats]
-
-
-class Features:
-    """Features of encoded outputs: each column and its special values, and what the columns are together.
-
-    Parameters
-    ----------
-    columns : array (columns, runs)
-        Training outputs. Constant columns are dropped.
-    """
-
-    def __init__(self, columns: Floats) -> None:
-        looked = [Column.of(row) for row in columns]
-        self.kept = [i for i, column in enumerate(looked) if not (column.discrete and column.values.size == 1)]
-        self.columns = [looked[i] for i in self.kept]
-        self.discrete = all(column.discrete for column in self.columns)
-        self.steps: list[Column] = []
-        self.rows: list[Feature] = []
-        if self.kept:
-            if len(self.kept) > 1 and not self.discrete:
-                self.steps = [Column.of(row) for row in View(self, columns[self.kept]).steps]
-            self.rows = list(self._list())
-
-    def view(self, columns: Floats) -> View:
-        """Return the view of encoded outputs."""
-        return View(self, columns if len(self.kept) == len(columns) else columns[self.kept])
-
-    def matrix(self, view: View) -> Floats:
-        """Return all features, (runs, features)."""
-        return np.stack([row(view) for row in self.rows], axis=1)
-
-    def _list(self) -> Iterator[Feature]:
-        for i, column in enumerate(self.columns):
-            yield partial(_row, "clean", i)
-            if not column.discrete:
-                yield partial(_row, "signs", i)
-            if column.values.size > 2 or not column.discrete:
-                for value in column.values:
-                    yield partial(_equals, i, column, float(value))
-        count = len(self.columns)
-        if count == 1:
-            return
-        for half in (0, 1):
-            yield partial(_row, "halves", half)
-            yield partial(_square_of_half, half)
-        yield lambda view: view.halves.sum(axis=0)
-        yield lambda view: view.halves.prod(axis=0)
-        yield lambda view: view.clean.argmax(axis=0).astype(np.float64)
-        yield lambda view: view.clean.argmin(axis=0).astype(np.float64)
-        if self.discrete:
-            yield lambda view: view.clean.max(axis=0)
-            yield lambda view: view.clean.min(axis=0)
-            return
-        yield lambda view: view.signs.sum(axis=0)
-        yield lambda view: view.step_signs.sum(axis=0)
-        yield from (partial(_row, "steps", i) for i in range(1, count))
-        yield from (partial(_row, "step_signs", i) for i in range(count))
-        yield from (partial(_row, "ordered", i) for i in (range(count) if count <= MOST_SORTED else (0, count - 1)))
-        for value in sorted({float(v) for c in self.columns for v in c.values if not np.isnan(v)}):
-            yield partial(_times, value)
-        yield lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
-        yield lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
-
-
-def _row(name: str, index: int, view: View) -> Floats:
-    row: Floats = getattr(view, name)[index]
-    return row
-
-
-def _equals(index: int, column: Column, value: float, view: View) -> Floats:
-    return column.equals(view.columns[index], value).astype(np.float64)
-
-
-def _square_of_half(half: int, view: View) -> Floats:
-    square: Floats = np.square(view.halves[half])
-    return square
-
-
-def _times(value: float, view: View) -> Floats:
-    times: Floats = (view.columns == value).sum(axis=0).astype(np.float64)
-    return times
-
-
-# ----------------------------------------------------------------------------------------------------
-# Models
-# ----------------------------------------------------------------------------------------------------
 
 
 class Model(Protocol):
@@ -369,37 +98,44 @@ class Table:
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Count the outcomes of the training runs."""
-        codes = self._codes(view.features)
+        codes = _Codes(view.features, self.projection)
         keys, known = codes(view)
-        size = codes.size
-        prior = np.full(size, 0.5)
+        outcomes, first, places = np.unique(keys[known], return_index=True, return_inverse=True)
+        if not outcomes.size:
+            return lambda view: np.zeros(view.columns.shape[1])
+        prior, weight = np.full(outcomes.size, 0.5), 1.0
         fallback: Callable[[View], Floats] | None = None
-        if self.smooth and len(view.features.rows) > 2:
-            fallback = Logistic().fit(view, left)
+        if self.smooth and outcomes.size > FEW_OUTCOMES and len(view.features.rows) > 2:
+            fallback, weight = Logistic().fit(view, left), PRIOR
             # Outcomes of one projection share nearly one log odds: that of any of their runs.
-            prior[keys] = 1 / (1 + np.exp(-np.clip(fallback(view), -30, 30)))
-        weight = PRIOR if fallback is not None else 1.0
-        table = _log_ratio(keys[known], left[known], size, weight * prior, weight * (1 - prior))
-        seen = np.zeros(size, dtype=np.bool_)
-        seen[keys] = True
+            some = view.part(np.flatnonzero(known)[first])
+            prior = 1 / (1 + np.exp(-np.clip(fallback(some), -30, 30)))
+        table = _log_ratio(places, left[known], outcomes.size, weight * prior, weight * (1 - prior))
 
         def score(view: View) -> Floats:
             keys, known = codes(view)
-            scores = table[keys]
-            strange = ~(known & seen[keys])
+            places = np.minimum(np.searchsorted(outcomes, keys), outcomes.size - 1)
+            scores = table[places]
+            strange = ~(known & (outcomes[places] == keys))
             if strange.any():
                 scores[strange] = 0.0 if fallback is None else fallback(view.part(strange))
             return scores
 
         return score
 
-    def _codes(self, features: Features) -> _Codes:
-        return _Codes(features, self.projection)
-
     @staticmethod
-    def projections(features: Features) -> list[str]:
-        """Return the projections whose tables are small enough."""
-        return [p for p in ("all", "halves", "order") if _Codes(features, p).size]
+    def projections(view: View) -> dict[str, int]:
+        """Return the projections that training runs repeat often enough, with the number of outcomes among them."""
+        step = -(-view.columns.shape[1] // SCREENED)
+        some = view.part(slice(None, None, step))
+        found = {}
+        for projection in ("all", "halves", "order"):
+            codes = _Codes(view.features, projection)
+            if codes.size:
+                keys = np.unique(codes(some)[0]).size
+                if codes.size <= MOST_OUTCOMES or keys <= some.columns.shape[1] // REPEATED:
+                    found[projection] = keys
+        return found
 
 
 class _Codes:
@@ -430,7 +166,7 @@ class _Codes:
             else:
                 return
         size = float(np.prod(np.array(self.sizes, dtype=np.float64)))
-        self.size = int(size) if size <= MOST_OUTCOMES else 0
+        self.size = int(size) if size < 2.0**62 else 0  # the numbers are 64-bit integers
 
     def __call__(self, view: View) -> tuple[NDArray[np.int64], Labels]:
         """Return the numbers of the outcomes, and which are possible as training saw them."""
@@ -530,9 +266,9 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
     if not features.rows:
         return []
     found: list[Model] = []
-    outcomes = Table.projections(features)
+    outcomes = Table.projections(view)
     found += [Table(projection, smooth=thorough) for projection in outcomes]
-    if "all" in outcomes and _Codes(features, "all").size <= 256:
+    if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
         return found[:1]
     picked = screen(view, left, 4 if thorough else 2)
     found += [Threshold(i) for i in picked]

@@ -16,7 +16,7 @@ from ..mechanisms.draws import Floats
 from .events import UNUSED, Event
 
 #: Standard errors of the pilot taken off what an event promises, for each e-fold of the thresholds that compete.
-DOUBT = 0.6
+DOUBT = 0.45
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
@@ -50,23 +50,30 @@ def choose(
         doubt = DOUBT * math.log(max(2, grid.size))
     above = [side.size - np.searchsorted(side, grid, "left") for side in (in_left, in_right)]
     below = [np.searchsorted(side, grid, "right") for side in (in_left, in_right)]
-    # The last row and column stand for a side that is not used.
+    # The last row and column stand for a side that is not used. Rates are those of each world: the pilot has more runs
+    # of one than of the other, by chance or because pairs share a world.
     upper, lower = (np.append(grid, UNUSED) for _ in range(2))
-    right = np.append(above[0], 0)[:, None] + np.append(below[1], 0).astype(np.float64)
-    wrong = np.append(above[1], 0)[:, None] + np.append(below[0], 0).astype(np.float64) + 1
+    right, wrong = np.append(above[0], 0)[:, None], np.append(above[1] + 1, 0)[:, None]
+    sides = (right, np.append(below[0] + 1, 0)), (np.append(below[1], 0), wrong)
     one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
-    allowed = ((lower < upper[:, None]) | one_sided) & (right >= min(_FEWEST, pilot / 8))
+    allowed = (lower < upper[:, None]) | one_sided
+    allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, pilot / 8)
     allowed[-1, -1] = False
-    if not allowed.any():
+    runs_of = np.count_nonzero(left), np.count_nonzero(~left)
+    if not allowed.any() or not all(runs_of):
         return Event(UNUSED, UNUSED, "guess"), -math.inf
-    slack = np.where(one_sided, delta / 2, delta) * pilot
+    rates = [(rights / n, wrongs / (n + 1)) for (rights, wrongs), n in zip(sides, runs_of, strict=True)]
+    slack = np.where(one_sided, delta, 2 * delta)
     with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.maximum(right - slack, 1e-9)
-        variance = (right * (1 - right / pilot)) / excess**2 + (1 - wrong / (pilot + 1)) / wrong + 2 / pilot
-        # Two separate samples need not guess half of the runs wrong: the joint test of a one-sided event.
-        spread = np.where(one_sided, np.maximum(variance - 4 / pilot, 1e-12), variance)
+        excess, false = np.maximum(rates[0][0] + rates[1][0] - slack, 1e-12), rates[0][1] + rates[1][1]
+        # Of one world's runs, those guessed right and those guessed wrong exclude each other.
+        variance = sum(
+            (p / excess**2 + q / false**2 - (p / excess - q / false) ** 2) / n
+            for (p, q), n in zip(rates, runs_of, strict=True)
+        )
         quantile = -float(special.ndtri(alpha))
-        worth = np.log(excess / wrong) - (quantile * math.sqrt(pilot / runs) + doubt) * np.sqrt(spread)
+        spread = np.sqrt(np.maximum(variance, 1e-12))
+        worth = np.log(excess / false) - (quantile * math.sqrt(pilot / runs) + doubt) * spread
     worth = np.where(allowed, worth, -np.inf)
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"

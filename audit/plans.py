@@ -244,7 +244,7 @@ class PreparedMechanism:
     setting: None = None
 
     def audit(self, *, jobs: int = 1, progress: bool = False, memory: Memory | None = None) -> Result:
-        """Run the audit; a mechanism's is kept in a ledger whole, not by block."""
+        """Run the audit."""
         task = self.task
         if task.stop != "budget":
             raise ValueError(f"mechanisms are audited with stop budget, got {task.stop!r}")
@@ -260,6 +260,7 @@ class PreparedMechanism:
             bits=task.bits,
             jobs=jobs,
             progress=progress,
+            memory=memory,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -49,8 +49,12 @@ class Choice:
     @property
     def key(self) -> str:
         """Everything that the counts of a certification block depend on, besides the audit's own facts."""
-        event = self.event
-        return f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}"
+        return certification_key(self.index, self.attack.name, self.event)
+
+
+def certification_key(index: int, attack: str, event: Event) -> str:
+    """Return the name under which an audit's certification blocks are kept: the pair's index, attack and event."""
+    return f"certify/{index}/{attack}/{event.method}/{event.lower!r}/{event.upper!r}"
 
 
 @dataclass(frozen=True)
@@ -146,16 +150,27 @@ class Audit:
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""
         task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface, self.engine)
-        known = self.memory.recall(choice.key) if self.memory is not None else {}
-        missing = [block for block in blocks(runs) if block[0] not in known]
-        label = "certify" if self.progress else None
-        for (number, _), counts in zip(
-            missing, in_parallel(task, missing, jobs=self.jobs, progress=label), strict=True
-        ):
-            if self.memory is not None:
-                self.memory.keep(choice.key, number, counts)
-            known[number] = counts
-        return [known[number] for number, _ in blocks(runs)]
+        return count_blocks(task, choice.key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress)
+
+
+def count_blocks(
+    task: Callable[[tuple[int, int]], Counts],
+    key: str,
+    runs: int,
+    *,
+    memory: Memory | None,
+    jobs: int,
+    progress: bool,
+) -> list[Counts]:
+    """Return the counts of certification, block by block: those that are remembered under the key, and fresh ones."""
+    known = memory.recall(key) if memory is not None else {}
+    missing = [block for block in blocks(runs) if block[0] not in known]
+    label = "certify" if progress else None
+    for (number, _), counts in zip(missing, in_parallel(task, missing, jobs=jobs, progress=label), strict=True):
+        if memory is not None:
+            memory.keep(key, number, counts)
+        known[number] = counts
+    return [known[number] for number, _ in blocks(runs)]
 
 
 def play_block(

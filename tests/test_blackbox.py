@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.blackbox import DataPair, check_independence, falsify_mechanism
-from overclaim.audit.learned import Encoder, Features, leaves
+from overclaim.audit.blackbox import DataPair, _of_same_left, check_independence, falsify_mechanism, run_block
+from overclaim.audit.features import Encoder, Features, leaves
+from overclaim.audit.learned import Table, models
 from overclaim.audit.pilot import choose
 from overclaim.audit.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.zoo import zoo
 
 CLAIM = Claim(epsilon=1.0)
@@ -117,8 +119,8 @@ def test_planted_certification_on_the_pilot_would_be_caught():
     from overclaim.audit.events import certify, count
 
     for _ in range(100):
-        left = rng.random(300) < 0.5
-        scores = rng.normal(size=300)
+        left = rng.random(1000) < 0.5
+        scores = rng.normal(size=1000)
         event, _ = choose(scores, left, delta=0.0, alpha=0.05, runs=10**9, doubt=0.0)
         alarms += certify(event, count(event, scores, left), delta=0.0, alpha=0.05).epsilon_lower > 0
     assert alarms > stats.binom.isf(1e-6, 100, 0.05)
@@ -249,3 +251,67 @@ def test_a_budget_that_choosing_alone_would_spend():
     many = [([0], [i]) for i in range(1, 9)]
     with pytest.raises(ValueError, match="which choosing among 8 pairs takes, got 60"):
         falsify_mechanism(lambda data, rng: data[0] + rng.laplace(), Claim(epsilon=1.0), pairs=many, runs=60)
+
+
+def test_worlds_of_unequal_length_are_weighed_by_their_rates():
+    """By raw counts world P, with nine times the runs, would seem to leak ln 9 at every threshold."""
+    left = np.arange(100_000) % 10 > 0
+    scores = np.where(np.arange(100_000) % 4 < 2, 1.0, 0.0)  # the same law in both worlds
+    event, worth = choose(scores, left, delta=0.0, alpha=0.05, runs=10**6, doubt=0.0)
+    assert worth <= 0, event
+    shifted = scores - np.where(left, 0, np.arange(100_000) // 20 % 2)  # world Q alone shows -1
+    event, worth = choose(shifted, left, delta=0.0, alpha=0.05, runs=10**6, doubt=0.0)
+    assert (event.direction, event.lower) == ("right", -1)
+    assert worth > 1
+
+
+@pytest.mark.parametrize("sides", ["one", "both"])
+def test_the_worth_of_an_event_is_what_it_would_certify(sides):
+    """Against the log ratio of the rates of the laws, at a pilot without end: 1 / 10^4 is four standard errors."""
+    n = 10**6
+    rates = {"one": ((0.2, 0.8), (0.1, 0.9)), "both": ((0.2, 0.7, 0.1), (0.1, 0.7, 0.2))}[sides]
+    worlds = [np.repeat(np.arange(len(law))[::-1], (np.array(law) * n).round().astype(int)) for law in rates]
+    scores, left = np.concatenate(worlds).astype(float), np.arange(2 * n) < n
+    event, worth = choose(scores, left, delta=0.0, alpha=0.5, runs=10**9, doubt=0.0)
+    assert worth == pytest.approx(math.log(2), abs=1e-4)
+    assert event.upper == len(rates[0]) - 1
+
+
+def test_runs_of_the_left_world_serve_every_pair_with_the_same_left_input():
+    pairs = [DataPair([0], [1]), DataPair([0], [2]), DataPair([3], [4])]
+    mechanism = zoo()["mechanisms/laplace"].build()
+    samples = {i: [run_block(mechanism, pair, Draws(0, 0, i), 50)] for i, pair in enumerate(pairs)}
+    (shared,) = _of_same_left(0, pairs, samples)
+    other = samples[1][0]
+    assert shared.left.all()
+    np.testing.assert_array_equal(shared.outputs, other.outputs[other.left])
+    assert _of_same_left(2, pairs, samples) == []
+
+
+def test_few_outcomes_of_many_columns_are_counted():
+    """Sixty-four bits with one thermometer code: 65 outcomes of 2^64, one table, and it knows the odds of each."""
+    rng = np.random.default_rng(0)
+    left = rng.random(20_000) < 0.5
+    level = np.where(left, rng.integers(0, 64, left.size), rng.integers(1, 65, left.size))
+    features = Features((np.arange(60)[:, None] < level - 2).astype(float))
+    view = features.view((np.arange(60)[:, None] < level - 2).astype(float))
+    (model,) = models(view, left, thorough=True)
+    assert model.name == "table of outcomes"
+    score = model.fit(view, left)(view)
+    assert np.unique(score).size > 40  # some ratios of counts are equal
+    assert score[level == 1].mean() > 0 > score[level == 64].mean()
+
+
+def test_a_table_has_no_word_on_an_outcome_it_has_not_seen():
+    columns = np.array([[0.0, 0, 1, 1] * 100, [0.0, 1, 0, 0] * 100])
+    left = np.arange(400) % 4 < 2
+    features = Features(columns)
+    score = Table("all", smooth=False).fit(features.view(columns), left)
+    np.testing.assert_array_equal(score(features.view(np.array([[1.0, 7.0], [1.0, 0.0]]))), [0, 0])
+
+
+def test_numbers_too_large_for_a_float_are_infinite():
+    columns = Encoder.fit([(1, "a"), (2, "b")])([(10**400, "a"), (-(10**400), "b")])
+    np.testing.assert_array_equal(columns[0], [math.inf, -math.inf])
+    result = audit(lambda data, rng: 10**400 if rng.random() < 0.1 + 0.8 * data[0] else -(10**400))
+    assert result.verdict is Verdict.FALSIFIED

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from overclaim.audit.events import Counts
 from overclaim.audit.ledger import NAME, Ledger, LedgerError
 from overclaim.audit.plans import Plan, RegretTask, Task, read_plan
+from overclaim.audit.play import BLOCK
 from overclaim.reports.cli import main
 from overclaim.reports.record import to_text
 from overclaim.reports.running import run_plan
@@ -219,6 +221,7 @@ def test_totals_are_kept_to_the_last_digit(tmp_path):
     page.keep_totals("regret", 3, totals)
     assert page.recall_totals("regret") == {3: totals}
     page.close()
+from overclaim.audit.play import BLOCK
 
 
 def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
