@@ -24,6 +24,7 @@ FEW_OUTCOMES, PRIOR = 256, 8.0
 #: Screening, regression and boosting look at no more runs.
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 FEWEST_BOOSTED = 8000
+MOST_PATTERNS = 64
 BINS = 24
 
 
@@ -189,6 +190,56 @@ class _Codes:
 
 
 @dataclass(frozen=True)
+class Patterns:
+    """The log ratio of the counts of every pattern of special values, and of the rest's sum in bins within it.
+
+    Sparse vectors are such outputs: which queries were above, and the few numbers that were released.
+    """
+
+    name = "table of patterns"
+
+    @staticmethod
+    def keys(view: View) -> NDArray[np.int64]:
+        """Return a number for which columns hold which special value, (runs,); all 0 where there are too many."""
+        keys = np.zeros(view.columns.shape[1], dtype=np.int64)
+        if sum(np.log2(column.values.size + 1) for column in view.features.columns) > 62:
+            return keys
+        for row, column in zip(view.columns, view.features.columns, strict=True):
+            keys *= column.values.size + 1
+            for code, value in enumerate(column.values, start=1):
+                keys[column.equals(row, float(value))] += code
+        return keys
+
+    @classmethod
+    def applies(cls, view: View) -> bool:
+        """Tell whether some numbers are special, in patterns that training runs repeat."""
+        step = -(-view.columns.shape[1] // SCREENED)
+        many = np.unique(cls.keys(view.part(slice(None, None, step)))).size
+        return not view.features.discrete and 2 <= many <= MOST_PATTERNS
+
+    def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
+        """Count."""
+        patterns, places = np.unique(self.keys(view), return_inverse=True)
+        rest = view.clean.sum(axis=0)
+        parts = []
+        for place in range(patterns.size):
+            here = places == place
+            edges = np.unique(np.quantile(rest[here], np.linspace(0, 1, BINS + 1)[1:-1]))
+            codes = np.searchsorted(edges, rest[here], "right")
+            parts.append((edges, _log_ratio(codes, left[here], edges.size + 1, 0.5, 0.5)))
+
+        def score(view: View) -> Floats:
+            keys, rest = self.keys(view), view.clean.sum(axis=0)
+            scores = np.zeros(keys.size)
+            for pattern, (edges, table) in zip(patterns, parts, strict=True):
+                here = keys == pattern
+                scores[here] = table[np.searchsorted(edges, rest[here], "right")]
+            return scores
+
+        return score
+
+
+@dataclass(frozen=True)
 class Logistic:
     """Log odds of a logistic regression on all features (scikit-learn)."""
 
@@ -270,6 +321,8 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
     found += [Table(projection, smooth=thorough) for projection in outcomes]
     if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
         return found[:1]
+    if Patterns.applies(view):
+        found.append(Patterns())
     picked = screen(view, left, 4 if thorough else 2)
     found += [Threshold(i) for i in picked]
     if thorough and not features.discrete:

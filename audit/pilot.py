@@ -16,7 +16,7 @@ from ..mechanisms.draws import Floats
 from .events import UNUSED, Event
 
 #: Standard errors of the pilot taken off what an event promises, for each e-fold of the thresholds that compete.
-DOUBT = 0.45
+DOUBT = 0.6
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
@@ -53,8 +53,10 @@ def choose(
     # The last row and column stand for a side that is not used. Rates are those of each world: the pilot has more runs
     # of one than of the other, by chance or because pairs share a world.
     upper, lower = (np.append(grid, UNUSED) for _ in range(2))
-    right, wrong = np.append(above[0], 0)[:, None], np.append(above[1] + 1, 0)[:, None]
-    sides = (right, np.append(below[0] + 1, 0)), (np.append(below[1], 0), wrong)
+    sides = (
+        (np.append(above[0], 0)[:, None], np.append(below[0], 0)),  # the left world: guessed right, guessed wrong
+        (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
+    )
     one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
     allowed = (lower < upper[:, None]) | one_sided
     allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, pilot / 8)
@@ -62,7 +64,13 @@ def choose(
     runs_of = np.count_nonzero(left), np.count_nonzero(~left)
     if not allowed.any() or not all(runs_of):
         return Event(UNUSED, UNUSED, "guess"), -math.inf
-    rates = [(rights / n, wrongs / (n + 1)) for (rights, wrongs), n in zip(sides, runs_of, strict=True)]
+    # One wrong guess is added to every event: half of it to each side of two.
+    unseen = np.where(one_sided, 1.0, 0.5)
+    used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
+    rates = [
+        (rights / n, (wrongs + unseen * side) / (n + 1))
+        for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
+    ]
     slack = np.where(one_sided, delta, 2 * delta)
     with np.errstate(divide="ignore", invalid="ignore"):
         excess, false = np.maximum(rates[0][0] + rates[1][0] - slack, 1e-12), rates[0][1] + rates[1][1]

@@ -90,7 +90,7 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
     state = learner.start(runs, draws)
     for t in range(pair.rounds):
         played = learner.act(state, draws)
-        _check_actions(played, learner.arms, runs, t)
+        check_actions(played, learner.arms, runs, t)
         actions.append(played)
         if t == pair.rounds - 1:
             break
@@ -104,7 +104,8 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
     return Transcripts(np.stack(actions), left, np.stack(releases) if releases else None)
 
 
-def _check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
+def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
+    """Raise LearnerError unless these are arms, or finite points, of so many runs; `t` is the round, from 0."""
     if not isinstance(actions, np.ndarray) or actions.shape[-1] != runs or actions.ndim not in (1, 2):
         shape = getattr(actions, "shape", type(actions).__name__)
         raise LearnerError(f"act must return ({runs},) arms or (dim, {runs}) points, got {shape} in round {t + 1}")

@@ -13,11 +13,28 @@ import click
 
 from .. import __version__
 from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_stdout
-from .options import CLAIMED, CONFIDENCE, FAST, GAME, JOBS, JSON, PAIR, SEED, STOP, SURFACE, Json
+from .options import (
+    CLAIMED,
+    CONFIDENCE,
+    FAST,
+    GAME,
+    JOBS,
+    JSON,
+    NEIGHBOURS,
+    PAIR,
+    SEED,
+    SETTING,
+    STOP,
+    SURFACE,
+    Json,
+)
 from .running import exit_code, run_plan
 
 if TYPE_CHECKING:
     from ..audit.plans import Task
+
+
+VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,7 +98,44 @@ def check(jobs: int | None, as_json: bool, **choices: Any) -> None:
         result = prepared.audit(jobs=jobs or cores(), progress=True)
         record = claim_record(prepared, result)
     click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
-    sys.exit({"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}[result.verdict.value])
+    sys.exit(VERDICTS[result.verdict.value])
+
+
+@main.command()
+@click.argument("target")
+@CLAIMED
+@click.option("--rounds", type=int, default=1000, show_default=True, help="Horizon T: every round is a canary.")
+@SETTING
+@NEIGHBOURS
+@SEED
+@CONFIDENCE
+@JSON
+@command
+def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: Any) -> None:
+    """Test one claim about the learner TARGET with a single long run, in seconds; `check` is the audit.
+
+    Every round's loss is one of two extreme neighbours by a fair coin of its own, and the coins are guessed from the
+    actions (Steinke et al. 2023). Valid for actions on linear losses that do not adapt. It sees leaks of learners
+    whose next action depends on few losses; one that adds many up survives whatever its epsilon.
+
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
+    """
+    from ..audit.one_run import smoke_test
+    from ..audit.plans import Prepared
+    from .terminal import smoke_lines
+
+    task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
+    with own_stdout():
+        prepared = task.prepare()
+        if not isinstance(prepared, Prepared):
+            raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
+        found = smoke_test(
+            prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
+        ).to_json()
+    claimed = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
+    found = {"name": target, "claimed": claimed, **found}
+    click.echo(json.dumps(found, indent=1) if as_json else smoke_lines(found))
+    sys.exit(VERDICTS[found["verdict"]])
 
 
 def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:

@@ -47,15 +47,21 @@ def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-GAME = options(
-    click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),
+SETTING = options(
     click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: 2]"),
     click.option("--losses", help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz."),
     click.option("--set", "parameters", multiple=True, type=Parameter(), help="A parameter; repeatable."),
 )
+GAME = options(
+    click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),
+    SETTING,
+)
+NEIGHBOURS = click.option(
+    "--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True
+)
 SURFACE = options(
     click.option("--surface", type=click.Choice(["actions", "release"]), default="actions", show_default=True),
-    click.option("--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True),
+    NEIGHBOURS,
 )
 CLAIMED = options(
     click.option("--epsilon", type=float, help="Claimed epsilon, in nats.  [default: the catalogue's]"),

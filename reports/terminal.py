@@ -208,6 +208,25 @@ def claim_lines(claim: dict[str, Any]) -> str:
         lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
+    return _filled(lines)
+
+
+def smoke_lines(found: dict[str, Any]) -> str:
+    """Return the outcome of a one-run audit in a few lines."""
+    claimed = found["claimed"]
+    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    lines = [
+        f"{verdict_word(found['verdict'])}  {found['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"certified: epsilon >= {found['epsilon_lower']:.4f} with {confidence(found)} confidence",
+        f"one run of {found['rounds']:,} rounds: {found['right']:,} of {found['guesses']:,} coins guessed right, "
+        f"p-value {found['p_value']:.3g}",
+    ]
+    if found["verdict"] != "FALSIFIED":
+        lines.append("a smoke test: a learner that adds many losses up survives it whatever its epsilon; check audits")
+    return _filled(lines)
+
+
+def _filled(lines: Iterable[str]) -> str:
     return "\n".join(
         textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for line in lines

@@ -9,7 +9,7 @@ from scipy import stats
 
 from overclaim.audit.blackbox import DataPair, _of_same_left, check_independence, falsify_mechanism, run_block
 from overclaim.audit.features import Encoder, Features, leaves
-from overclaim.audit.learned import Table, models
+from overclaim.audit.learned import Patterns, Table, models
 from overclaim.audit.pilot import choose
 from overclaim.audit.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
@@ -315,3 +315,26 @@ def test_numbers_too_large_for_a_float_are_infinite():
     np.testing.assert_array_equal(columns[0], [math.inf, -math.inf])
     result = audit(lambda data, rng: 10**400 if rng.random() < 0.1 + 0.8 * data[0] else -(10**400))
     assert result.verdict is Verdict.FALSIFIED
+
+
+def test_patterns_of_special_values_and_the_numbers_within_them():
+    """The number speaks for the left world beside nan and against it beside 0: no column tells, and no sum."""
+    rng = np.random.default_rng(0)
+    left, beside = rng.random(8000) < 0.5, rng.random(8000) < 0.5
+    number = rng.normal(np.where(left == beside, 1.0, -1.0))
+    columns = np.stack([np.where(beside, np.nan, rng.normal(5, 1, 8000)), number])
+    view = Features(columns).view(columns)
+    assert Patterns.applies(view)
+    assert any(isinstance(model, Patterns) for model in models(view, left, thorough=False))
+    score = Patterns().fit(view.part(slice(0, 4000)), left[:4000])(view.part(slice(4000, None)))
+    right = (score > 0) == left[4000:]
+    assert right[beside[4000:]].mean() > 0.8
+    assert score[~np.isnan(columns[0, 4000:])].std() > 0
+
+
+def test_outputs_without_special_values_have_no_patterns():
+    columns = np.random.default_rng(0).normal(size=(3, 500))
+    assert not Patterns.applies(Features(columns).view(columns))
+    unseen = np.array([[np.nan], [1.0], [2.0]])
+    score = Patterns().fit(Features(columns).view(columns), np.arange(500) < 250)
+    assert np.isfinite(score(Features(columns).view(unseen))).all()

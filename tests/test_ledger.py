@@ -221,7 +221,43 @@ def test_totals_are_kept_to_the_last_digit(tmp_path):
     page.keep_totals("regret", 3, totals)
     assert page.recall_totals("regret") == {3: totals}
     page.close()
-from overclaim.audit.play import BLOCK
+
+
+MECHANISM = """
+[[claims]]
+target = "mechanisms/svt4"
+runs = 200_000
+"""
+
+
+@pytest.mark.parametrize("after", [1, 9])
+def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch, after):
+    """kill -9 inside the audit: the finished blocks are not played again, and the record is the same."""
+    from overclaim.audit import ledger as module
+
+    (folder / "plan.toml").write_text(MECHANISM)
+    plan = read_plan(Path("plan.toml"))
+    whole = run_plan(plan, jobs=1, command="")
+    made = Ledger.begin(folder / "out", plan, resume=True)
+    kept, real = [], module.Page.keep
+
+    def keep(self, stage, block, counts):
+        if os.getpid() != parent and len(kept) == after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        kept.append(block)
+        real(self, stage, block, counts)
+
+    monkeypatch.setattr(module.Page, "keep", keep)
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        run_plan(plan, jobs=1, command="", ledger=made)
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    again = run_plan(plan, jobs=1, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
+    blocks = -(-again["claims"][0]["counts"]["runs"] // BLOCK)
+    assert kept == list(range(after, blocks))
+    assert timeless(to_text(again)) == timeless(to_text(whole))
 
 
 def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
