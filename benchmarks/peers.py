@@ -34,11 +34,8 @@ SIX = {
 }
 #: Why a row may stay below the best published figure, or the goal.
 REASONS = {
-    "lap_ok": "DP-Sniper's .992 took 30M runs",
-    "lap_half": "DP-Sniper's 1.990 took 30M runs",
     "svt4": "with the 134k runs left a perfect attack is expected to get 1.61 on the best pair and 1.58 on the next, "
     "which the search cannot tell apart; StatDP's 1.6 took 6M runs",
-    "rnm1": "DP-Sniper's .971 took 30M runs",
 }
 RESULTS = Path(__file__).parent / "results"
 SNIPER_SECONDS = 4.6  # CPU, at 2.0M runs
