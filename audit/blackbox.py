@@ -18,12 +18,14 @@ from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Stage
 from .bits import BitColumns, HasSampler, PreimageRatio
+from .cluster import Cluster
 from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
+from .engines import in_parallel
 from .events import Counts, Event, certify, count
 from .features import Encoder, Features, Outputs, View, leaves
 from .learned import Model, models
 from .pilot import choose, transfer
-from .play import blocks, in_parallel
+from .play import blocks
 from .power import detectable_epsilon
 from .stages import Memory, certification_key, count_blocks
 from .verdict import Result, decide
@@ -160,6 +162,7 @@ def falsify_mechanism(
     jobs: int = 1,
     progress: bool = False,
     memory: Memory | None = None,
+    cluster: Cluster | None = None,
 ) -> Result:
     """Try to falsify a privacy claim about a mechanism.
 
@@ -191,6 +194,8 @@ def falsify_mechanism(
     memory : Memory, optional
         Finished certification blocks of the same audit are taken from it, and new ones kept in it. It does not change
         the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
 
     Returns
     -------
@@ -214,7 +219,7 @@ def falsify_mechanism(
     check_replay(mechanism, options[0], seed)
     check_independence(mechanism, options[0], seed)
     alpha = 1 - confidence
-    audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress, memory)
+    audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress, memory, cluster)
     choice, pilot = audit.choose(options)
     if pilot >= runs:
         taken = f"{pilot}, which choosing among {len(options)} pairs takes"
@@ -334,6 +339,7 @@ class _Audit:
     jobs: int
     progress: bool
     memory: Memory | None = None
+    cluster: Cluster | None = None
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -427,7 +433,9 @@ class _Audit:
         """Return the counts of the event over fresh runs."""
         task = partial(_count_block, self.mechanism, choice, self.seed)
         key = certification_key(choice.index, choice.attack, choice.event)
-        parts = count_blocks(task, key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress)
+        parts = count_blocks(
+            task, key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress, cluster=self.cluster
+        )
         return sum(parts, start=Counts())
 
 

@@ -10,6 +10,7 @@ from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import Claim
 from .attacks import has_release
+from .cluster import Cluster
 from .conformance import check_fresh
 from .early import until_falsified
 from .events import Counts, certify
@@ -38,6 +39,7 @@ def falsify(
     jobs: int = 1,
     progress: bool = False,
     memory: Memory | None = None,
+    cluster: Cluster | None = None,
     stop: str = "budget",
     fast: bool = False,
 ) -> Result:
@@ -69,6 +71,8 @@ def falsify(
         Show a progress bar on stderr.
     memory : Memory, optional
         Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
     stop : {"budget", "early"}
         When to stop: after all the runs, or as soon as the claim is falsified. An early audit is anytime-valid, and
         learns its attack on the way; if nothing is wrong its bound is looser than that of a full budget.
@@ -108,7 +112,7 @@ def falsify(
     check_fresh(built, options[0], seed)
 
     alpha, searched = 1 - confidence, pair is None and pairs is None
-    audit = Audit(built, claim, runs, seed, alpha, jobs, progress, memory, searched, engine)
+    audit = Audit(built, claim, runs, seed, alpha, jobs, progress, memory, searched, engine, cluster)
     parts: tuple[Counts, ...] = ()
     ceiling: float | None = None
     if stop == "early":

@@ -42,9 +42,14 @@ class LedgerError(Exception):
 
 def versions(plan: Plan) -> str:
     """Return what the draws of a block depend on besides the plan."""
-    names = ("numpy", "scipy", "scikit-learn", *(["numba"] if any(task.fast for task in plan.tasks) else []))
-    packages = (f"{name} {version(name)}" for name in names)
-    return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *packages])
+    return packages(fast=any(task.fast for task in plan.tasks))
+
+
+def packages(*, fast: bool = False) -> str:
+    """Return the versions of what plays a block, with that of numba if it is `fast`."""
+    names = ("numpy", "scipy", "scikit-learn", *(["numba"] if fast else []))
+    found = (f"{name} {version(name)}" for name in names)
+    return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *found])
 
 
 def fingerprint(plan: Plan) -> str:
@@ -60,11 +65,11 @@ def _task_facts(task: Task) -> dict[str, Any]:
     facts["parameters"] = dict(task.parameters)
     facts["pair"] = None if task.pair is None else task.pair.to_json()
     place = task.target.rpartition(":")[0]
-    facts["text"] = _digest(place) if place else ""
+    facts["text"] = digest(place) if place else ""
     return facts
 
 
-def _digest(place: str) -> str:
+def digest(place: str) -> str:
     """Return the hash of the file that a user's target lies in; what it imports is not followed."""
     path: str | None = place
     if not place.endswith(".py"):

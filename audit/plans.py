@@ -19,6 +19,7 @@ from ..mechanisms.claim import LOSS_SETS, Claim
 from ..mechanisms.zoo import Specimen
 from .adversaries import regret_losses
 from .blackbox import falsify_mechanism
+from .cluster import Cluster
 from .falsify import falsify
 from .kernels import require_numba
 from .pairs import Pair
@@ -212,7 +213,14 @@ class Prepared:
     setting: Setting | None  # of a catalogue entry
     source: str
 
-    def audit(self, *, jobs: int = 1, progress: bool = False, memory: Memory | None = None) -> Result:
+    def audit(
+        self,
+        *,
+        jobs: int = 1,
+        progress: bool = False,
+        memory: Memory | None = None,
+        cluster: Cluster | None = None,
+    ) -> Result:
         """Run the audit."""
         task = self.task
         return falsify(
@@ -226,6 +234,7 @@ class Prepared:
             jobs=jobs,
             progress=progress,
             memory=memory,
+            cluster=cluster,
             stop=task.stop,
             fast=task.fast,
         )
@@ -243,7 +252,14 @@ class PreparedMechanism:
     rounds: int = 1
     setting: None = None
 
-    def audit(self, *, jobs: int = 1, progress: bool = False, memory: Memory | None = None) -> Result:
+    def audit(
+        self,
+        *,
+        jobs: int = 1,
+        progress: bool = False,
+        memory: Memory | None = None,
+        cluster: Cluster | None = None,
+    ) -> Result:
         """Run the audit."""
         task = self.task
         if task.stop != "budget":
@@ -261,6 +277,7 @@ class PreparedMechanism:
             jobs=jobs,
             progress=progress,
             memory=memory,
+            cluster=cluster,
         )
 
 

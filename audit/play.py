@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +15,6 @@ from .pairs import Pair
 
 #: Runs in a block. It is part of the record: another size would draw other numbers.
 BLOCK = 8192
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -122,39 +117,3 @@ def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
 def blocks(runs: int) -> list[tuple[int, int]]:
     """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`."""
     return [(i, min(BLOCK, runs - i * BLOCK)) for i in range(-(-runs // BLOCK))]
-
-
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result:
-    """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
-    os.chdir(folder)  # without a look at the current one, which may be gone
-    return task(item)
-
-
-def in_parallel(
-    task: Callable[[Item], Result], items: Sequence[Item], *, jobs: int = 1, progress: str | None = None
-) -> Iterator[Result]:
-    """Yield `task(item)` in the order of `items`, on `jobs` processes, with a progress bar on stderr.
-
-    Parameters
-    ----------
-    jobs : int
-        Processes; 1 stays in this one.
-    progress : str or None
-        The bar's label; None for no bar.
-    """
-    from tqdm import tqdm
-
-    if jobs == 1 or len(items) < 2:
-        results: Iterator[Result] = map(task, items)
-    else:
-        from joblib import Parallel, delayed
-
-        here = os.getcwd()
-        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_folder)(here, task, item) for item in items)
-    hidden = progress is None or not sys.stderr.isatty()
-    yield from tqdm(results, total=len(items), desc=progress, disable=hidden, leave=False, file=sys.stderr)

@@ -16,9 +16,10 @@ import numpy as np
 from ..learners.losses import feedback
 from ..learners.protocol import Learner, blaming
 from ..mechanisms.draws import Draws, Floats, Stage
+from .engines import in_parallel
 from .hindsight import best_fixed, total_bounds
 from .pairs import World
-from .play import blocks, in_parallel
+from .play import blocks
 
 BERNSTEIN, NORMAL = "empirical Bernstein", "normal approximation"
 

@@ -12,9 +12,9 @@ from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
 from . import planted_learners, plants
 from .blackbox import falsify_mechanism
+from .engines import in_parallel
 from .falsify import falsify
 from .pairs import Pair
-from .play import in_parallel
 from .verdict import Verdict
 
 #: Budgets, tried until one catches; they share the error evenly.

@@ -13,12 +13,14 @@ from ..mechanisms.draws import Draws, Stage
 from ..mechanisms.philox import CounterDraws
 from . import kernels
 from .attacks import Attack, SequenceRatio, applicable
+from .cluster import Cluster
+from .engines import in_parallel
 from .events import Counts, Event, certify, choose_event, choose_event_from_laws, count
 from .exact_search import rank_exactly
 from .mutations import Mutations
 from .pairs import Pair
 from .particle import ParticleRatio
-from .play import Transcripts, blocks, concatenate, in_parallel, play
+from .play import Transcripts, blocks, concatenate, play
 from .search import climb
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
@@ -71,6 +73,7 @@ class Audit:
     memory: Memory | None = None
     searched: bool = False  # whether the pairs are our own, to be mutated, and not the user's
     engine: str = "numpy"  # or "numba": compiled kernels, on draws of their own
+    cluster: Cluster | None = None  # computes the blocks of certification; all others are computed here
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -150,7 +153,9 @@ class Audit:
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""
         task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface, self.engine)
-        return count_blocks(task, choice.key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress)
+        return count_blocks(
+            task, choice.key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress, cluster=self.cluster
+        )
 
 
 def count_blocks(
@@ -161,12 +166,14 @@ def count_blocks(
     memory: Memory | None,
     jobs: int,
     progress: bool,
+    cluster: Cluster | None = None,
 ) -> list[Counts]:
     """Return the counts of certification, block by block: those that are remembered under the key, and fresh ones."""
     known = memory.recall(key) if memory is not None else {}
     missing = [block for block in blocks(runs) if block[0] not in known]
     label = "certify" if progress else None
-    for (number, _), counts in zip(missing, in_parallel(task, missing, jobs=jobs, progress=label), strict=True):
+    results = in_parallel(task, missing, jobs=jobs, progress=label, cluster=cluster)
+    for (number, _), counts in zip(missing, results, strict=True):
         if memory is not None:
             memory.keep(key, number, counts)
         known[number] = counts

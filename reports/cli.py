@@ -26,11 +26,13 @@ from .options import (
     SETTING,
     STOP,
     SURFACE,
+    WHERE,
     Json,
 )
 from .running import exit_code, run_plan
 
 if TYPE_CHECKING:
+    from ..audit.cluster import Cluster
     from ..audit.plans import Task
 
 
@@ -80,22 +82,22 @@ def list_catalogue(as_json: bool) -> None:
 @CONFIDENCE
 @STOP
 @FAST
-@JOBS
+@WHERE
 @JSON
 @command
-def check(jobs: int | None, as_json: bool, **choices: Any) -> None:
+def check(jobs: int | None, engine: str, scheduler: str | None, as_json: bool, **choices: Any) -> None:
     """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
 
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
     """
-    from ..audit.play import cores
+    from ..audit.engines import cores
     from .record import claim_record, to_text
     from .terminal import claim_lines
 
     task = _task(**choices)
     with own_stdout():
         prepared = task.prepare()
-        result = prepared.audit(jobs=jobs or cores(), progress=True)
+        result = prepared.audit(jobs=jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
         record = claim_record(prepared, result)
     click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
     sys.exit(VERDICTS[result.verdict.value])
@@ -145,6 +147,21 @@ def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **
     return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file))
 
 
+def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
+    """Return the cluster that was asked for, reached and found to be of this version."""
+    from ..audit.cluster import Cluster
+
+    if engine == "processes":
+        if scheduler is not None:
+            raise ValueError("--scheduler goes with --engine dask")
+        return None
+    if scheduler is None:
+        raise ValueError("--engine dask needs --scheduler tcp://HOST:PORT")
+    cluster = Cluster(scheduler)
+    cluster.check()
+    return cluster
+
+
 def _read_pair(path: Path | None) -> Any:
     from ..audit.pairs import Pair
 
@@ -177,7 +194,7 @@ def init(plan_file: Path) -> None:
 @main.command()
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder.")
-@JOBS
+@WHERE
 @click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
 @FAST
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
@@ -190,6 +207,8 @@ def run(
     plan_file: Path | None,
     out: Path,
     jobs: int | None,
+    engine: str,
+    scheduler: str | None,
     seed: int | None,
     fast: bool,
     resume: bool,
@@ -202,9 +221,10 @@ def run(
     not be decided at its budget, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than
     it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
+    from ..audit.cluster import ClusterError
+    from ..audit.engines import cores
     from ..audit.ledger import Ledger
     from ..audit.plans import literature, read_plan
-    from ..audit.play import cores
     from . import baseline
     from .html import render
     from .record import to_text, write_atomically
@@ -219,13 +239,17 @@ def run(
         raise ValueError(f"--out must be a folder, got {str(out)!r}")
     write_atomically(out / ".writable", "")  # before hours of work, not after
     (out / ".writable").unlink()
+    cluster = _cluster(engine, scheduler)
     ledger = Ledger.begin(out, plan, resume=resume)
+    kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
     try:
         with own_stdout():
-            record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger)
+            record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger, cluster=cluster)
     except KeyboardInterrupt:
-        click.echo(f"what was finished is kept in {ledger.path}: the same command with --resume goes on", err=True)
+        click.echo(kept, err=True)
         raise
+    except ClusterError as error:
+        raise type(error)(f"{error}; {kept}") from None
     if base is not None:
         compared = baseline.compare(record["claims"], base, alpha=record["alpha"])
         record["baseline"] = {"file": str(baseline_file), **compared}
@@ -243,8 +267,15 @@ def run(
 def _command_line() -> str:
     import shlex
 
-    # A resumed run is the same run.
-    return shlex.join(["overclaim", *(word for word in sys.argv[1:] if word != "--resume")])
+    # A resumed run is the same run, and so is one that others compute.
+    words, given = [], iter(sys.argv[1:])
+    for word in given:
+        name, _, value = word.partition("=")
+        if name in ("--engine", "--scheduler"):
+            value or next(given, None)
+        elif name != "--resume":
+            words.append(word)
+    return shlex.join(["overclaim", *words])
 
 
 @main.command()
@@ -382,8 +413,8 @@ def regret(
 
     Exits 1 if a printed bound or growth rate is violated.
     """
+    from ..audit.engines import cores
     from ..audit.plans import regret_setting
-    from ..audit.play import cores
     from ..audit.regret_audit import audit_regret
     from .terminal import regret_lines
 
@@ -404,7 +435,7 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> None:
 
     Exits 0 if every bug was caught without a false alarm, else 1.
     """
-    from ..audit.play import cores
+    from ..audit.engines import cores
     from ..audit.selftest import selftest as plant
     from .selftest import summary, table_of
 

@@ -31,6 +31,7 @@ class Failure(click.ClickException):
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn bad input and a misbehaving learner into one line and the right exit code."""
+    from ..audit.cluster import ClusterError, ClusterLostError
     from ..audit.ledger import LedgerError
     from ..learners.protocol import LearnerError
 
@@ -38,7 +39,9 @@ def clear_errors() -> Iterator[None]:
         yield
     except LearnerError as error:
         raise Failure(str(error), CRASHED) from None
-    except (LedgerError, ValueError) as error:
+    except ClusterLostError as error:
+        raise Failure(str(error), INTERRUPTED) from None
+    except (LedgerError, ClusterError, ValueError) as error:
         raise Failure(str(error), BAD_INPUT) from None
     except OverflowError as error:
         raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None

@@ -69,6 +69,17 @@ CLAIMED = options(
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
+WHERE = options(
+    JOBS,
+    click.option(
+        "--engine",
+        type=click.Choice(["processes", "dask"]),
+        default="processes",
+        show_default=True,
+        help="Where runs are certified: here, or on the workers of a dask scheduler.",
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="Of --engine dask: tcp://HOST:PORT."),
+)
 CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 STOP = click.option(

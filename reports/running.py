@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any
 from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
 
 if TYPE_CHECKING:
+    from ..audit.cluster import Cluster
     from ..audit.ledger import Ledger
     from ..audit.plans import Plan, RegretTask, Task
 
 
-def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None) -> dict[str, Any]:
-    """Audit the claims of a plan, one process each, and return the record."""
-    from ..audit.play import in_parallel
+def run_plan(
+    plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None, cluster: Cluster | None = None
+) -> dict[str, Any]:
+    """Audit the claims of a plan, one process each, and return the record.
+
+    On a cluster the processes here choose the events, and its workers play the blocks of certification.
+    """
+    from ..audit.engines import in_parallel
     from ..audit.selftest import selftest
     from ..audit.utility import false_utility_claims
     from .record import run_record
@@ -24,7 +30,7 @@ def run_plan(plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = Non
         i: outcomes.pop(i) for i in range(len(plan.tasks), len(plan.tasks) + len(plan.regret)) if i in outcomes
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
-    items = [(plan.tasks[i], i, ledger) for i in missing]
+    items = [(plan.tasks[i], i, ledger, cluster) for i in missing]
     for i, outcome in zip(missing, in_parallel(_audit_task, items, jobs=jobs, progress="claims"), strict=True):
         outcomes[i] = outcome
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
@@ -76,18 +82,18 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
 Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
 
 
-def _audit_task(item: tuple[Task, int, Ledger | None]) -> Outcome:
+def _audit_task(item: tuple[Task, int, Ledger | None, Cluster | None]) -> Outcome:
     """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
     from ..audit.shrink import shrink_task
     from ..learners.protocol import LearnerError
     from .record import claim_record
 
-    task, index, ledger = item
+    task, index, ledger, cluster = item
     page = ledger.page(index) if ledger is not None else None
     outcome: Outcome
     try:
         prepared = task.prepare()
-        result = prepared.audit(memory=page)
+        result = prepared.audit(memory=page, cluster=cluster)
         record = claim_record(prepared, result, with_evidence=True)
         shrunk = shrink_task(task, result)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
@@ -106,7 +112,7 @@ def _measured(
     plan: Plan, known: dict[int, dict[str, Any]], *, jobs: int, ledger: Ledger | None
 ) -> list[dict[str, Any]]:
     """Return the measurements of regret; in the ledger they come after the claims."""
-    from ..audit.play import in_parallel
+    from ..audit.engines import in_parallel
 
     items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
     found = in_parallel(_measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
+from overclaim.audit.engines import in_parallel
 from overclaim.audit.pairs import Pair
-from overclaim.audit.play import BLOCK, blocks, concatenate, in_parallel, play
+from overclaim.audit.play import BLOCK, blocks, concatenate, play
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl, LearnerError
 from overclaim.learners.domains import EntropySimplex
 from overclaim.mechanisms.draws import Draws, Purpose, Stage
