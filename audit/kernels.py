@@ -1,4 +1,4 @@
-"""Compiled play: one loop for every learner that has a kernel, over blocks of `LANES` runs.
+"""Compiled play: one loop for every learner that has a kernel, over blocks of some hundred runs.
 
 Fed the same draws it plays the same actions as `play.play`. Numba is imported, and a game compiled, on first use; the
 machine code is kept beside this file where that folder can be written (or in NUMBA_CACHE_DIR), under a name that
@@ -25,6 +25,8 @@ from ..mechanisms.philox import LANES, CounterDraws, lanes
 from .pairs import Pair
 from .play import Transcripts
 
+#: The runs of a block where the state has few rows: the loops' own cost is shared by more runs, in the same cache.
+WIDE, FEW = 256, 32
 #: Divisions as NumPy has them, and multiplications fused with additions; nothing else may change the arithmetic.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 #: Loops become vector instructions only where what they call is inlined; and only compiled functions call these.
@@ -56,40 +58,57 @@ def engine_of(learner: Learner, pairs: Any, *, fast: bool) -> str:
     return "numba" if linear and short else "numpy"
 
 
-def play(learner: Learner, pair: Pair, draws: CounterDraws, runs: int, *, surface: str = "actions") -> Transcripts:
+def play(
+    learner: Learner,
+    pair: Pair,
+    draws: CounterDraws,
+    runs: int,
+    *,
+    surface: str = "actions",
+    width: int | None = None,
+) -> Transcripts:
     """Play one block, as `play.play` does, with the learner's kernel.
+
+    Parameters
+    ----------
+    width : int, optional
+        Runs that advance together, by default as many as keep the state in the nearest cache. It changes the speed,
+        never the actions.
 
     Raises
     ------
     ValueError
-        If the learner has no kernel, or a loss is no vector.
+        If the learner has no kernel, or a loss is no vector, or the pair is longer than the learner can play.
     """
     kernel = kernel_of(learner)
     if kernel is None or not (isinstance(pair.left, np.ndarray) and isinstance(pair.right, np.ndarray)):
         raise ValueError(f"{type(learner).__name__} has no kernel for these losses")
     if kernel.horizon is not None and pair.rounds > kernel.horizon:
         raise ValueError(f"{type(learner).__name__} plays at most {kernel.horizon} rounds, got {pair.rounds}")
+    if width is None:
+        width = WIDE if sum(map(len, kernel.arrays)) <= FEW else LANES
+    kernel = kernel_of(learner, width) or kernel
     left = draws.labels(runs)
     points = kernel.dim is not None
-    padded = -(-runs // LANES) * LANES  # whole blocks: loops of a fixed length are the fast ones
+    padded = -(-runs // width) * width  # whole blocks: loops of a fixed length are the fast ones
     actions = np.empty((pair.rounds, kernel.dim or 1, padded), dtype=np.float64 if points else np.intp)
     shown = surface == "release" and kernel.released is not None
     rows = len(kernel.arrays[kernel.released]) if shown and kernel.released is not None else 0
     releases = np.empty(((pair.rounds - 1) // kernel.batch if shown else 0, rows, padded))
     told = _tell_all if learner.feedback == "full" else _tell_point if points else _tell_arm
     rows_fed = learner.arms if learner.feedback == "full" else 1
-    game = compiled(_game, act=kernel.act, update=kernel.update, tell=told)
+    game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=told)
     game(
         kernel.numbers,
         kernel.arrays,
-        tuple(lanes(len(array)) for array in kernel.arrays),
-        (np.append(draws.words, np.uint64(0)), np.zeros(1, np.int64), lanes(1)[0], lanes(1)[0]),
+        tuple(lanes(len(array), 0.0, width) for array in kernel.arrays),
+        (np.append(draws.words, np.uint64(0)), np.zeros(1, np.int64), *lanes(2, 0.0, width)),
         np.append(left, np.zeros(padded - runs, dtype=bool)),
         np.stack([pair.left, pair.right]),
         pair.t0,
-        lanes(rows_fed),
-        lanes(rows_fed),
-        lanes(kernel.dim or 1).view(actions.dtype),
+        lanes(rows_fed, 0.0, width),
+        lanes(rows_fed, 0.0, width),
+        lanes(kernel.dim or 1, 0.0, width).view(actions.dtype),
         actions,
         releases,
         kernel.released or 0,

@@ -38,7 +38,7 @@ from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
 from overclaim.reports.cli import main
 
 #: Runs: several whole blocks of lanes and a part of one.
-RUNS = 4 * LANES + 7
+RUNS = 2 * kernels.WIDE + 7
 
 
 def pair(rounds, arms, t0=1, seed=0):
@@ -216,12 +216,14 @@ def test_every_kernel_plays_the_same(learner, monkeypatch):
     for surface in ("actions", "release") if has_release(learner) else ("actions",):
         played = assert_same(learner, pair(10, 3, t0=2), surface=surface)
     assert len(np.unique(played.actions)) > 1
-    kernel = learner.kernel()
-    for numbers in _spoiled(kernel.numbers):
+    for numbers in _spoiled(learner.kernel().numbers):
         if isinstance(learner, Ftpl) and numbers[1] != 1:
             continue  # a linear minimiser ignores the size of what it minimises
-        wrong = replace(kernel, numbers=numbers)
-        monkeypatch.setattr(kernels, "kernel_of", lambda _, wrong=wrong: wrong)
+
+        def wrong(_, width=LANES, numbers=numbers):
+            return replace(learner.kernel(width), numbers=numbers)
+
+        monkeypatch.setattr(kernels, "kernel_of", wrong)
         with pytest.raises(AssertionError):
             assert_same(learner, pair(10, 3, t0=2))
 
@@ -250,6 +252,15 @@ def test_advice_that_changes_is_followed_to_its_last_round():
         kernels.play(learner, pair(7, 3), CounterDraws(0), RUNS)
     assert kernels.engine_of(learner, [pair(6, 3)], fast=True) == "numba"
     assert kernels.engine_of(learner, [pair(7, 3)], fast=True) == "numpy"
+
+
+def test_the_width_of_a_block_changes_nothing():
+    learner, worlds = BatchedLaplace(Exp3(arms=2, eta=0.3, gamma=0.1), epsilon=1.0, batch=1), pair(8, 2)
+    plays = [kernels.play(learner, worlds, CounterDraws(2), RUNS, width=width) for width in (LANES, None)]
+    np.testing.assert_array_equal(plays[0].actions, plays[1].actions)
+    many = Exp3(arms=kernels.FEW, eta=0.3)
+    assert sum(map(len, many.kernel().arrays)) > kernels.FEW
+    assert_same(many, pair(3, kernels.FEW))
 
 
 def test_another_seed_plays_otherwise():
