@@ -27,6 +27,8 @@ from .search import climb
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
 #: No stage before certification uses more: beyond it the choice does not get better.
 MOST = 300_000
+#: Sums of certification counts that are kept, for the figure of the bound's growth.
+PARTS = 1024
 
 
 class Memory(Protocol):
@@ -168,16 +170,24 @@ def count_blocks(
     progress: bool,
     cluster: Cluster | None = None,
 ) -> list[Counts]:
-    """Return the counts of certification, block by block: those that are remembered under the key, and fresh ones."""
+    """Return the counts of certification in order: of blocks remembered under the key, and of fresh ones.
+
+    Neighbouring blocks are summed into at most `PARTS` parts, so that memory does not grow with the runs.
+    """
+    every = blocks(runs)
+    together = -(-len(every) // PARTS)
+    parts = [Counts()] * -(-len(every) // together)
     known = memory.recall(key) if memory is not None else {}
-    missing = [block for block in blocks(runs) if block[0] not in known]
+    for number, counts in known.items():
+        parts[number // together] += counts
+    missing = [block for block in every if block[0] not in known]
     label = "certify" if progress else None
     results = in_parallel(task, missing, jobs=jobs, progress=label, cluster=cluster)
     for (number, _), counts in zip(missing, results, strict=True):
         if memory is not None:
             memory.keep(key, number, counts)
-        known[number] = counts
-    return [known[number] for number, _ in blocks(runs)]
+        parts[number // together] += counts
+    return parts
 
 
 def play_block(

@@ -8,8 +8,10 @@ import pytest
 from scipy.stats import binom, chisquare
 
 from overclaim.audit.engines import in_parallel
+from overclaim.audit.events import Counts
 from overclaim.audit.pairs import Pair
 from overclaim.audit.play import BLOCK, blocks, concatenate, play
+from overclaim.audit.stages import PARTS, count_blocks
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl, LearnerError
 from overclaim.learners.domains import EntropySimplex
 from overclaim.mechanisms.draws import Draws, Purpose, Stage
@@ -105,3 +107,36 @@ def test_workers_follow_to_the_folder_of_the_call(tmp_path, monkeypatch):
 
 def test_results_come_in_order_for_any_number_of_workers():
     assert list(in_parallel(abs, [-3, 1, -2], jobs=2)) == [3, 1, 2] == list(in_parallel(abs, [-3, 1, -2], jobs=1))
+
+
+class Remembered:
+    def __init__(self, known):
+        self.known = known
+
+    def recall(self, key):
+        return {number: _size_of(number) for number in self.known}
+
+    def keep(self, key, number, counts):
+        assert number not in self.known
+
+
+def _size_of(number):
+    return Counts(runs=BLOCK, runs_left=number)
+
+
+@pytest.mark.parametrize("number", [1, PARTS, PARTS + 1, 3 * PARTS - 7])
+@pytest.mark.parametrize("known", [(), (0,), (0, 2, 5)])
+def test_certification_keeps_bounded_sums(number, known):
+    """However many blocks there are, remembered or fresh, each counts once and only so many sums are kept."""
+    known = tuple(n for n in known if n < number)
+    parts = count_blocks(
+        lambda block: Counts(runs=block[1], runs_left=block[0]),
+        "key",
+        BLOCK * number,
+        memory=Remembered(known),
+        jobs=1,
+        progress=False,
+    )
+    assert len(parts) <= PARTS
+    total = sum(parts, start=Counts())
+    assert (total.runs, total.runs_left) == (BLOCK * number, number * (number - 1) // 2)
