@@ -7,6 +7,7 @@ runs that were drawn after the event was fixed.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -96,7 +97,7 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         if not isinstance(other, Counts):
             return NotImplemented
-        return Counts(*(mine + theirs for mine, theirs in zip(self._values, other._values, strict=True)))
+        return Counts(*map(operator.add, self._values, other._values))
 
     @property
     def runs_right(self) -> int:
@@ -368,7 +369,7 @@ def _settle(bound: float, pilot_variance: float, worth: float) -> float:
 
 def _candidates(ordered: _Floats) -> _Floats:
     """Return thresholds from sorted scores: quantiles, both far tails, and atoms wherever they lie."""
-    distinct: _Floats = ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
+    distinct: _Floats = np.unique(ordered)
     if distinct.size <= _EVERY_VALUE:
         return distinct
     last = ordered.size - 1

@@ -23,6 +23,7 @@ from scipy import special
 
 Reals: TypeAlias = np.float64 | NDArray[np.float64]
 _Floats: TypeAlias = NDArray[np.float64]
+_Counts: TypeAlias = NDArray[np.int64] | _Floats
 
 # The share of alpha spent on a nuisance parameter (the guess rate, or the Berger-Boos box).
 NUISANCE_SHARE = 1e-3
@@ -296,18 +297,16 @@ def _score(tail: np.ufunc, opposite: np.ufunc, a: _Floats, b: _Floats, n: _Float
         return np.where((a <= 0) | (b <= 0), -np.inf, score)
 
 
-def _lower(k: NDArray[np.generic], n: NDArray[np.generic], alpha: _Floats) -> _Floats:
-    count, trials = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+def _lower(k: _Counts, n: _Counts, alpha: _Floats) -> _Floats:
     # scipy gives nan at k = 0. Never beta.ppf(1 - alpha): 1 - alpha rounds to 1.
-    inside = special.betaincinv(np.maximum(count, 1.0), trials - np.maximum(count, 1.0) + 1.0, alpha)
-    bound: _Floats = np.where(count > 0, inside, 0.0)
+    inside = special.betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, alpha)
+    bound: _Floats = np.where(k > 0, inside, 0.0)
     return bound
 
 
-def _upper(k: NDArray[np.generic], n: NDArray[np.generic], alpha: _Floats) -> _Floats:
-    count, trials = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    inside = special.betainccinv(np.minimum(count, trials - 1.0) + 1.0, np.maximum(trials - count, 1.0), alpha)
-    bound: _Floats = np.where(count < trials, inside, 1.0)
+def _upper(k: _Counts, n: _Counts, alpha: _Floats) -> _Floats:
+    inside = special.betainccinv(k + 1, np.maximum(n - k, 1), alpha)
+    bound: _Floats = np.where(k < n, inside, 1.0)
     return bound
 
 
@@ -321,7 +320,8 @@ def _log_ratio(top: _Floats, bottom: _Floats) -> _Floats:
 
 def _unwrap(values: _Floats) -> Reals:
     """Return a scalar for scalar arguments."""
-    return np.float64(values) if np.ndim(values) == 0 else values
+    unwrapped: Reals = values[()]
+    return unwrapped
 
 
 def _count_pair(

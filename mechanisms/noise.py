@@ -36,7 +36,8 @@ def _check_scale(name: str, scale: float) -> None:
 
 def _over_coordinates(values: Floats) -> Floats:
     """Sum over every axis but the last."""
-    return values if values.ndim == 1 else values.reshape(-1, values.shape[-1]).sum(axis=0)
+    total: Floats = values.reshape(-1, values.shape[-1]).sum(axis=0)
+    return total
 
 
 @dataclass(frozen=True)
