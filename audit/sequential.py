@@ -58,17 +58,16 @@ def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floa
     epsilon : float or array of float
         The claim, in nats, at least 0.
     """
-    c, w, e = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (right, wrong, epsilon)))
+    c, w, e = np.broadcast_arrays(right, wrong, epsilon)
     log_pi, log_rest = special.log_expit(e), special.log_expit(-e)
     # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
     tail = special.betainc(w + 1, c + 1, special.expit(-e))
     with np.errstate(divide="ignore"):
-        found = special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi
+        found = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
     far = tail < _TINY
     if np.any(far):
-        found = np.where(far, 0.0, found)
         found[far] = _log_series(c[far], w[far], e[far])
-    return np.asarray(found, dtype=np.float64)
+    return found
 
 
 def _log_series(c: _Floats, w: _Floats, e: _Floats) -> _Floats:
@@ -110,9 +109,7 @@ class Bets:
         """Return the log wealth against `epsilon` after so many runs, right and wrong guesses among them."""
         if self.delta == 0:
             return log_e_value(right, wrong, epsilon)
-        c, w, n, e = np.broadcast_arrays(
-            *(np.asarray(a, dtype=np.float64)[..., None] for a in (right, wrong, runs, epsilon))
-        )
+        c, w, n, e = np.broadcast_arrays(*(np.asarray(a)[..., None] for a in (right, wrong, runs, epsilon)))
         stakes, weights = self._stakes()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             lost = stakes * (np.exp(e) + self.delta)
@@ -148,7 +145,7 @@ class Bets:
             caught = self.log_wealth(inside, n - inside, total, self.claimed) >= -math.log(alpha)
             caught |= middle > n
             low, high = np.where(caught, low, np.maximum(middle, low)), np.where(caught, middle, high)
-        return np.asarray(high, dtype=np.int64)
+        return high
 
 
 def log_excess(right: ArrayLike, guesses: ArrayLike, share: ArrayLike) -> _Floats:
@@ -199,7 +196,7 @@ def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float,
 
     def enough(true: float) -> bool:
         right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
-        guesses = stats.binom.ppf(_GUESS_COUNTS, runs, min(1.0, right + wrong)).astype(np.int64)
+        guesses = stats.binom.ppf(_GUESS_COUNTS, runs, min(1.0, right + wrong))
         needed = bets.boundary(guesses, runs, alpha)
         return float(np.mean(stats.binom.sf(needed - 1, guesses, right / (right + wrong)))) >= power
 

@@ -35,8 +35,11 @@ def test_laplace_is_a_signed_exponential_of_one_uniform():
     ("noise", "law"),
     [
         (Laplace(0.5), stats.laplace(scale=0.5)),
+        (Laplace(1.0), stats.laplace),
         (Gaussian(0.5), stats.norm(scale=0.5)),
+        (Gaussian(1.0), stats.norm),
         (L2Laplace(0.5, 1), stats.laplace(scale=0.5)),
+        (L2Laplace(1.0, 1), stats.laplace),
     ],
 )
 def test_samples_follow_their_law(noise, law):
@@ -46,19 +49,24 @@ def test_samples_follow_their_law(noise, law):
     assert stats.kstest(drawn[0], law.cdf).pvalue > 1e-7
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (3, 5, 4)])
+def test_in_one_dimension_l2_laplace_is_laplace_to_the_draw():
+    one = L2Laplace(0.5, 1).sample((1, 9), Draws(5))
+    np.testing.assert_array_equal(one, Laplace(0.5).sample((1, 9), Draws(5)))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 5, 4), (2, 6)])
 def test_l2_laplace_is_a_gamma_radius_in_a_uniform_direction(shape):
     """The slow twin, from the same stream."""
-    drawn, stream = L2Laplace(2.0, 3).sample(shape, Draws(4)), Draws(4).generator
-    direction, radius = stream.standard_normal(shape), stream.standard_gamma(3, shape[1:])
+    drawn, stream = L2Laplace(2.0, shape[0]).sample(shape, Draws(4)), Draws(4).generator
+    direction, radius = stream.standard_normal(shape), stream.standard_gamma(shape[0], shape[1:])
     for place in np.ndindex(shape[1:]):
         column = direction[:, *place]
         np.testing.assert_allclose(drawn[:, *place], 2.0 * radius[place] * column / math.hypot(*column))
 
 
-@pytest.mark.parametrize("noise", [Laplace(0.0), Gaussian(0.0), L2Laplace(0.0, 2)])
-def test_scale_zero_is_no_noise(noise):
-    np.testing.assert_array_equal(noise.sample((2, 3), Draws(0)), np.zeros((2, 3)))
+def test_scale_zero_is_no_noise():
+    for noise in (Laplace(0.0), Gaussian(0.0), L2Laplace(0.0, 2)):
+        np.testing.assert_array_equal(noise.sample((2, 3), Draws(0)), np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from overclaim.audit import intervals, power
 
@@ -82,6 +83,44 @@ def test_required_runs_inverts_detectable(claimed, true, delta):
     assert power.detectable_epsilon(claimed, runs, delta=delta) == pytest.approx(true, rel=0.02)
 
 
+@pytest.mark.parametrize("share", [1e-3, 0.5])
+@pytest.mark.parametrize(("claimed", "true", "delta"), [(1.0, 1.6, 0.05), (0.0, 0.0, 0.2), (0.5, math.inf, 0.0)])
+def test_the_power_is_its_definition(claimed, true, delta, share, monkeypatch):
+    """A twin that enumerates every count of right guesses, also where the guess rate takes half of alpha."""
+    monkeypatch.setattr(intervals, "NUISANCE_SHARE", share)
+    runs, alpha, caught = 120, 0.1, 0.0
+    right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+    for k in range(65):
+        guesses = int(stats.binom.ppf((k + 0.5) / 65, runs, right + wrong))
+        spent = share * alpha if delta else 0.0
+        excess = delta / intervals.clopper_pearson_lower(guesses, runs, spent) if delta else 0.0
+        allowed = min(1.0, (math.exp(claimed) + excess) / (1 + math.exp(claimed)))
+        for count in range(guesses + 1):
+            if stats.binom.sf(count - 1, guesses, allowed) <= alpha - spent:
+                caught += stats.binom.pmf(count, guesses, right / (right + wrong))
+    found = power.falsification_power(claimed, true, runs, delta=delta, alpha=alpha)
+    assert found == pytest.approx(caught / 65, rel=1e-9)
+
+
+def test_a_gross_violation_is_found_far_beyond_the_claim():
+    edge = power.detectable_epsilon(2.0, 90)
+    assert edge > 4  # the search widens more than once
+    assert power.falsification_power(2.0, edge, 90) >= 0.9 - 1e-9
+    assert power.falsification_power(2.0, edge - 1e-3, 90) < 0.9
+
+
+@pytest.mark.parametrize(("alpha", "claimed", "true"), [(0.001, 0.0, 3.0), (0.3, 0.0, math.inf), (0.05, 0.1, 6.0)])
+def test_required_runs_at_any_alpha(alpha, claimed, true):
+    runs = power.required_runs(claimed, true, alpha=alpha)
+    assert type(runs) is int
+    assert power.falsification_power(claimed, true, runs, alpha=alpha) >= 0.9
+    assert runs == 1 or power.falsification_power(claimed, true, runs - 1, alpha=alpha) < 0.9
+
+
+def test_one_run_may_be_enough():
+    assert power.required_runs(0.0, math.inf, alpha=0.6, power=0.4) == 1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -94,6 +133,17 @@ def test_required_runs_inverts_detectable(claimed, true, delta):
         (lambda: power.falsification_power(1.0, -1.0, 10), "true must be .*-1.0"),
         (lambda: power.required_runs(1.0, 1.0), "true must exceed claimed=1.0"),
         (lambda: power.ceiling_epsilon(0), "runs must be at least 1"),
+        (lambda: power.detectable_epsilon(1.0, 10, power=0.0), r"power must be in \(0, 1\), but got 0.0"),
+        (lambda: power.detectable_epsilon(1.0, 10, alpha=0.0), r"alpha must be in \(0, 1\), but got 0.0"),
+        (lambda: power.detectable_epsilon(1.0, 10, alpha=1.0), r"alpha must be in \(0, 1\), but got 1.0"),
+        (lambda: power.detectable_epsilon(1.0, 10, delta=1.0), r"delta must be in \[0, 1\), but got 1.0"),
+        (lambda: power.required_runs(1.0, 2.0, delta=1.0), "delta must be in"),
+        (lambda: power.required_runs(1.0, 2.0, alpha=1.5), r"alpha must be in \(0, 1\), but got 1.5"),
+        (lambda: power.required_runs(1.0, 2.0, power=1.5), r"power must be in \(0, 1\), but got 1.5"),
+        (
+            lambda: power.required_runs(1.0, 1.0 + 1e-9),
+            r"^more than 2\^50 runs are needed to tell true=1.000000001 from claimed=1.0$",
+        ),
     ],
 )
 def test_bad_input_is_named(call, message):

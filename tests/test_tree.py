@@ -8,7 +8,7 @@ from scipy import stats
 
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Gaussian, Laplace
-from overclaim.mechanisms.tree import Tree, depth, parent
+from overclaim.mechanisms.tree import Tree, depth, lowest_bit, parent
 
 
 class Counting:
@@ -134,6 +134,19 @@ def test_means_recover_the_noise_of_every_node(horizon, seed):
         releases.append(state.noisy.copy())
     found = np.stack(releases) - tree.means(np.stack(releases), values)
     np.testing.assert_allclose(found, np.stack(noise.drawn), atol=1e-9)
+
+
+def test_means_are_the_earlier_release_and_the_values_since():
+    """Written out for four rounds: nodes 1, 1-2, 3, 1-4."""
+    releases, values = np.arange(4.0).reshape(4, 1, 1) + 10, [np.full((1, 1), 2.0**k) for k in range(4)]
+    means = Tree(Laplace(1.0), 4).means(releases, values)
+    np.testing.assert_array_equal(means[:, 0, 0], [1, 1 + 2, 11 + 4, 1 + 2 + 4 + 8])
+
+
+def test_lowest_bit_and_parent_take_a_round_apart():
+    assert [lowest_bit(t) for t in range(1, 9)] == [0, 1, 0, 2, 0, 1, 0, 3]
+    assert [parent(t) for t in range(1, 9)] == [0, 0, 2, 0, 4, 4, 6, 0]
+    assert [depth(t) for t in range(1, 10)] == [0, 1, 2, 2, 3, 3, 3, 3, 4]
 
 
 def test_one_value_too_many_is_named():
