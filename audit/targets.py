@@ -162,7 +162,7 @@ def _literal(value: Any) -> Any:
         return value
     try:
         return ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a list as a key; nested too deeply
         return value
 
 

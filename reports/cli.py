@@ -313,6 +313,8 @@ def report(record_file: Path, **files: Path | None) -> None:
     """Render reports from a record alone."""
     from importlib import import_module
 
+    from jinja2 import TemplateError
+
     from .record import read_record, write_atomically
 
     if not any(files.values()):
@@ -321,7 +323,13 @@ def report(record_file: Path, **files: Path | None) -> None:
     for name, path in files.items():
         if path is not None:
             module = import_module(f".{name}", __package__)
-            write_atomically(path, getattr(module, "render" if name == "html" else name)(record))
+            try:
+                text = getattr(module, "render" if name == "html" else name)(record)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, TemplateError) as error:
+                # Its schema leaves the data of figures open, for older records and newer ones.
+                what = f"{type(error).__name__}: {error}"
+                raise ValueError(f"cannot render {str(record_file)!r} as {name}: {what}") from None
+            write_atomically(path, text)
             click.echo(f"wrote {path}")
 
 

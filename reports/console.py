@@ -20,7 +20,8 @@ class Failure(click.ClickException):
     """One clear line on stderr, and an exit code."""
 
     def __init__(self, message: str, code: int) -> None:
-        super().__init__(" ".join(message.split()))
+        line = " ".join(message.split())
+        super().__init__(line if len(line) <= 1200 else f"{line[:800]} ... {line[-300:]}")
         self.exit_code = code  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
@@ -45,6 +46,8 @@ def clear_errors() -> Iterator[None]:
         raise Failure(str(error), BAD_INPUT) from None
     except OverflowError as error:
         raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None
+    except RecursionError:
+        raise Failure("the input is nested too deeply", BAD_INPUT) from None
     except MemoryError as error:
         raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
 

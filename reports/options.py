@@ -32,7 +32,7 @@ class Json(click.ParamType):  # type: ignore[type-arg]
         """Read the text."""
         try:
             return json.loads(value) if isinstance(value, str) else value
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 
 

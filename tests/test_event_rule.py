@@ -94,7 +94,7 @@ def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
         found = [rule.best_guess(tails), *rule.best_joint(tails)]
         twins = [twin_guess(scores, left, delta, alpha, runs), *twin_joint(scores, left, delta, alpha, runs)]
         assert [event for _, event in found] == [event for _, event in twins]
-        np.testing.assert_allclose([w for w, _ in found], [w for w, _ in twins], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose([w for w, _ in found], [w for w, _ in twins], rtol=1e-12, atol=1e-12)
         families += len(found)
         best = max(twins, key=lambda pair: pair[0])[1]
         assert choose_event(scores, left, delta=delta, alpha=alpha, runs=runs) == best
