@@ -5,6 +5,7 @@ All are fitted before certification, so a poor one costs power and never validit
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -247,6 +248,7 @@ class Logistic:
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Fit the regression."""
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
 
         if left.all() or not left.any():
@@ -258,7 +260,9 @@ class Logistic:
         scale[scale == 0] = 1.0
         matrix = (matrix - mean) / scale
         model = LogisticRegression(C=1.0, solver="newton-cholesky", max_iter=60, tol=1e-3)
-        model.fit(matrix, left)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a poor fit costs power, and another attack is picked
+            model.fit(matrix, left)
         # The features are not standardised again for every block: the weights are.
         weights = model.coef_[0] / scale
         constant = float(model.intercept_[0] - weights @ mean)

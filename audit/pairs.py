@@ -124,9 +124,8 @@ class Pair:
             Of a ball around 0 that holds the domain: convex losses must be 1-Lipschitz there.
         """
         if not isinstance(self.left, np.ndarray) or not isinstance(self.right, np.ndarray):
-            for loss in {*self.left, *self.right}:
-                if isinstance(loss, Family | Switch):
-                    check_lipschitz(loss, radius)
+            for loss in {one for one in (*self.left, *self.right) if isinstance(one, Family | Switch)}:
+                check_lipschitz(loss, radius)
             if claim.neighbours == "zero-out" and not any(
                 _nothing(w[self.t0], radius) for w in (self.left, self.right)
             ):

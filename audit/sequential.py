@@ -294,7 +294,7 @@ def crossing_law(bets: Bets, pi: float, looks: int, alpha: float) -> _Floats:
         moved = np.zeros(alive.size + 1)
         moved[:-1] = alive * (1 - pi)
         moved[1:] += alive * pi
-        cut = max(0, min(moved.size, int(needed[t]) - first))
+        cut = min(moved.size, int(needed[t]) - first)  # at least 1: `needed` never falls
         crossed[t] = moved[cut:].sum()
         alive = moved[:cut]
         kept = np.flatnonzero(alive > 1e-18)

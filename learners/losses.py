@@ -318,7 +318,10 @@ def from_json(data: Any) -> Loss | Adaptive:
         If it is neither, naming what was found.
     """
     if isinstance(data, list):
-        return np.asarray(data, dtype=float)
+        try:
+            return np.asarray(data, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"a loss vector must be a list of numbers, got {data!r}") from None
     known = ", ".join((*_FAMILIES, "switch"))
     if not isinstance(data, dict) or "loss" not in data:
         raise ValueError(f'a loss must be a list of numbers or an object with "loss" ({known}), got {data!r}')

@@ -180,6 +180,9 @@ def test_joint_certificates_from_one_run_of_each_world():
 def test_scores_may_be_any_real_numbers():
     scores, left = [Fraction(1, 3), None, 2], np.array([True, False, False])
     assert count(Event(0.5, 1.5, "guess"), scores, left) == Counts(3, 1, 0, 1, 1, 0)
+    laws = [Fraction(1, 2), None, Fraction(1, 2)], [0, None, 1]
+    found = choose_event_from_laws(scores, *laws, delta=0.0, alpha=0.05, runs=100)
+    assert found == choose_event_from_laws([1 / 3, 2.0], [0.5, 0.5], [0.0, 1.0], delta=0.0, alpha=0.05, runs=100)
 
 
 @pytest.mark.parametrize(

@@ -246,13 +246,33 @@ def test_records(folder, record, data):
         answer("report", path, f"--{name}", files[name])
 
 
+vectors = st.lists(st.sampled_from([0.0, 0.5, -1.0]) | numbers, min_size=1, max_size=2)
+convex = st.one_of(
+    st.fixed_dictionaries({"loss": st.just("linear"), "slope": vectors}),
+    st.fixed_dictionaries(
+        {"loss": st.sampled_from(["quadratic", "absolute"])},
+        optional={
+            "curvature": numbers | st.just(0.5),
+            "centre": vectors,
+            "slope": vectors,
+            "level": numbers,
+            "offset": numbers,
+            "x": values,
+        },
+    ),
+)
 losses = st.one_of(
     st.lists(numbers, min_size=1, max_size=3),
     st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2),
+    convex,
     st.fixed_dictionaries(
-        {"kind": st.sampled_from(["linear", "quadratic", "absolute", "switch", "x"])},
+        {"loss": st.sampled_from(["switch", "x"]) | values},
         optional={
-            name: values for name in ("slope", "target", "vector", "curvature", "centre", "point", "below", "above")
+            "below": convex | vectors | values,
+            "above": convex | vectors,
+            "threshold": numbers,
+            "lag": numbers,
+            "coordinate": numbers,
         },
     ),
     values,

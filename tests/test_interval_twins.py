@@ -81,7 +81,7 @@ def twin_joint(game, delta, alpha, share):
         start = max(0.0, (p_low - delta) * math.exp(-epsilon))
         if start > q_high:
             return True
-        q = np.sin(np.linspace(math.asin(math.sqrt(start)), math.asin(math.sqrt(q_high)), 6001)[1:]) ** 2
+        q = np.sin(np.linspace(math.asin(math.sqrt(start)), math.asin(math.sqrt(q_high)), 1501)[1:]) ** 2
         p = np.minimum(math.exp(epsilon) * q + delta, 1.0)
         with np.errstate(all="ignore"):
             score_p = -normal_score(k_p, n_p, p) if k_p else np.full(q.shape, -np.inf)
@@ -90,12 +90,12 @@ def twin_joint(game, delta, alpha, share):
             one = np.where(s_p > 0, s_p * score_p, 0.0) + np.where(s_q > 0, s_q * score_q, 0.0)
             return np.min(one / np.hypot(s_p, s_q)) > stats.norm.isf(alpha - share * alpha)
 
-    ladder = np.linspace(0, 12, 241)
+    ladder = np.linspace(0, 12, 31)
     if not rejected(0.0):
         return 0.0
     high = next(step for step in ladder if not rejected(step))
     low = high - ladder[1]
-    for _ in range(18):
+    for _ in range(16):
         middle = (low + high) / 2
         low, high = (middle, high) if rejected(middle) else (low, middle)
     return low
@@ -111,8 +111,8 @@ def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):
     found = intervals.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3)
     # The search looks at finitely many places: its minimum may be too large, by a part of 1/12 sd squared.
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-4)
-    # A search of many fine places around few coarse ones, and of coarse ones alone, is as good as the grid.
-    for coarse, fine in ((9, 801), (4001, 2)):
+    # With finer places it is the grid, both around few coarse places and around many.
+    for coarse, fine in ((9, 201), (301, 5)):
         monkeypatch.setattr(intervals, "_COARSE", np.linspace(0.0, 1.0, coarse))
         monkeypatch.setattr(intervals, "_FINE", np.linspace(-1.0, 1.0, fine))
         np.testing.assert_allclose(

@@ -1,6 +1,7 @@
 """The gambler against twins written from the definitions: her wealth, her boundary, her event, her crossing law."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -152,14 +153,30 @@ def test_the_growing_event_is_the_best_pair_of_thresholds(seed, epsilon, delta, 
     assert worth[event] == pytest.approx(max(worth.values()), rel=1e-12)
 
 
-def test_among_many_scores_the_thresholds_follow_the_mass():
-    """2000 scores, but only 60 of them ever happen: the best threshold is among them, to the score."""
-    scores, left, right = np.arange(2000.0), np.zeros(2000), np.zeros(2000)
-    left[1000:1060], right[1000:1060] = np.where(np.arange(60) < 23, 0.1, 0.9), np.where(np.arange(60) < 23, 0.9, 0.1)
-    left, right = left / left.sum() / 2, right / right.sum() / 2
-    event = choose_growing_event(scores[::-1], left[::-1], right[::-1], epsilon=0.5, delta=0.0, seen=None)
-    assert 1022 < event.upper <= 1023
-    assert event.lower == 1022
+@pytest.mark.parametrize("rare", [False, True])
+def test_among_many_scores_the_best_threshold_is_found(rare):
+    """2000 scores of which only 60 ever happen; or 60 rare ones beside an atom of nearly all the mass."""
+    size, first, weight = (60, 0, 1e-6) if rare else (2000, 1000, 1.0)
+    scores = np.arange(float(size))
+    for edge in [*range(1, 29), *range(32, 60)]:
+        left, right = np.zeros(size), np.zeros(size)
+        side = np.arange(60) < edge
+        left[first : first + 60], right[first : first + 60] = np.where(side, 0.1, 0.9), np.where(side, 0.9, 0.1)
+        left, right = weight * left, weight * right
+        if rare:
+            left[30] = right[30] = 1.0
+        left, right = left / (left + right).sum(), right / (left + right).sum()
+        event = choose_growing_event(scores[::-1], left[::-1], right[::-1], epsilon=0.5, delta=0.0, seen=None)
+        if not rare:
+            assert (event.lower, event.upper) == (first + edge - 1, first + edge)
+        else:  # the atom tells nothing, so only the side away from it is named
+            assert (event.upper if edge > 30 else event.lower) == (edge if edge > 30 else edge - 1)
+
+
+def test_scores_may_be_any_real_numbers():
+    laws = [Fraction(1, 2), None, 0], [0.0, 0.0, Fraction(1, 2)]
+    event = choose_growing_event([Fraction(7, 2), None, 1], *laws, epsilon=1.0, delta=0.0, seen=None)
+    assert event == Event(1.0, 3.5, "guess")
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
