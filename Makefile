@@ -5,19 +5,19 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint audit bench docs lock clean
+.PHONY: help setup test coverage fuzz mutation lint audit bench docs lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores.
-audit bench docs test: export OMP_NUM_THREADS := 1
-audit bench docs test: export OPENBLAS_NUM_THREADS := 1
-audit bench docs test: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test: export MKL_NUM_THREADS := 1
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, bench, docs, lock, clean'
+	@echo 'also: setup, lint, coverage, fuzz, mutation, bench, docs, lock, clean'
 
 setup: $(READY)
 
@@ -36,6 +36,21 @@ $(READY): pyproject.toml requirements.lock
 test: $(READY)
 	@echo 'test: pytest, one worker per core'
 	@$(BIN)/python -m pytest -n auto
+
+coverage: $(READY)
+	@echo 'coverage: the tests, worker processes included; 95 % of the lines of each room that decides'
+	@$(BIN)/python -m pytest -n auto --cov --cov-report=
+	@for room in mechanisms learners audit; do $(BIN)/coverage report --include="$$room/*" --fail-under=95 || exit 1; done
+
+# FUZZ times as many cases as the tests have: 20 is more than 10,000.
+fuzz: $(READY)
+	@echo 'fuzz: random plans, records, pairs, parameters, learners and mechanisms'
+	@OVERCLAIM_FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest -s tests/test_fuzz.py
+
+# Needs mutmut, which is not locked: .venv/bin/pip install mutmut==3.8.1
+mutation: $(READY)
+	@echo 'mutation: small bugs in what decides a verdict, and which of them no test catches'
+	@$(BIN)/python benchmarks/mutation.py
 
 # mypy finds the package by its name, whatever the clone's folder is called, through one link.
 lint: $(READY)
@@ -68,5 +83,5 @@ lock:
 
 clean:
 	@echo 'clean: everything that make and the tools have written'
-	@rm -rf .venv .links out build dist overclaim.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
