@@ -197,7 +197,7 @@ def epsilon_joint(
     in_p, runs_p = _count_pair("k_p", k_p, "n_p", n_p)
     in_q, runs_q = _count_pair("k_q", k_q, "n_q", n_q)
     columns = np.broadcast_arrays(in_p, runs_p, in_q, runs_q, _check_delta(delta), _check_alpha(alpha))
-    rows = np.stack([np.asarray(column, dtype=np.float64).ravel() for column in columns])
+    rows = np.stack([column.ravel() for column in columns])
     # Runs of an audit repeat the same few counts: each distinct row is solved once.
     distinct, place = np.unique(rows, axis=1, return_inverse=True)
     solved = [_joint_rows(*distinct[:, start : start + _CHUNK, None]) for start in range(0, distinct.shape[1], _CHUNK)]
@@ -270,7 +270,7 @@ def _stouffer(data: tuple[_Floats, ...], q: _Floats, epsilon: _Floats) -> _Float
     weight_q = np.sqrt(q * (1.0 - q) / n_q)
     score_p = _score(special.betainc, special.betaincc, k_p, n_p - k_p + 1, n_p, k_p, p)
     score_q = _score(special.betaincc, special.betainc, k_q + 1, n_q - k_q, n_q, k_q, q)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore"):
         # A weight vanishes faster than its score diverges: the product's limit is 0.
         top = np.where(weight_p > 0, weight_p * score_p, 0.0) + np.where(weight_q > 0, weight_q * score_q, 0.0)
         total: _Floats = top / np.hypot(weight_p, weight_q)

@@ -111,7 +111,7 @@ class Bets:
             return log_e_value(right, wrong, epsilon)
         c, w, n, e = np.broadcast_arrays(*(np.asarray(a)[..., None] for a in (right, wrong, runs, epsilon)))
         stakes, weights = self._stakes()
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(over="ignore"):
             lost = stakes * (np.exp(e) + self.delta)
             log = c * np.log1p(stakes * (1 - self.delta)) + (n - c - w) * np.log1p(-stakes * self.delta)
             log = np.where(lost < 1, log + special.xlog1py(w, -np.minimum(lost, 1.0)), -np.inf)

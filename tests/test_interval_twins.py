@@ -1,6 +1,7 @@
 """The intervals against slow twins at large nuisance shares, where every share of alpha shows, and their messages."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ GAMES = [
     (45, 50, 100, 1000),
     (12, 12, 0, 12),
     (2, 40, 0, 400),
+    (9, 10, 2000, 10_000),
+    (4, 5, 150_000, 10**6),
 ]
 
 
@@ -161,6 +164,30 @@ def test_scores_where_the_count_says_nothing_or_everything():
     assert score_q(10, 10, 0.3) == -math.inf
     assert (score_p(3, 10, 0.0), score_p(3, 10, 1.0)) == (math.inf, -math.inf)
     assert (score_q(3, 10, 0.0), score_q(3, 10, 1.0)) == (-math.inf, math.inf)
+
+
+def test_null_points_at_the_edge_of_the_square():
+    """Where one world is sure, the other speaks alone; where both are, nothing is rejected."""
+    data = tuple(np.asarray([[value]], dtype=float) for value in (8, 10, 3, 10, 0.2))
+    one, none = np.array([[0.9]]), np.array([[0.0]])
+    alone = intervals._stouffer(data, one, np.array([[0.0]]))[0, 0]  # p = min(1, q + delta)
+    assert alone == pytest.approx(score_q(3, 10, 0.9), rel=1e-12)
+    alone = intervals._stouffer(data, none, np.array([[1.0]]))[0, 0]  # p = delta
+    assert alone == pytest.approx(score_p(8, 10, 0.2), rel=1e-12)
+    pure = (*data[:4], np.array([[0.0]]))
+    assert intervals._stouffer(pure, none, np.array([[1.0]]))[0, 0] == -math.inf
+
+
+def test_many_different_rows_are_solved_in_parts():
+    k_p = np.arange(600, 1800)
+    table = intervals.epsilon_joint(k_p, 2000, 300, 2000, alpha=0.1)
+    for place in (0, 511, 512, 513, 1024, 1199):
+        assert table[place] == pytest.approx(intervals.epsilon_joint(k_p[place], 2000, 300, 2000, alpha=0.1), rel=1e-9)
+
+
+def test_alpha_and_delta_may_be_any_real_numbers():
+    found = intervals.epsilon_joint(45, 50, 5, 50, delta=Fraction(1, 4), alpha=Fraction(1, 20))
+    assert found == intervals.epsilon_joint(45, 50, 5, 50, delta=0.25, alpha=0.05)
 
 
 def message_of(call):
