@@ -121,6 +121,12 @@ class Machines:
             self.start_worker()
         self.wait(workers)
 
+    def keep(self):
+        """Have a scheduler and two workers; those of an earlier test will do if nothing happened to them."""
+        alive = [p for p in [self.scheduler, *self.workers] if p is not None and p.poll() is None]
+        if len(alive) != 3 or len(self.workers) != 2:
+            self.start(2)
+
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
@@ -162,7 +168,7 @@ def audit(cluster=None, memory=None, runs=400_000):
 
 
 def test_the_same_record_as_on_one_machine(machines, folder):
-    machines.start(2)
+    machines.keep()
     here = run("--out", "here")
     there = run("--out", "there", "--engine", "dask", "--scheduler", machines.address)
     assert here.exit_code == there.exit_code == 1, there.output
@@ -172,13 +178,14 @@ def test_the_same_record_as_on_one_machine(machines, folder):
 
 
 def test_ten_thousand_items_in_order(machines):
-    machines.wait(2)
+    machines.keep()
     items = range(-10_000, 0)
     assert list(Cluster(machines.address).in_parallel(abs, items)) == [abs(item) for item in items]
     assert list(Cluster(machines.address, seconds=0).in_parallel(abs, items[:200])) == [abs(i) for i in items[:200]]
 
 
 def test_a_check_and_what_its_record_says(machines):
+    machines.keep()
     words = [
         "check",
         "agarwal-singh/reduction-threshold",
@@ -198,6 +205,7 @@ def test_a_check_and_what_its_record_says(machines):
 
 def test_a_module_that_is_another_on_the_worker(machines, folder, monkeypatch):
     """A target by the name of its module: the worker has its own copy, or none."""
+    machines.keep()
     monkeypatch.syspath_prepend(str(folder))
     words = ["check", "named:Coin", "--epsilon", "1", "--rounds", "2", "--runs", "9000", "--jobs", "1"]
     words += ["--engine", "dask", "--scheduler", machines.address]
@@ -216,6 +224,7 @@ def test_a_module_that_is_another_on_the_worker(machines, folder, monkeypatch):
 
 def test_the_exception_of_audited_code(machines, folder):
     """It raises in certification only, on a worker."""
+    machines.keep()
     raising = "import os\n" + COIN.replace("pass", "if os.getpid() != PID: raise KeyError('there')")
     (folder / "mine.py").write_text(raising.replace("PID", str(os.getpid())))
     words = ["check", "mine.py:Coin", "--epsilon", "1", "--rounds", "2", "--runs", "9000", "--jobs", "1"]
@@ -320,6 +329,7 @@ def test_a_worker_of_another_version_is_refused(machines, tmp_path):
     machines.wait(2)
     with pytest.raises(ClusterError, match=r"cannot load this overclaim: .*ModuleNotFoundError"):
         cluster.check()
+    machines.kill_all()  # none of these is for another test
 
 
 def test_a_cluster_without_workers(machines, monkeypatch):
