@@ -26,7 +26,7 @@ ROOT = HERE.parent
 TESTS = {
     "audit/intervals.py": "test_intervals test_interval_twins",
     "audit/events.py": "test_events test_event_rule",
-    "audit/sequential.py": "test_sequential test_sequential_twins",
+    "audit/sequential.py": "test_sequential test_sequential_twins test_baseline",
     "audit/power.py": "test_power",
     "mechanisms/tree.py": "test_tree",
     "mechanisms/noise.py": "test_noise",
