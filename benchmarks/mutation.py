@@ -124,7 +124,7 @@ def report(results: list[dict[str, object]]) -> str:
         " runs for ever (the changed loop no longer stops) and counts as caught.",
         "Not mutated by the tool: constants of a module, properties, calls of `len`.",
         "",
-        "| module | mutants | failed a test | ran for ever | survived | caught |",
+        "| module | mutants | failed a test | ran for ever | survived or not run | caught |",
         "|---|---|---|---|---|---|",
     ]
     for row in results:
