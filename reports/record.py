@@ -6,7 +6,6 @@ import json
 import math
 import os
 import platform
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -276,23 +275,18 @@ def write_atomically(path: Path, text: str) -> None:
     try:
         final = path.resolve()  # a link stays a link
         final.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
+        # A fixed name: what a killed process leaves, the next one replaces. Nobody's link is followed.
+        temporary = final.with_name(f".{final.name}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with open(temporary, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o666)) as file:
                 file.write(text)
-            os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, final)
         except BaseException:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise ValueError(f"cannot write {str(path)!r}: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def to_text(record: dict[str, Any]) -> str:

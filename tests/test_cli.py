@@ -298,6 +298,30 @@ def test_a_link_is_written_through(tmp_path):
     assert (tmp_path / "file").read_text() == "text"
 
 
+def test_what_a_killed_writer_leaves_is_replaced(tmp_path, monkeypatch):
+    """A kill before the renaming leaves one file, which the next writer takes over; links are not followed."""
+    from overclaim.reports.record import write_atomically
+
+    class KilledError(BaseException):
+        pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(KilledError))
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(KilledError):
+            write_atomically(tmp_path / "record.json", "torn")
+    assert len(list(tmp_path.iterdir())) == 1
+    write_atomically(tmp_path / "record.json", "whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["record.json"]
+    assert (tmp_path / "record.json").read_text() == "whole"
+
+    (tmp_path / "theirs").write_text("theirs")
+    (tmp_path / ".record.json.new").symlink_to(tmp_path / "theirs")
+    with pytest.raises(ValueError, match="cannot write"):
+        write_atomically(tmp_path / "record.json", "text")
+    assert (tmp_path / "theirs").read_text() == "theirs"
+
+
 @pytest.mark.parametrize(
     ("claim", "place"),
     [
