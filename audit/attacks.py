@@ -189,10 +189,12 @@ class ReleaseRatio(_Exact):
         if transcripts.releases is None:
             return np.zeros(transcripts.runs)
         actions = transcripts.actions
+        if actions.ndim == 2:
+            actions = actions.astype(np.intp)  # as the learner played them: transcripts hold arms in few bits
         ratio = np.zeros(transcripts.runs)
         for world, sign in ((True, 1.0), (False, -1.0)):
             feedback = [
-                self.pair.feedback(t, actions[t], learner.feedback, world, list(actions[:t]))
+                self.pair.feedback(t, actions[t], learner.feedback, world, actions[:t])
                 for t in range(self.pair.rounds - 1)
             ]
             means = learner.release_means(actions, transcripts.releases, feedback)

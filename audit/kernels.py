@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..learners.protocol import Learner, kernel_of
+from ..learners.sampling import smallest_type
 from ..mechanisms.draws import Floats
 from ..mechanisms.philox import LANES, CounterDraws, lanes
 from .pairs import Pair
@@ -116,7 +117,7 @@ def play(
     )
     actions, releases = actions[..., :runs], releases[..., :runs]
     return Transcripts(
-        actions if points else actions[:, 0],
+        actions if points else actions[:, 0].astype(smallest_type(learner.arms)),
         left,
         (releases[:, 0] if kernel.scalar else releases) if len(releases) else None,
     )

@@ -74,6 +74,8 @@ class Pair:
 
     @cached_property
     def _differing(self) -> list[int]:
+        if isinstance(self.left, np.ndarray) and isinstance(self.right, np.ndarray):
+            return np.flatnonzero((self.left != self.right).any(axis=1)).tolist()
         return [t for t, (a, b) in enumerate(zip(self.left, self.right, strict=True)) if not _same(a, b)]
 
     @property
@@ -97,7 +99,7 @@ class Pair:
         actions: Actions,
         kind: FeedbackKind,
         left: NDArray[np.bool_] | bool,
-        past: Sequence[Actions] = (),
+        past: Sequence[Actions] | Actions = (),
     ) -> Floats:
         """Return what a learner is told after its actions in round t (from 0), each run in its own world.
 
@@ -108,11 +110,10 @@ class Pair:
         past : sequence of actions
             Those of the rounds before, which adaptive losses depend on.
         """
-        seen = [*past, actions]
-        in_left = feedback(resolve(self.left[t], seen), actions, kind)
+        in_left = feedback(_loss(self.left, t, actions, past), actions, kind)
         if t != self.t0 or left is True:
             return in_left
-        in_right = feedback(resolve(self.right[t], seen), actions, kind)
+        in_right = feedback(_loss(self.right, t, actions, past), actions, kind)
         return in_right if left is False else np.where(left, in_left, in_right)
 
     def check(self, claim: Claim, *, radius: float = 1.0) -> None:
@@ -156,6 +157,11 @@ class Pair:
             left, right = ([from_json(loss) for loss in side] for side in sides)
             return cls(left, right)  # type: ignore[arg-type]
         return cls(*sides)
+
+
+def _loss(world: World, t: int, actions: Actions, past: Sequence[Actions] | Actions) -> Loss:
+    """Return the loss of round t, after the actions so far."""
+    return world[t] if isinstance(world, np.ndarray) else resolve(world[t], [*past, actions])
 
 
 def _same(a: Loss | Adaptive, b: Loss | Adaptive) -> bool:

@@ -100,6 +100,7 @@ class ParticleRatio:
         chosen = transcripts.actions[:: self.batch]
         # Equal sequences have equal scores: filter each once.
         unique, inverse = np.unique(chosen, axis=1, return_inverse=True)
+        unique = unique.astype(np.intp)  # transcripts hold arms in few bits
         if self.fast:
             scores = self._filter_fast(unique)
         else:

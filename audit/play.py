@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..learners.protocol import Actions, HasRelease, Learner, LearnerError, blaming
+from ..learners.sampling import smallest_type
 from ..mechanisms.draws import Draws, Floats
 from .pairs import Pair
 
@@ -24,6 +25,7 @@ class Transcripts:
     Attributes
     ----------
     actions : array (rounds, runs) of arms, or (rounds, dim, runs) of points
+        Arms in the smallest integer type that holds them: widen them before arithmetic.
     left : bool array (runs,)
         The fair world label: True where the run was played on the left losses.
     releases : array (releases, [dim,] runs), or None
@@ -80,23 +82,32 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
         If the learner raises, or plays something that is no arm and no point.
     """
     left = draws.labels(runs)
-    actions: list[Actions] = []
+    actions: Actions | None = None
+    past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
     releases: list[Floats] = []
     state = learner.start(runs, draws)
     for t in range(pair.rounds):
         played = learner.act(state, draws)
         check_actions(played, learner.arms, runs, t)
-        actions.append(played)
+        if actions is None:
+            kept = smallest_type(learner.arms) if played.ndim == 1 else np.float64
+            actions = np.empty((pair.rounds, *played.shape), dtype=kept)
+        elif played.shape != actions.shape[1:]:
+            raise LearnerError(f"act must return one shape, got {played.shape} in round {t + 1} and another before")
+        actions[t] = played
         if t == pair.rounds - 1:
             break
-        told = pair.feedback(t, played, learner.feedback, left, actions[:-1])
+        told = pair.feedback(t, played, learner.feedback, left, past or ())
+        if past is not None:
+            past.append(played)
         learner.update(state, played, told, draws)
         if surface == "release":
             assert isinstance(learner, HasRelease)
             released = learner.release(state)
             if released is not None:
                 releases.append(released)
-    return Transcripts(np.stack(actions), left, np.stack(releases) if releases else None)
+    assert actions is not None
+    return Transcripts(actions, left, np.stack(releases) if releases else None)
 
 
 def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
@@ -107,7 +118,8 @@ def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
     if actions.ndim == 1:
         if actions.dtype.kind not in "iu":
             raise LearnerError(f"act must return integer arms, got dtype {actions.dtype} in round {t + 1}")
-        if actions.min() < 0 or actions.max() >= arms:
+        # Read as unsigned a negative number is too large as well.
+        if actions.view(f"u{actions.itemsize}").max() >= arms:
             outside = actions[(actions < 0) | (actions >= arms)][0]
             raise LearnerError(f"act must return an arm in 0..{arms - 1}, got {outside} in round {t + 1}")
     elif not np.isfinite(actions).all():

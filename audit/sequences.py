@@ -163,11 +163,14 @@ def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -
     state = learner.start(runs, draws)
     total = np.zeros(runs)
     columns = np.arange(runs)
+    batch = batch_of(learner)
     with np.errstate(divide="ignore"):
-        for t, played in enumerate(actions):
-            total += np.log(learner.probabilities(state)[played, columns])
+        for t, seen in enumerate(actions):
+            played = seen.astype(np.intp)  # as the learner played it: transcripts hold arms in few bits
+            if t % batch == 0:  # within a batch the arm is held
+                total += np.log(learner.probabilities(state)[played, columns])
             if t < pair.rounds - 1:
-                told = pair.feedback(t, played, learner.feedback, left, list(actions[:t]))
+                told = pair.feedback(t, played, learner.feedback, left, actions[:t])
                 learner.update(state, played, told, draws)
     return total
 
@@ -190,7 +193,7 @@ class Grid:
         self.edges = np.concatenate([-half[:0:-1], half])
         middle = np.sinh((np.arange(cells // 2) + 0.5) * math.asinh(REACH) / (cells // 2))
         self.centres = np.concatenate([-middle[::-1], middle])
-        self._steps: dict[tuple[int, float], tuple[Floats, Floats]] = {}
+        self._steps: dict[tuple[int, int, float], Floats] = {}
 
     def _transition(self, x: Floats, arm: int, loss: float) -> Floats:
         """Return the probabilities of the cells after `arm` and a fed loss of mean `loss`: (cells, len(x))."""
@@ -208,14 +211,11 @@ class Grid:
         right = np.concatenate([zeros, (z > 0).astype(float)]) > 0
         return np.where(right, upper, lower)
 
-    def _step(self, arm: int, loss: float) -> tuple[Floats, Floats]:
-        """Return the transition from the start (one point, 0) and from every cell."""
-        key = (arm, loss)
+    def _step(self, x: Floats, arm: int, loss: float) -> Floats:
+        """Return the transition from the start (one point, 0) or from every cell, computed once."""
+        key = (x.size, arm, loss)
         if key not in self._steps:
-            self._steps[key] = (
-                self._transition(np.zeros(1), arm, loss),
-                self._transition(self.centres, arm, loss),
-            )
+            self._steps[key] = self._transition(x, arm, loss)
         return self._steps[key]
 
     def law(self, pair: Pair, left: bool) -> Floats:
@@ -231,7 +231,7 @@ class Grid:
                 mass = np.stack([m.sum(axis=0) for m in by_arm], axis=-1)
                 break
             losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
-            steps = [self._step(arm, float(losses[arm]))[0 if b == 0 else 1] for arm in (0, 1)]
+            steps = [self._step(x, arm, float(losses[arm])) for arm in (0, 1)]
             mass = np.stack([s @ m for s, m in zip(steps, by_arm, strict=True)], axis=-1)
             mass = mass.reshape(self.centres.size, -1)
             x = self.centres

@@ -12,6 +12,7 @@ from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.philox import LANES, Stream, draw, lanes
 from .checks import check_arms, check_fraction, check_positive
 from .protocol import Arms, FeedbackKind, Kernel
+from .sampling import smallest_type
 from .weights import WeightsState, shift_block
 
 
@@ -70,32 +71,36 @@ class Exp3:
 
     def act(self, state: WeightsState, draws: Draws) -> Arms:
         """Draw an arm from p by inverse distribution function: one uniform a run."""
-        # Everything is scaled by total / (1 - gamma), so that the weights need no normalising; gamma = 1 is uniform.
         u = draws.uniform(state.total.shape)
         if self.gamma == 1:
             return (u * self.arms).astype(np.intp)
-        u *= state.total / (1 - self.gamma)
-        floor = state.total * (self.gamma / self.arms / (1 - self.gamma))
-        arms = np.zeros(u.shape, dtype=np.int8 if self.arms < 128 else np.int32)
+        explores = np.flatnonzero(u < self.gamma)  # there u is uniform on [0, gamma), elsewhere on [gamma, 1)
+        explored = u[explores] / self.gamma  # below 1, also in floating point
+        explored *= self.arms
+        u -= self.gamma
+        u *= state.total  # the weights need no normalising
+        u *= 1 / (1 - self.gamma)
+        arms = np.zeros(u.shape, dtype=smallest_type(self.arms))
         for weight in state.weights[:-1]:
             u -= weight
-            u -= floor
             arms += u >= 0
+        arms[explores] = explored
         return arms.astype(np.intp)
 
-    def played_probability(self, state: WeightsState, arms: Arms) -> Floats:
-        """Return p of the given arm of every run, (runs,)."""
-        played: Floats = state.weights.reshape(-1)[arms * state.columns.size + state.columns]
-        played *= 1 - self.gamma
+    def probability_at(self, state: WeightsState, places: Arms) -> Floats:
+        """Return p of the arm whose entries lie at `places` of the state's arrays, (runs,)."""
+        played = state.weights_at(places)
         played /= state.total
+        played *= 1 - self.gamma
         played += self.gamma / self.arms
         return played
 
     def update(self, state: WeightsState, actions: Arms, feedback: Floats, draws: Draws) -> None:
         """Subtract eta times the importance-weighted loss from the played arm's log-weight."""
-        change = feedback / self.played_probability(state, actions)
+        places = state.places(actions)
+        change = feedback / self.probability_at(state, places)
         change *= -self.eta
-        state.shift(actions, change)
+        state.shift_at(places, change)
 
     def line_probabilities(self, x: Floats) -> Floats:
         """Two arms: the state is the log-weight of arm 0 minus that of arm 1."""
@@ -110,8 +115,8 @@ class Exp3:
 
     def kernel(self, width: int = LANES) -> Kernel:
         """Return the kernel: log-weights, weights, and the rows of `shift_block`."""
-        arrays = lanes(self.arms, 0.0, width), lanes(self.arms, 1.0, width), lanes(4, 0.0, width)
-        arrays[2][1] = self.arms
+        arrays = lanes(self.arms, 0.0, width), lanes(self.arms, 1.0, width), lanes(3, 0.0, width)
+        arrays[2][0] = self.arms
         numbers = float(self.eta), float(self.gamma)
         return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, probability=law_block)
 
@@ -119,26 +124,29 @@ class Exp3:
 def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
     """Block: `Exp3.act`."""
     gamma, weights, arms = numbers[1], arrays[1], played[0]
-    total, u, floor = arrays[2][1], arrays[2][2], arrays[2][3]
-    draw(stream, u)
+    total, drawn, u = arrays[2]
+    draw(stream, drawn)
     if gamma == 1:
         for i in range(LANES):
-            arms[i] = np.int64(u[i] * len(weights))
+            arms[i] = np.int64(drawn[i] * len(weights))
         return
     scale = 1 / (1 - gamma)
     for i in range(LANES):
-        u[i] *= total[i] * scale
-        floor[i] = total[i] * (gamma / len(weights) * scale)
+        u[i] = (drawn[i] - gamma) * total[i] * scale
         arms[i] = 0
     for k in range(len(weights) - 1):
         for i in range(LANES):
-            u[i] = u[i] - weights[k, i] - floor[i]
+            u[i] -= weights[k, i]
             arms[i] += 1 if u[i] >= 0 else 0
+    if gamma > 0:
+        for i in range(LANES):
+            explored = np.int64(drawn[i] / gamma * len(weights))
+            arms[i] = explored if drawn[i] < gamma else arms[i]
 
 
 def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
-    """Block: `Exp3.played_probability`."""
-    gamma, weights, total = numbers[1], arrays[1], arrays[2][1]
+    """Block: `Exp3.probability_at`."""
+    gamma, weights, total = numbers[1], arrays[1], arrays[2][0]
     for i in range(LANES):
         out[i] = weights[np.uint64(arms[i]), i]
     for i in range(LANES):
@@ -147,7 +155,7 @@ def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None
 
 def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
     """Block: `Exp3.update`."""
-    (eta, gamma), weights, total, change = numbers, arrays[1], arrays[2][1], arrays[2][2]
+    (eta, gamma), weights, total, change = numbers, arrays[1], arrays[2][0], arrays[2][1]
     for i in range(LANES):
         change[i] = weights[np.uint64(played[0, i]), i]
     for i in range(LANES):  # loss over probability, with one division

@@ -9,7 +9,7 @@ import numpy as np
 from ..mechanisms.draws import Draws, Floats
 from .checks import _check_count, check_arms, check_positive
 from .protocol import Arms, FeedbackKind
-from .sampling import of_arm
+from .sampling import of_arm, smallest_type
 from .weights import WeightsState
 
 
@@ -57,7 +57,7 @@ class FtplBandit:
         with np.errstate(divide="ignore", over="ignore"):
             perturbed /= state.weights
         best = perturbed[0]
-        leader = np.zeros(best.size, dtype=np.int8 if self.arms < 128 else np.int32)
+        leader = np.zeros(best.size, dtype=smallest_type(self.arms))
         for arm in range(1, self.arms):
             leader[perturbed[arm] < best] = arm
             best = np.minimum(best, perturbed[arm])
@@ -94,4 +94,4 @@ class FtplBandit:
         estimate = self.count(state, actions, draws)
         estimate *= feedback
         estimate *= -self.eta
-        state.shift(actions, estimate)
+        state.shift_at(state.places(actions), estimate)

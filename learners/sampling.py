@@ -12,10 +12,15 @@ from ..mechanisms.philox import LANES, Stream, draw
 from .protocol import Arms
 
 
+def smallest_type(arms: int) -> type[np.signedinteger[Any]]:
+    """Return the type that holds the arms in the least memory."""
+    return next(kind for kind in (np.int8, np.int16, np.int32) if arms <= np.iinfo(kind).max)
+
+
 def draw_arm(p: Floats, draws: Draws) -> Arms:
     """Draw one arm per run from probabilities (arms, runs), by inverse distribution function: one uniform each."""
     u = draws.uniform(p.shape[1])
-    arms: NDArray[Any] = np.zeros(u.size, dtype=np.int8 if len(p) < 128 else np.int32)
+    arms: NDArray[Any] = np.zeros(u.size, dtype=smallest_type(len(p)))
     for row in p[:-1]:
         u -= row
         arms += u >= 0
@@ -25,7 +30,7 @@ def draw_arm(p: Floats, draws: Draws) -> Arms:
 def of_arm(values: Floats, arms: Arms) -> Floats:
     """Return the played arm's entry of each run: values (arms, runs) to (runs,)."""
     runs = arms.size
-    played: Floats = values.reshape(-1)[arms * runs + np.arange(runs)]
+    played: Floats = values.reshape(-1)[np.multiply(arms, runs, dtype=np.intp) + np.arange(runs)]
     return played
 
 

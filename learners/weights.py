@@ -13,69 +13,78 @@ from ..mechanisms.elementary import exp
 from ..mechanisms.philox import LANES
 from .protocol import Arms
 
-#: Log-weights may drift this far above their reference before a run is re-referenced (exp(700) is the limit).
-_DRIFT = 500.0
-_FLOOR = math.exp(-_DRIFT)
+#: The sum of the weights may drift this far before a run is moved back (exp(709) is the largest float).
+_LEAST, _MOST = math.exp(-500.0), math.exp(500.0)
 
 
 @dataclass
 class WeightsState:
-    """Log-weights and weights of every run, kept both ways so that a step needs one exponential: the played arm's."""
+    """Log-weights and weights of every run, kept both ways so that a step needs one exponential: the played arm's.
+
+    Only their differences matter, so a run whose weights grow too large or too small is moved back towards 0.
+    """
 
     log_weights: Floats  # (arms, runs)
-    reference: Floats  # (runs,)
-    weights: Floats  # (arms, runs): exp(log_weights - reference)
-    total: Floats  # (runs,)
+    weights: Floats  # (arms, runs): their exponentials
+    total: Floats  # (runs,): the sum of the weights
     columns: Arms  # (runs,): 0, 1, 2, ...
 
     @classmethod
     def fresh(cls, arms: int, runs: int) -> WeightsState:
         """Return equal weights."""
         total = np.full(runs, float(arms))
-        return cls(np.zeros((arms, runs)), np.zeros(runs), np.ones((arms, runs)), total, np.arange(runs))
+        return cls(np.zeros((arms, runs)), np.ones((arms, runs)), total, np.arange(runs))
 
     def select(self, runs: Arms) -> WeightsState:
         """Return the state of the given runs, which may repeat."""
         return WeightsState(
             self.log_weights.take(runs, axis=1),
-            self.reference.take(runs),
             self.weights.take(runs, axis=1),
             self.total.take(runs),
             np.arange(len(runs)),
         )
 
-    def shift(self, arms: Arms, change: Floats) -> None:
-        """Add `change` to the log-weight of the given arm of every run."""
-        flat = arms * self.columns.size
-        flat += self.columns
-        moved = self.log_weights.reshape(-1)[flat]
-        moved += change
-        self.log_weights.reshape(-1)[flat] = moved
-        moved -= self.reference
-        with np.errstate(over="ignore"):
-            self.weights.reshape(-1)[flat] = np.exp(moved)
-        np.sum(self.weights, axis=0, out=self.total)
-        if moved.max() > _DRIFT or self.total.min() < _FLOOR:
-            self._rereference(np.flatnonzero((moved > _DRIFT) | (self.total < _FLOOR)))
+    def places(self, arms: Arms) -> Arms:
+        """Return where the entries of the given arm of every run lie in the flat arrays, (runs,)."""
+        places: Arms = np.multiply(arms, self.columns.size, dtype=np.intp)
+        places += self.columns
+        return places
 
-    def _rereference(self, runs: Arms) -> None:
+    def weights_at(self, places: Arms) -> Floats:
+        """Return one weight of every run, (runs,)."""
+        return self.weights.reshape(-1)[places]
+
+    def shift_at(self, places: Arms, change: Floats) -> None:
+        """Add `change` to one log-weight of every run."""
+        moved = self.log_weights.reshape(-1)[places]
+        moved += change
+        self.log_weights.reshape(-1)[places] = moved
+        with np.errstate(over="ignore"):
+            np.exp(moved, out=moved)
+        self.weights.reshape(-1)[places] = moved
+        np.sum(self.weights, axis=0, out=self.total)
+        if not (self.total.min() > _LEAST and self.total.max() < _MOST):
+            self._recentre(np.flatnonzero((self.total <= _LEAST) | (self.total >= _MOST)))
+
+    def _recentre(self, runs: Arms) -> None:
         logs = self.log_weights[:, runs]
-        self.reference[runs] = logs.max(axis=0)
-        weights = np.exp(logs - self.reference[runs])
+        logs -= logs.max(axis=0)
+        weights = np.exp(logs)
+        self.log_weights[:, runs] = logs
         self.weights[:, runs] = weights
         self.total[runs] = weights.sum(axis=0)
 
 
 def shift_block(arrays: Any, arms: Any, change: Floats) -> None:
-    """Block: `WeightsState.shift`. `arrays` holds log-weights, weights, and as rows the reference, total and moved."""
+    """Block: `WeightsState.shift_at`. `arrays` holds log-weights, weights, and as rows the total, `change`, room."""
     log_weights, weights, rows = arrays
-    reference, total, moved = rows[0], rows[1], rows[3]
+    total, moved = rows[0], rows[2]
     for i in range(LANES):
         moved[i] = log_weights[np.uint64(arms[i]), i]
     for i in range(LANES):
         moved[i] += change[i]
     for i in range(LANES):
-        change[i] = exp(moved[i] - reference[i])
+        change[i] = exp(moved[i])
     for i in range(LANES):
         log_weights[np.uint64(arms[i]), i] = moved[i]
         weights[np.uint64(arms[i]), i] = change[i]
@@ -86,18 +95,18 @@ def shift_block(arrays: Any, arms: Any, change: Floats) -> None:
             total[i] += weights[k, i]
     far = 0
     for i in range(LANES):
-        far += 1 if (moved[i] - reference[i] > _DRIFT) | (total[i] < _FLOOR) else 0
+        far += 1 if (total[i] <= _LEAST) | (total[i] >= _MOST) else 0
     if far:
-        _rereference_block(log_weights, weights, rows)
+        _recentre_block(log_weights, weights, total)
 
 
-def _rereference_block(log_weights: Floats, weights: Floats, rows: Floats) -> None:
+def _recentre_block(log_weights: Floats, weights: Floats, total: Floats) -> None:
     for i in range(LANES):
-        if (rows[3, i] - rows[0, i] > _DRIFT) | (rows[1, i] < _FLOOR):
-            top, total = log_weights[0, i], 0.0
+        if (total[i] <= _LEAST) | (total[i] >= _MOST):
+            top, total[i] = log_weights[0, i], 0.0
             for k in range(1, len(weights)):
                 top = max(top, log_weights[k, i])
             for k in range(len(weights)):
-                weights[k, i] = exp(log_weights[k, i] - top)
-                total += weights[k, i]
-            rows[0, i], rows[1, i] = top, total
+                log_weights[k, i] -= top
+                weights[k, i] = exp(log_weights[k, i])
+                total[i] += weights[k, i]

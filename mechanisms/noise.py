@@ -99,7 +99,9 @@ class Gaussian:
         """Return normal draws."""
         if self.sigma == 0:
             return np.zeros(shape)
-        return draws.normal(shape) * self.sigma
+        noise = draws.normal(shape)
+        noise *= self.sigma
+        return noise
 
     @property
     def block(self) -> tuple[Block, float]:

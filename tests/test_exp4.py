@@ -115,7 +115,9 @@ def naive_advised_exp3(uniforms, losses, advice, eta, gamma, tau, scale):
     estimates, played = [0.0] * EXPERTS, []
     for start in range(0, len(losses), tau):
         p = [(1 - gamma) * w + gamma / EXPERTS for w in softmax(estimates, eta)]
-        expert = choose(p, float(next(uniforms)))
+        u = float(next(uniforms))  # below gamma it explores
+        q = softmax(estimates, eta)
+        expert = int(u / gamma * EXPERTS) if u < gamma else choose(q, (u - gamma) / (1 - gamma))
         total = 0.0
         for t in range(start, min(start + tau, len(losses))):
             arm = choose(advice[t][expert], float(next(uniforms)))

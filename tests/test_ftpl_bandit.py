@@ -60,7 +60,7 @@ def test_leader_of_two_arms_has_the_laplace_law():
     """Exp(1) minus Exp(1) is Laplace(1). Seed 1, 200,000 runs, exact binomial test."""
     learner, draws, runs = FtplBandit(arms=2, eta=0.5, cap=10), Draws(1), 200_000
     state = learner.start(runs, draws)
-    state.shift(np.zeros(runs, dtype=np.intp), np.full(runs, -0.5 * 3.0))
+    state.shift_at(state.places(np.zeros(runs, dtype=np.intp)), np.full(runs, -0.5 * 3.0))
     played = int((learner.act(state, draws) == 0).sum())
     assert stats.binomtest(played, runs, 0.5 * math.exp(-1.5)).pvalue > FALSE_ALARM
 
@@ -70,7 +70,7 @@ def test_count_is_a_capped_geometric_variable(cap):
     """Chi-square on all values of the count: seed 2, 100,000 runs."""
     learner, draws, runs = FtplBandit(arms=2, eta=1.0, cap=cap), Draws(2), 100_000
     state = learner.start(runs, draws)
-    state.shift(np.zeros(runs, dtype=np.intp), np.full(runs, -1.0))
+    state.shift_at(state.places(np.zeros(runs, dtype=np.intp)), np.full(runs, -1.0))
     p = 0.5 * math.exp(-1.0)
     counts = learner.count(state, np.zeros(runs, dtype=np.intp), draws)
     law = [p * (1 - p) ** (m - 1) for m in range(1, cap)] + [(1 - p) ** (cap - 1)]
@@ -88,7 +88,7 @@ def test_leading_probabilities(arms):
     learner, draws, runs = FtplBandit(arms=arms, eta=1.0, cap=3), Draws(3), 200_000
     state = learner.start(runs, draws)
     for arm in range(arms):
-        state.shift(np.full(runs, arm), np.full(runs, -0.3 * arm))
+        state.shift_at(state.places(np.full(runs, arm)), np.full(runs, -0.3 * arm))
     p = np.array([learner.leading_probability(state, np.full(runs, arm))[0] for arm in range(arms)])
     assert p.sum() == pytest.approx(1, abs=1e-12)
     played = np.bincount(learner.act(state, draws), minlength=arms)
@@ -98,7 +98,7 @@ def test_leading_probabilities(arms):
 def test_hopeless_arms_are_counted_to_the_cap():
     learner, draws = FtplBandit(arms=2, eta=1.0, cap=9), Draws(4)
     state = learner.start(50, draws)
-    state.shift(np.zeros(50, dtype=np.intp), np.full(50, -2000.0))
+    state.shift_at(state.places(np.zeros(50, dtype=np.intp)), np.full(50, -2000.0))
     assert (learner.act(state, draws) == 1).all()
     assert (learner.count(state, np.zeros(50, dtype=np.intp), draws) == 9).all()
     assert (learner.count(state, np.ones(50, dtype=np.intp), draws) == 1).all()

@@ -87,8 +87,8 @@ class WrongSign(Exp3):
 class Unmixed(Exp3):
     """Weights the loss by q, not by the p it was drawn from."""
 
-    def played_probability(self, state, arms):
-        return state.weights[arms, state.columns] / state.total
+    def probability_at(self, state, places):
+        return state.weights_at(places) / state.total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ def test_exploration_has_its_share_whatever_happened(game):
         assert p.min() >= learner.gamma / learner.arms
         assert p.sum(axis=0) == pytest.approx(1)
         arms = learner.act(state, draws)
-        assert np.allclose(learner.played_probability(state, arms), p[arms, np.arange(5)], rtol=1e-12)
+        assert np.allclose(learner.probability_at(state, state.places(arms)), p[arms, np.arange(5)], rtol=1e-12)
 
 
 def test_a_lost_share_is_seen():
@@ -307,14 +307,20 @@ class Exp3Twin:
         self.arms, self.rng, self.eta, self.gamma = arms, rng, eta, gamma
         self.estimates = [0.0] * arms
 
+    def weights(self):
+        return [math.exp(-self.eta * estimate) for estimate in self.estimates]
+
     def law(self):
-        weights = [math.exp(-self.eta * estimate) for estimate in self.estimates]
-        return [(1 - self.gamma) * w / sum(weights) + self.gamma / self.arms for w in weights]
+        return [(1 - self.gamma) * w / sum(self.weights()) + self.gamma / self.arms for w in self.weights()]
 
     def act(self):
         u, self.arm = self.rng.random(), 0
-        for p in self.law()[:-1]:
-            u -= p
+        if u < self.gamma:
+            self.arm = int(u / self.gamma * self.arms)
+            return self.arm
+        u = (u - self.gamma) / (1 - self.gamma) * sum(self.weights())
+        for weight in self.weights()[:-1]:
+            u -= weight
             self.arm += u >= 0
         return int(self.arm)
 

@@ -65,6 +65,6 @@ def test_selected_states_stay_writable_in_place():
     """A gather along the last axis may be laid out by columns, and writes through reshape(-1) would be lost."""
     state = WeightsState.fresh(3, 4)
     chosen = select(state, np.array([3, 3, 0]))
-    chosen.shift(np.array([0, 1, 2]), np.array([1.0, 2.0, 3.0]))
+    chosen.shift_at(chosen.places(np.array([0, 1, 2])), np.array([1.0, 2.0, 3.0]))
     assert chosen.log_weights.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 3]]
     assert not state.log_weights.any()
