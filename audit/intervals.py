@@ -30,8 +30,8 @@ NUISANCE_SHARE = 1e-3
 
 _COARSE = np.linspace(0.0, 1.0, 25)  # places in the box, in units of its width (about eight sd)
 _FINE = np.linspace(-1.0, 1.0, 9)  # places around the coarse minimum, in units of a coarse cell
-_SCAN = np.linspace(0.0, 1.0, 12)  # places in the bracket of epsilon, looked at before bisecting
-_BISECTIONS = 30
+_SCAN = np.linspace(0.0, 1.0, 12)  # places in the bracket of epsilon, looked at before searching between two
+_STEPS, _CLOSE, _FAR = 30, 1e-7, 9.0  # of that search: steps, width of the last bracket, largest score
 _CHUNK = 512  # rows of a joint problem solved at once: bounds the memory
 
 
@@ -222,21 +222,35 @@ def _joint_rows(k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _
     box = (p_box[live], q_box[live])
     quantile = -special.ndtri((alpha - g)[live])
 
-    def rejected(epsilon: _Floats) -> NDArray[np.bool_]:
-        worst: _Floats = _smallest_score(data, box, epsilon)
-        return np.asarray(worst > quantile[:, 0])
+    def excess(epsilon: _Floats) -> _Floats:
+        """Return by how much the smallest score passes the quantile, (rows, columns): rejected where positive."""
+        many = epsilon.shape[1]
+        rows, ends = (tuple(np.repeat(column, many, axis=0) for column in columns) for columns in (data, box))
+        worst = _smallest_score(rows, (ends[0], ends[1]), epsilon.reshape(-1, 1)).reshape(-1, many)
+        over: _Floats = np.clip(worst - quantile, -_FAR, _FAR)  # infinite scores have no slope
+        return over
 
     low, high = floor[live], ceiling[live]
     scan = low + (high - low) * _SCAN
-    verdicts = np.stack([rejected(scan[:, [column]]) for column in range(1, scan.shape[1] - 1)], axis=1)
-    # The bound is the *first* epsilon that is not rejected; bisecting the whole bracket would trust in one
+    over = excess(scan)
+    over[:, 0], over[:, -1] = np.abs(over[:, 0]), -np.abs(over[:, -1])  # as said above of floor and ceiling
+    # The bound is the *first* epsilon that is not rejected; a search of the whole bracket would trust in one
     # crossing.
-    first = 1 + np.argmin(np.pad(verdicts, ((0, 0), (0, 1))), axis=1)[:, None]
-    low, high = np.take_along_axis(scan, first - 1, axis=1), np.take_along_axis(scan, first, axis=1)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        passed = rejected(middle)[:, None]
-        low, high = np.where(passed, middle, low), np.where(passed, high, middle)
+    first = np.maximum(1, np.argmin(over > 0, axis=1))[:, None]
+    low, high = (np.take_along_axis(scan, at, axis=1) for at in (first - 1, first))
+    above, below = (np.take_along_axis(over, at, axis=1) for at in (first - 1, first))
+    for _ in range(_STEPS):
+        wide = high - low > _CLOSE  # a row that is found stays as it is, whatever the others need
+        if not wide.any():
+            break
+        # Regula falsi, the end that stays twice at half its value (Illinois); bisection where it says nothing.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            middle = low + (high - low) * (above / (above - below))
+        middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
+        found = excess(middle)
+        passed = found > 0
+        low, high = np.where(wide & passed, middle, low), np.where(wide & ~passed, middle, high)
+        above, below = np.where(passed, found, above / 2), np.where(passed, below / 2, found)
     answer[live] = low[:, 0]
     return answer
 

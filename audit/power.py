@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -70,6 +71,7 @@ def falsification_power(claimed: float, true: float, runs: int, *, delta: float 
     return float(np.mean(caught))
 
 
+@lru_cache(maxsize=256)  # the trials of a search share a budget
 def detectable_epsilon(
     claimed: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9
 ) -> float:

@@ -42,7 +42,7 @@ def run_plan(
     if plan.regret:
         record["regret"] = _measured(plan, measured, jobs=jobs, ledger=ledger)
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
-        found = [finding for finding in selftest(jobs=jobs) if finding.bug]
+        found = selftest(jobs=jobs, sound=False)
         record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
     return record
 

@@ -75,7 +75,7 @@ import overclaim.reports.cli as cli
 from overclaim.audit import attacks, falsify, plans, selftest
 measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
 plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))
-selftest.selftest = lambda jobs: []
+selftest.selftest = lambda **_: []
 """
 # Imports once, then forks: each child runs the plan and is killed at a random moment until one gets through.
 KILLER = (
@@ -188,7 +188,7 @@ def test_resumed_at_any_block(folder, monkeypatch, after):
 
 def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
     """The blocks: 16 of an exact attack, 7 of one that is learned, whose past is played again, 60 of regret."""
-    monkeypatch.setattr("overclaim.audit.selftest.selftest", lambda jobs: [])
+    monkeypatch.setattr("overclaim.audit.selftest.selftest", lambda **_: [])
     Path("plan.toml").write_text(EARLY)
     measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
     plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
