@@ -10,10 +10,13 @@
 BIN := .venv/bin
 READY := .venv/ready
 
-# The workers are processes; threads inside them would only fight for the same cores.
+# The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
+# block of runs frees for the next one: new pages are slow.
 audit bench coverage docs fuzz mutation test: export OMP_NUM_THREADS := 1
 audit bench coverage docs fuzz mutation test: export OPENBLAS_NUM_THREADS := 1
 audit bench coverage docs fuzz mutation test: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz mutation test: export MALLOC_MMAP_THRESHOLD_ := 33554432
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile

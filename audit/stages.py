@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
@@ -29,6 +30,11 @@ SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
 MOST = 300_000
 #: Sums of certification counts that are kept, for the figure of the bound's growth.
 PARTS = 1024
+#: Seconds that worker processes take to start.
+START = 1.0
+
+
+Found = TypeVar("Found")
 
 
 class Memory(Protocol):
@@ -150,7 +156,7 @@ class Audit:
     def play_blocks(self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]) -> list[Transcripts]:
         """Return the transcripts of some blocks."""
         task = partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
-        return list(in_parallel(task, some, jobs=self.jobs))
+        return list(spread(task, some, jobs=self.jobs))
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""
@@ -158,6 +164,25 @@ class Audit:
         return count_blocks(
             task, choice.key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress, cluster=self.cluster
         )
+
+
+def spread(
+    task: Callable[[tuple[int, int]], Found],
+    some: Sequence[tuple[int, int]],
+    *,
+    jobs: int,
+    progress: str | None = None,
+    cluster: Cluster | None = None,
+) -> Iterator[Found]:
+    """Yield what a task makes of blocks; the first tells whether the rest is worth the start of processes."""
+    if jobs == 1 or len(some) < 2 or cluster is not None:
+        yield from in_parallel(task, some, jobs=jobs, progress=progress, cluster=cluster)
+        return
+    began = time.perf_counter()
+    first = task(some[0])
+    alone = (time.perf_counter() - began) * (len(some) - 1)
+    yield first
+    yield from in_parallel(task, some[1:], jobs=jobs if alone > START else 1, progress=progress)
 
 
 def count_blocks(
@@ -182,7 +207,7 @@ def count_blocks(
         parts[number // together] += counts
     missing = [block for block in every if block[0] not in known]
     label = "certify" if progress else None
-    results = in_parallel(task, missing, jobs=jobs, progress=label, cluster=cluster)
+    results = spread(task, missing, jobs=jobs, progress=label, cluster=cluster)
     for (number, _), counts in zip(missing, results, strict=True):
         if memory is not None:
             memory.keep(key, number, counts)

@@ -37,15 +37,23 @@ if TYPE_CHECKING:
 
 
 VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
+#: Of this process, before it loads NumPy, and of its workers. Workers are processes: threads inside them would only
+#: fight for the same cores. And glibc shall keep what one block frees for the next one, as new pages are slow.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(2**26),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="overclaim")
 def main() -> None:
     """Falsify the differential-privacy claims of online learners, from their action sequences."""
-    # Workers are processes; threads inside them would only fight for the same cores.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
 
 
 @main.command("list")

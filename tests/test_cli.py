@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from overclaim.audit.play import cores
 from overclaim.reports.cli import main
 
 LEARNERS = '''
@@ -254,6 +255,40 @@ def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
     )
     assert json.loads(found.stdout)["verdict"] == "SURVIVED"
     assert "a word of the user's own" in found.stderr
+
+
+THREADED = """
+from threadpoolctl import threadpool_info
+
+class Threaded:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        import sklearn.linear_model  # with its OpenMP
+        if any(pool["num_threads"] > 1 for pool in threadpool_info()):
+            raise RuntimeError(f"threads: {threadpool_info()}")
+    def act(self):
+        return 0
+    def update(self, feedback):
+        pass
+"""
+
+
+@pytest.mark.skipif(cores() < 2, reason="one core has one thread")
+@pytest.mark.parametrize(("given", "code"), [({}, 0), ({"OPENBLAS_NUM_THREADS": "2"}, 4)])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_processes_have_one_thread_each(tmp_path, jobs, given, code):
+    """Unless the user asks for more."""
+    (tmp_path / "mine.py").write_text(THREADED)
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    words = ["check", "mine.py:Threaded", "--epsilon", "1", "--rounds", "2", "--runs", "20000", "--jobs", str(jobs)]
+    found = subprocess.run(
+        [sys.executable, "-m", "overclaim", *words],
+        cwd=tmp_path,
+        env={**unset, **given},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == code, found.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
+from overclaim.audit import stages
 from overclaim.audit.attacks import RECIPES, applicable
 from overclaim.audit.exact_search import worst_exactly
 from overclaim.audit.verdict import decide
@@ -295,3 +296,21 @@ def test_one_arm_tells_nothing():
 
     result = falsify(Only, Claim(epsilon=1.0), rounds=4, arms=1, runs=500)
     assert (result.verdict, result.epsilon_lower) == (Verdict.SURVIVED, 0.0)
+
+
+def test_small_audits_start_no_processes(monkeypatch):
+    """What one process does in less than a worker takes to start stays in it, with the same result."""
+    learner, asked = BatchedLaplace(EXP3, epsilon=1.0, batch=1), []
+
+    def recorded(task, items, *, jobs=1, **_):
+        asked.append(jobs)
+        return map(task, items)
+
+    monkeypatch.setattr(stages, "in_parallel", recorded)
+    results = []
+    for start in (1e9, 0.0):
+        monkeypatch.setattr(stages, "START", start)
+        results.append(falsify(learner, Claim(epsilon=1.0), rounds=4, runs=50_000, jobs=2).certificate)
+    assert results[0] == results[1]
+    assert set(asked) == {1, 2}
+    assert asked == sorted(asked)
