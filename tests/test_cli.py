@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from overclaim.audit.play import cores
+from overclaim.audit.engines import cores
 from overclaim.reports.cli import main
 
 LEARNERS = '''
@@ -258,36 +258,33 @@ def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
 
 
 THREADED = """
+import sklearn.linear_model  # with its OpenMP
 from threadpoolctl import threadpool_info
+
+POOLS = threadpool_info()
 
 class Threaded:
     feedback = "bandit"
     def __init__(self, arms, rounds, rng):
-        import sklearn.linear_model  # with its OpenMP
-        if any(pool["num_threads"] > 1 for pool in threadpool_info()):
-            raise RuntimeError(f"threads: {threadpool_info()}")
+        if any(pool["num_threads"] > 1 for pool in POOLS):
+            raise RuntimeError(f"threads: {POOLS}")
     def act(self):
         return 0
     def update(self, feedback):
         pass
 """
+TWICE = 2 * '[[claims]]\ntarget = "mine.py:Threaded"\nepsilon = 1\nrounds = 2\nruns = 2000\n'
 
 
 @pytest.mark.skipif(cores() < 2, reason="one core has one thread")
-@pytest.mark.parametrize(("given", "code"), [({}, 0), ({"OPENBLAS_NUM_THREADS": "2"}, 4)])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("jobs", "given", "code"), [(1, {}, 0), (2, {}, 0), (2, {"OPENBLAS_NUM_THREADS": "2"}, 4)])
 def test_processes_have_one_thread_each(tmp_path, jobs, given, code):
-    """Unless the user asks for more."""
+    """Unless the user asks for more. Two claims are audited, each in a worker where there are two."""
     (tmp_path / "mine.py").write_text(THREADED)
+    (tmp_path / "plan.toml").write_text(TWICE)
     unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    words = ["check", "mine.py:Threaded", "--epsilon", "1", "--rounds", "2", "--runs", "20000", "--jobs", str(jobs)]
-    found = subprocess.run(
-        [sys.executable, "-m", "overclaim", *words],
-        cwd=tmp_path,
-        env={**unset, **given},
-        capture_output=True,
-        text=True,
-    )
+    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", str(jobs)]
+    found = subprocess.run(words, cwd=tmp_path, env={**unset, **given}, capture_output=True, text=True, check=False)
     assert found.returncode == code, found.stderr
 
 

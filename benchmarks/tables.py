@@ -1,0 +1,31 @@
+"""Rows of measurements as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Rows = list[dict[str, Any]]
+
+
+def row(what: str, values: list[float], **more: Any) -> dict[str, Any]:
+    """Return a row with the median and the extremes of some measurements."""
+    return {"what": what, **more, "median": float(np.median(values)), "low": min(values), "high": max(values)}
+
+
+def line(cells: Any) -> str:
+    """Return one line of a Markdown table."""
+    texts = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in cells)
+    return f"| {' | '.join(texts)} |"
+
+
+def table(rows: Rows) -> str:
+    """Return a Markdown table; a row may lack columns of another."""
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    return "\n".join([line(heads), f"|{'---|' * len(heads)}", *(line(r.get(h, "") for h in heads) for r in rows)])
+
+
+def show(rows: Rows) -> None:
+    """Print the newest row, so that a long table can be watched."""
+    print(line(rows[-1].values()), flush=True)

@@ -1,0 +1,158 @@
+"""Tightness: certified over exact epsilon, and what it costs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import tables
+from speed import one_differs
+from tables import Rows
+
+from overclaim.audit import attacks
+from overclaim.audit.exact import epsilon_from_laws, exact_epsilon
+from overclaim.audit.exact_search import clipped_laws
+from overclaim.audit.falsify import falsify
+from overclaim.audit.pairs import Pair
+from overclaim.audit.search import candidates
+from overclaim.learners import BatchedLaplace, Exp3
+from overclaim.learners.catalogue import Entry, lookup
+from overclaim.learners.pftal import Pftal
+from overclaim.mechanisms.claim import Claim
+
+SHARP = {"eta": 2.0, "gamma": 0.02}
+FLAT = {"curvature": 1e-5}
+RUNS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the tightness table. The pair is always searched."""
+
+    entry: str
+    setting: dict[str, Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    neighbours: str = "replace"
+    surface: str = "actions"
+    runs: int = RUNS
+
+
+def at_deltas(entry: str, rounds: int, parameters: dict[str, Any], surface: str = "actions") -> list[Row]:
+    """Return an entry's rows at delta = 0, 1e-3 and 1e-2."""
+    return [Row(entry, {"rounds": rounds, "delta": d}, parameters, surface=surface) for d in (0.0, 1e-3, 1e-2)]
+
+
+REDUCTION, BATCHED = "agarwal-singh/reduction-threshold", "asi-raman-talwar/batched-exp3"
+#: Every learner and surface with an exact value.
+TIGHTNESS: list[Row] = [
+    Row(REDUCTION, {"rounds": 2}),
+    Row(REDUCTION, {"rounds": 2}, neighbours="zero-out"),
+    Row(REDUCTION, {"rounds": 2, "calibration": "corrected"}),
+    Row(REDUCTION, {"rounds": 2}, surface="release"),
+    *at_deltas("agarwal-singh/reduction-exp2", 4, SHARP),
+    *at_deltas(BATCHED, 4, {**SHARP, "batch": 1}),
+    *at_deltas(BATCHED, 8, {"eta": 0.5, "gamma": 0.1, "batch": 2}),
+    Row(BATCHED, {"rounds": 4}, {**SHARP, "batch": 1}, surface="release"),
+    Row("asi-raman-talwar/batched-threshold", {"rounds": 2}),
+    Row("asi-raman-talwar/exp4-local", {"rounds": 4}, SHARP),
+    Row("asi-raman-talwar/batched-htinf", {"rounds": 8}, {"batch": 2}, surface="release"),
+    *at_deltas("agarwal-singh/ftrl-experts", 4, {})[1:],
+    *at_deltas("agarwal-singh/ftrl-experts", 4, {}, "release"),
+    Row("agarwal-singh/ftrl-ball", {"rounds": 4}, surface="release"),
+    Row("agarwal-singh/ftrl-cube", {"rounds": 4}, surface="release"),
+    *(Row("agarwal-singh/ftpl-simplex", {"rounds": 4, "delta": d}, {"noise_delta": 1e-2}) for d in (1e-3, 1e-2)),
+    *(
+        Row(f"agarwal-singh/ftpl-{body}", {"rounds": 4, "delta": 1e-2}, surface="release")
+        for body in ("simplex", "ball", "cube")
+    ),
+    *at_deltas("smith-thakurta/pftal", 4, FLAT),
+    *at_deltas("smith-thakurta/pftal", 8, FLAT),
+    *(Row("smith-thakurta/pftal", {"rounds": t}, surface="release") for t in (4, 8)),
+    Row("smith-thakurta/pftal-lipschitz", {"rounds": 4}, FLAT),
+    Row("smith-thakurta/pftal-lipschitz", {"rounds": 4}, FLAT, surface="release"),
+    *at_deltas("asi-raman-talwar/exp3", 8, {"eta": 0.5, "gamma": 0.1}),
+    Row("tossou-dimitrakakis/exp3-minibatch", {"rounds": 8, "delta": 1e-2}, {"batch": 1}),
+]
+
+
+def tightness() -> Rows:
+    """Certified over exact epsilon, at 99 % confidence, seed 0, pairs found by the search."""
+    rows: Rows = []
+    for row in TIGHTNESS:
+        rows.append(measure(row))
+        tables.show(rows)
+    return rows
+
+
+def measure(row: Row) -> dict[str, Any]:
+    """Audit one row of the table on one core."""
+    entry: Entry = lookup(row.entry)
+    chosen = entry.setting(**({"arms": 1} if row.entry.startswith("smith") else {}), **row.setting)
+    learner = entry.build(chosen, **row.parameters)
+    claim = entry.claim(chosen, neighbours=row.neighbours, surface=row.surface)
+    began, spent = time.perf_counter(), time.process_time()
+    # One pair: it was found by exact epsilon.
+    (pair,) = candidates(learner, claim, rounds=chosen.rounds, runs=row.runs)
+    searched = time.perf_counter() - began
+    result = falsify(learner, claim, pair=pair, arms=chosen.arms, runs=row.runs)
+    cost = time.process_time() - spent
+    exact = true_epsilon(learner, claim, pair)
+    ratio = result.epsilon_lower / exact if exact else float("nan")
+    detail = " ".join(f"{k}={v}" for k, v in {**row.setting, **row.parameters}.items())
+    return {
+        "what": f"{row.entry} {detail} {row.surface} {row.neighbours}",
+        "runs": row.runs,
+        "certified": result.epsilon_lower,
+        "exact": exact,
+        "ratio": ratio,
+        "verdict": str(result.verdict),
+        "search s": searched,
+        "audit s": result.seconds,
+        "CPU s": cost,
+        "ratio per CPU s": ratio / cost,
+    }
+
+
+def true_epsilon(learner: Any, claim: Claim, pair: Pair) -> float:
+    """Return the exact epsilon on a pair."""
+    if isinstance(learner, Pftal) and claim.surface == "actions":
+        laws = clipped_laws(learner, pair, points=512)
+        assert laws is not None
+        return epsilon_from_laws(*laws, claim.delta)
+    return exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+
+
+#: Claims whose bounds are followed over budgets.
+FOLLOWED = (
+    Row(REDUCTION, {"rounds": 2}),
+    Row(BATCHED, {"rounds": 4}, {**SHARP, "batch": 1}),
+    Row("agarwal-singh/ftrl-experts", {"rounds": 4}, surface="release"),
+)
+
+
+def budgets() -> Rows:
+    """The certified share of exact epsilon, and its CPU seconds, as runs grow."""
+    rows = []
+    for runs in (20_000, 200_000, 2_000_000):
+        for row in FOLLOWED:
+            found = measure(replace(row, runs=runs))
+            rows.append({name: found[name] for name in ("what", "runs", "ratio", "CPU s", "ratio per CPU s")})
+            tables.show(rows)
+    return rows
+
+
+def particles(runs: int = 60_000) -> Rows:
+    """Bounds of the particle likelihood ratio and of classifiers: K = 8, T = 64 batched EXP3, tau = 1, epsilon = 1."""
+    learner = BatchedLaplace(inner=Exp3(arms=8, eta=0.5, gamma=0.1), epsilon=1.0, batch=1)
+    claim = Claim(epsilon=1.0, delta=1e-3)
+    every, rows = attacks.RECIPES, []
+    for recipe in (attacks.ParticleRatio, attacks.Trained, attacks.Boosted):
+        attacks.RECIPES = (recipe,)
+        began = time.process_time()
+        result = falsify(learner, claim, pair=one_differs(64, 8), runs=runs)
+        cost = time.process_time() - began
+        rows.append({"what": result.attack, "runs": runs, "certified": result.epsilon_lower, "CPU s": cost})
+        tables.show(rows)
+    attacks.RECIPES = every
+    return rows
