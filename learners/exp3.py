@@ -124,7 +124,7 @@ class Exp3:
 def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
     """Block: `Exp3.act`."""
     gamma, weights, arms = numbers[1], arrays[1], played[0]
-    total, drawn, u = arrays[2]
+    total, drawn, u = arrays[2][0], arrays[2][1], arrays[2][2]  # unpacked by a loop it would not vectorise
     draw(stream, drawn)
     if gamma == 1:
         for i in range(LANES):
