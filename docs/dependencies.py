@@ -88,7 +88,7 @@ def licence(name: str, shown: dict[str, str]) -> str:
         if name not in shown:
             raise ValueError(f"{name} is not installed here: write its licence into {PAGE.name}") from None
         return shown[name]
-    said = data["License-Expression"] or data["License"] or ""
+    said = data.get("License-Expression") or data.get("License") or ""
     classifiers = [c.split(" :: ")[-1] for c in data.get_all("Classifier") or [] if c.startswith("License ::")]
     if not said or "\n" in said or len(said) > 60:  # a whole text, or nothing
         said = next((c for c in reversed(classifiers) if c in SPDX), "")

@@ -565,11 +565,18 @@ def test_records_that_are_none(tmp_path, content):
     assert not (tmp_path / "x.html").exists()
 
 
+def hears_ctrl_c():
+    """Undo what a shell does to a job in its background, and every child inherits: SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
     words = [sys.executable, "-m", "overclaim", "run", str(plan), "--out", str(tmp_path / "out"), "--jobs", "1"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears_ctrl_c
+    )
     begun, deadline = tmp_path / "out" / "ledger.sqlite", time.monotonic() + 60
     while not begun.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -623,7 +630,7 @@ run()
 def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
     words = ["check", "agarwal-singh/reduction-threshold", "--epsilon", "1", "--rounds", "2", "--runs", "1000"]
     words = [sys.executable, "-c", PRESS, module, way, *words, "--jobs", "1"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=hears_ctrl_c)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")
 
 
