@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 def run_plan(
     plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None, cluster: Cluster | None = None
 ) -> dict[str, Any]:
-    """Audit the claims of a plan, one process each, and return the record.
+    """Audit the claims of a plan and return the record: claims side by side, one process each.
 
-    On a cluster the processes here choose the events, and its workers play the blocks of certification.
+    Fewer claims than processes are audited one after another, each on all of them. On a cluster the processes here
+    choose the events, and its workers play the blocks of certification.
     """
     from ..audit.engines import in_parallel
     from ..audit.selftest import selftest
@@ -31,7 +33,9 @@ def run_plan(
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
     items = [(plan.tasks[i], i, ledger, cluster) for i in missing]
-    for i, outcome in zip(missing, in_parallel(_audit_task, items, jobs=jobs, progress="claims"), strict=True):
+    few = len(items) < jobs
+    audit = partial(_audit_task, jobs=jobs if few else 1)
+    for i, outcome in zip(missing, in_parallel(audit, items, jobs=1 if few else jobs, progress="claims"), strict=True):
         outcomes[i] = outcome
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = [claim for claim, _ in ordered if claim is not None]
@@ -82,7 +86,7 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
 Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
 
 
-def _audit_task(item: tuple[Task, int, Ledger | None, Cluster | None]) -> Outcome:
+def _audit_task(item: tuple[Task, int, Ledger | None, Cluster | None], *, jobs: int) -> Outcome:
     """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
     from ..audit.shrink import shrink_task
     from ..learners.protocol import LearnerError
@@ -93,7 +97,7 @@ def _audit_task(item: tuple[Task, int, Ledger | None, Cluster | None]) -> Outcom
     outcome: Outcome
     try:
         prepared = task.prepare()
-        result = prepared.audit(memory=page, cluster=cluster)
+        result = prepared.audit(jobs=jobs, memory=page, cluster=cluster)
         record = claim_record(prepared, result, with_evidence=True)
         shrunk = shrink_task(task, result)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None

@@ -813,3 +813,21 @@ expect = "falsified"
     result = run_plan(tmp_path, plan)
     assert result.exit_code == 0, result.output
     assert "halved" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("claims", "jobs", "each"), [(1, 2, 2), (1, 1, 1), (2, 3, 3)])
+def test_few_claims_have_every_process_to_themselves(monkeypatch, claims, jobs, each):
+    """One long audit must not leave cores idle."""
+    from overclaim.audit import plans
+    from overclaim.reports.running import run_plan as run
+
+    used, audit = [], plans.Prepared.audit
+
+    def watched(self, *, jobs, **more):
+        used.append(jobs)
+        return audit(self, jobs=jobs, **more)
+
+    monkeypatch.setattr(plans.Prepared, "audit", watched)
+    task = plans.Task(target="agarwal-singh/reduction-threshold", rounds=2, runs=2000)
+    run(plans.Plan((task,) * claims), jobs=jobs, command="")
+    assert used[:claims] == [each] * claims
