@@ -21,10 +21,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+from overclaim.reports.cli import ENVIRONMENT
 
-from joblib import Parallel, delayed  # noqa: E402 - after the threads are pinned
+for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
+    os.environ.setdefault(_name, _value)
+
+import tables  # noqa: E402
+from joblib import Parallel, delayed  # noqa: E402
 from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
@@ -158,7 +161,7 @@ def one(cell: Cell, seed: int, runs: int, share: float = 1.0) -> dict[str, Any]:
     }
 
 
-def tables(facts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def false_alarms(facts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return the false alarms in all, by method, by delta, by kind of claim and by room."""
     found = {"all": [_row("all", facts)]}
     for key in ("method", "delta", "kind", "room"):
@@ -206,13 +209,6 @@ def power_curve(cells: list[Cell], audits: int, jobs: int) -> list[dict[str, Any
     return rows
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table."""
-    heads = list(rows[0])
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    return "\n".join(lines + [f"| {' | '.join(str(v) for v in row.values())} |" for row in rows])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=10_000)
@@ -228,7 +224,7 @@ def main() -> None:
         delayed(one)(cell, seed, RUNS) for cell, seed in work
     )
     facts = list(tqdm(parts, total=len(work), disable=not sys.stderr.isatty()))
-    found = tables(facts)
+    found = false_alarms(facts)
     power = power_curve(cells, choices.power, choices.jobs)
     slowest = {what: sum(f["seconds"] for f in facts if f["what"] == what) for what in {f["what"] for f in facts}}
     print("slowest, CPU s:", sorted(slowest.items(), key=lambda item: -item[1])[:5])
@@ -239,10 +235,10 @@ def main() -> None:
     )
     parts_text = [f"# Calibration\n\n{note}\n"]
     titles = {"all": "All", "method": "By attack", "delta": "By delta", "kind": "By claim", "room": "By room"}
-    parts_text += [f"## {title}\n\n{markdown(found[key])}\n" for key, title in titles.items()]
+    parts_text += [f"## {title}\n\n{tables.table(found[key])}\n" for key, title in titles.items()]
     parts_text.append(
         "## Power\n\nThe share of audits that falsify a claim of so much of the exact epsilon, over learners and "
-        f"deltas 0 and 0.01.\n\n{markdown(power)}\n"
+        f"deltas 0 and 0.01.\n\n{tables.table(power)}\n"
     )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "calibration.md").write_text("\n".join(parts_text))

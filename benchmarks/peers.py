@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import tables
 from scipy import stats
 
 from overclaim.audit.blackbox import falsify_mechanism
@@ -95,12 +96,7 @@ def write(name, title, rows, note):
     """Write the rows as Markdown and JSON, and print them."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps({"title": title, "note": note, "rows": rows}, indent=1) + "\n")
-    heads = list(rows[0])
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for row in rows:
-        cells = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values())
-        lines.append("| " + " | ".join(cells) + " |")
-    table = "\n".join(lines)
+    table = tables.table(rows)
     (RESULTS / f"{name}.md").write_text(f"# {title}\n\n{table}\n\n{note}\n")
     print(table)
 

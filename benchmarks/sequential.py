@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import tables
 from scipy import stats
 from scipy.special import expit
 
@@ -145,12 +146,6 @@ def main(quick=False):
     return report
 
 
-def table(rows):
-    """Rows of equal keys as Markdown."""
-    cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (list(rows[0]), ["---"] * len(rows[0]), *cells))
-
-
 def write(report):
     """Write the tables to benchmarks/results, as Markdown and JSON."""
     alarms = [{"claim that is just true": name, "probability": p} for name, p in report["false_alarms"].items()]
@@ -160,16 +155,16 @@ def write(report):
 Exact probability that a true claim is ever falsified, {report["looks"]:,} looks (a tenth of that with delta),
 alpha = {ALPHA}:
 
-{table(alarms)}
+{tables.table(alarms)}
 
 Exact mean runs until claim 1 is falsified:
 
-{table(means)}
+{tables.table(means)}
 
 Beside sequential f-DP auditing (arXiv 2602.06518, measured by us), means of {report["repeats"]} audits; every run of
 the mechanism counts. "Law known": the event is chosen from the laws; "black box": it is learned on the way.
 
-{table(report["peer"])}
+{tables.table(report["peer"])}
 """
     (RESULTS / "sequential.json").write_text(json.dumps(report, indent=1) + "\n")
     (RESULTS / "sequential.md").write_text(text)
