@@ -281,20 +281,8 @@ def test_claims_are_checked():
         Claim(epsilon=1.0).epsilon = 2.0
 
 
-def test_one_arm_tells_nothing():
-    class Only:
-        feedback = "bandit"
-
-        def __init__(self, arms, rounds, rng):
-            self.arms, self.rng = arms, rng
-
-        def act(self):
-            return int(self.rng.integers(self.arms))
-
-        def update(self, feedback):
-            pass
-
-    result = falsify(Only, Claim(epsilon=1.0), rounds=4, arms=1, runs=500)
+def test_one_arm_tells_nothing(uniform_class):
+    result = falsify(uniform_class, Claim(epsilon=1.0), rounds=4, arms=1, runs=500)
     assert (result.verdict, result.epsilon_lower) == (Verdict.SURVIVED, 0.0)
 
 

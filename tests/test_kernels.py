@@ -313,20 +313,8 @@ def test_a_fast_audit_names_its_engine_and_replays():
     assert audits[0].epsilon_lower == pytest.approx(audits[2].epsilon_lower, abs=0.1)
 
 
-def test_a_learner_without_a_kernel_plays_on_numpy():
-    class Fair:
-        feedback = "bandit"
-
-        def __init__(self, arms, rounds, rng):
-            self.arms, self.rng = arms, rng
-
-        def act(self):
-            return int(self.rng.integers(self.arms))
-
-        def update(self, feedback):
-            pass
-
-    audits = [falsify(Fair, Claim(epsilon=1.0), rounds=2, runs=2000, fast=fast) for fast in (True, False)]
+def test_a_learner_without_a_kernel_plays_on_numpy(uniform_class):
+    audits = [falsify(uniform_class, Claim(epsilon=1.0), rounds=2, runs=2000, fast=fast) for fast in (True, False)]
     assert audits[0].engine == "numpy"
     assert audits[0].certificate == audits[1].certificate
     assert kernel_of(BatchedLaplace(_NoKernel(), epsilon=1.0, batch=1)) is None
