@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -48,6 +49,8 @@ def in_parallel(
     else:
         from joblib import Parallel, delayed
 
+        # It replaces a worker whose memory has grown, and loses nothing: a user can do nothing about it.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
         here = os.getcwd()
         results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_folder)(here, task, item) for item in items)
     from tqdm import tqdm
