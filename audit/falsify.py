@@ -13,7 +13,7 @@ from .attacks import has_release
 from .cluster import Cluster
 from .conformance import check_fresh
 from .early import until_falsified
-from .events import Counts, certify
+from .events import Certificate, Counts, certify
 from .kernels import engine_of
 from .pairs import Pair
 from .power import detectable_epsilon
@@ -106,8 +106,6 @@ def falsify(
     _check_budget(runs, confidence, stop)
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
-    if claim.surface == "release" and not has_release(built):
-        raise ValueError(f"{type(built).__name__} releases nothing noisy: audit the surface 'actions'")
     engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
 
@@ -118,18 +116,15 @@ def falsify(
     if stop == "early":
         choice, pilot, certificate, detectable, ceiling = until_falsified(audit, options)
     else:
-        choice, pilot, parts = _all_runs(audit, options)
-        certificate = certify(choice.event, sum(parts, start=Counts()), delta=claim.delta, alpha=alpha)
-        detectable = detectable_epsilon(claim.epsilon, certificate.counts.runs, delta=claim.delta, alpha=alpha)
-    certified = certificate.counts.runs
+        choice, pilot, certificate, detectable, parts = _all_runs(audit, options)
     return Result(
-        verdict=decide(claim, certificate.epsilon_lower, certified, alpha, ceiling=ceiling),
+        verdict=decide(claim, certificate.epsilon_lower, certificate.counts.runs, alpha, ceiling=ceiling),
         claim=claim,
         certificate=certificate,
         pair=choice.pair,
         event=choice.event,
         attack=choice.attack.name,
-        runs=pilot + certified,
+        runs=pilot + certificate.counts.runs,
         pilot=pilot,
         detectable_epsilon=detectable,
         seed=seed,
@@ -149,13 +144,17 @@ def _check_budget(runs: int, confidence: float, stop: str) -> None:
         raise ValueError(f"runs must be at least 20, got {runs!r}")
 
 
-def _all_runs(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, tuple[Counts, ...]]:
-    """Return what the pilot chose, the runs it took, and the counts of all other runs, block by block."""
+def _all_runs(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, Certificate, float, tuple[Counts, ...]]:
+    """Return what the pilot chose, the runs it took, what all others certify and would detect, and their counts."""
     choice, pilot = audit.choose(options)
     if pilot >= audit.runs:
         many = f"choosing among {len(options)} pairs takes {pilot}"
         raise ValueError(f"runs must be more than {pilot}, got {audit.runs}: {many}; a pair of your own takes fewer")
-    return choice, pilot, tuple(audit.certification_blocks(choice, audit.runs - pilot))
+    certified, delta = audit.runs - pilot, audit.claim.delta
+    parts = tuple(audit.certification_blocks(choice, certified))
+    certificate = certify(choice.event, sum(parts, start=Counts()), delta=delta, alpha=audit.alpha)
+    detectable = detectable_epsilon(audit.claim.epsilon, certified, delta=delta, alpha=audit.alpha)
+    return choice, pilot, certificate, detectable, parts
 
 
 def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
@@ -189,6 +188,8 @@ def _check_pairs(
         options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds, runs=runs)
     if not options:
         raise ValueError("there is no pair to audit on")
+    if claim.surface == "release" and not has_release(learner):
+        raise ValueError(f"{type(learner).__name__} releases nothing noisy: audit the surface 'actions'")
     radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
     for option in options:
         if option.arms is not None and option.arms != learner.arms:

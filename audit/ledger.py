@@ -21,8 +21,9 @@ from typing import Any
 
 from .. import __version__
 from .events import Counts
-from .plans import Plan, Task
+from .plans import Plan
 from .play import BLOCK
+from .tasks import Task
 
 NAME = "ledger.sqlite"
 #: Seconds that a writer waits for another process.

@@ -254,17 +254,17 @@ def _filter_block(
                 for i in range(LANES):
                     fed[0, i] = left + noise[step, i]
             _update(step, numbers, arrays, stream, arms, fed)
-        likely, less = 0.0, 0.0
-        for i in range(LANES):
-            likely += weight[i] * ratios[0, i]
-            less += weight[i] * ratios[1, i]
-        scores[run] = (
-            math.log(likely) - math.log(less) if (likely > 0) & (less > 0) else _ratio_of_nothing(likely, less)
-        )
+        scores[run] = _log_ratio(weight, ratios)
 
 
-def _ratio_of_nothing(likely: float, less: float) -> float:
-    """Return ln(likely / less) where one of them is 0, as NumPy has it."""
+def _log_ratio(weight: Floats, ratios: Floats) -> float:
+    """Return the logarithm of the two worlds' likelihood ratio; where one likelihood is 0, as NumPy has it."""
+    likely, less = 0.0, 0.0
+    for i in range(LANES):
+        likely += weight[i] * ratios[0, i]
+        less += weight[i] * ratios[1, i]
+    if (likely > 0) & (less > 0):
+        return math.log(likely) - math.log(less)
     return math.inf if likely > 0 else (-math.inf if less > 0 else math.nan)
 
 

@@ -142,10 +142,7 @@ def audit_regret(
         return audit
     bound = float(claim.bound(setting, learner))
     violated = max(regret.interval[0] for regret in found) > bound
-    bounds = [
-        float(claim.bound(game, built))
-        for game, built in ((replace(setting, rounds=t), built_at[t]) for t in horizons)
-    ]
+    bounds = [float(claim.bound(replace(setting, rounds=t), built_at[t])) for t in horizons]
     return replace(
         audit,
         bound=bound if math.isfinite(bound) else None,

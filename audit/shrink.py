@@ -23,9 +23,9 @@ from .exact import NotExactError, exact_epsilon
 from .exact_search import RANKING_DELTA, find_exactly
 from .falsify import falsify
 from .pairs import Pair
-from .plans import Task
 from .power import detectable_epsilon
 from .sequences import COARSE
+from .tasks import Task
 from .verdict import Result, Verdict
 
 #: The seed of the last certificate is the audit's own plus this; trials use later ones. No stream is drawn twice.

@@ -34,8 +34,9 @@ from tqdm import tqdm  # noqa: E402
 from overclaim.audit.blackbox import falsify_mechanism  # noqa: E402
 from overclaim.audit.exact import exact_epsilon  # noqa: E402
 from overclaim.audit.falsify import falsify  # noqa: E402
-from overclaim.audit.plans import Prepared, literature  # noqa: E402
+from overclaim.audit.plans import literature  # noqa: E402
 from overclaim.audit.search import candidates  # noqa: E402
+from overclaim.audit.tasks import Prepared  # noqa: E402
 from overclaim.audit.verdict import Result, Verdict  # noqa: E402
 from overclaim.mechanisms.claim import Claim  # noqa: E402
 from overclaim.mechanisms.zoo import zoo  # noqa: E402

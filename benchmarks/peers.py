@@ -18,7 +18,7 @@ import tables
 from scipy import stats
 
 from overclaim.audit.blackbox import falsify_mechanism
-from overclaim.audit.plans import Task
+from overclaim.audit.tasks import Task
 from overclaim.audit.verdict import Verdict
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.sparse_vector import SparseVector1

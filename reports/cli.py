@@ -33,7 +33,7 @@ from .running import exit_code, run_plan
 
 if TYPE_CHECKING:
     from ..audit.cluster import Cluster
-    from ..audit.plans import Task
+    from ..audit.tasks import Task
 
 
 VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
@@ -131,7 +131,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
     """
     from ..audit.one_run import smoke_test
-    from ..audit.plans import Prepared
+    from ..audit.tasks import Prepared
     from .terminal import smoke_lines
 
     task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
@@ -150,7 +150,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
 
 def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
     """Return the task that the options of a command describe."""
-    from ..audit.plans import Task
+    from ..audit.tasks import Task
 
     return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file))
 
@@ -243,10 +243,7 @@ def run(
         raise ValueError("--seed goes without a plan: a plan has its own seed")
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out must be a folder, got {str(out)!r}")
-    write_atomically(out / ".writable", "")  # before hours of work, not after
-    (out / ".writable").unlink()
+    _check_folder(out)
     cluster = _cluster(engine, scheduler)
     ledger = Ledger.begin(out, plan, resume=resume)
     kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
@@ -270,6 +267,16 @@ def run(
         click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
         click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}")
     sys.exit(exit_code(record))
+
+
+def _check_folder(out: Path) -> None:
+    """Raise ValueError where nothing can be written: before hours of work, not after."""
+    from .record import write_atomically
+
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, got {str(out)!r}")
+    write_atomically(out / ".writable", "")
+    (out / ".writable").unlink()
 
 
 def _command_line() -> str:
@@ -385,7 +392,7 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
     from ..audit.exact import DELTAS
     from ..audit.exact_search import worst_exactly
-    from ..audit.plans import Prepared
+    from ..audit.tasks import Prepared
     from .record import finite
 
     with own_stdout():
@@ -430,8 +437,8 @@ def regret(
     Exits 1 if a printed bound or growth rate is violated.
     """
     from ..audit.engines import cores
-    from ..audit.plans import regret_setting
     from ..audit.regret_audit import audit_regret
+    from ..audit.tasks import regret_setting
     from .terminal import regret_lines
 
     with own_stdout():

@@ -17,9 +17,9 @@ from .. import __version__
 from ..audit.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.exact import NotExactError, exact_epsilon
 from ..audit.multiplicity import p_value
-from ..audit.plans import Prepared, PreparedMechanism
 from ..audit.play import BLOCK
 from ..audit.targets import source_place
+from ..audit.tasks import Prepared, PreparedMechanism
 from ..audit.verdict import Result
 from ..learners.catalogue import lookup
 

@@ -11,7 +11,8 @@ from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
 if TYPE_CHECKING:
     from ..audit.cluster import Cluster
     from ..audit.ledger import Ledger
-    from ..audit.plans import Plan, RegretTask, Task
+    from ..audit.plans import Plan
+    from ..audit.tasks import RegretTask, Task
 
 
 def run_plan(

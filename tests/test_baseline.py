@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 from overclaim.audit.sequential import Bets, first_crossing, log_excess, share_upper
 from overclaim.reports.baseline import compare, failed, keyed, regression_p_value
-from overclaim.reports.cli import main
+from overclaim.tests.command_line import overclaim
 
 PLAN = """
 alpha = 0.01
@@ -31,10 +30,6 @@ class Noisy:
     def update(self, feedback):
         self.arm = int(feedback[0] > 0.5)
 """
-
-
-def overclaim(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.exact import NotExactError, exact_epsilon
 from overclaim.audit.particle import select
-from overclaim.audit.plans import RegretTask, Task
 from overclaim.audit.privacy_loss import PrivacyLoss
 from overclaim.audit.targets import convert, parse_parameters
+from overclaim.audit.tasks import RegretTask, Task
 from overclaim.learners import BatchedLaplace, Threshold
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from overclaim.audit.attacks import SequenceRatio
 from overclaim.audit.evidence import deciding_runs, evidence
-from overclaim.audit.plans import Task
+from overclaim.audit.tasks import Task
 from overclaim.mechanisms.claim import Claim
 
 RUNS = 40_000

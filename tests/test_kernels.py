@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from overclaim import Claim, falsify
 from overclaim.audit import kernels
@@ -35,7 +34,7 @@ from overclaim.learners.threshold import Threshold
 from overclaim.mechanisms.elementary import cos_turns, exp, log
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
-from overclaim.reports.cli import main
+from overclaim.tests.command_line import overclaim
 
 #: Runs: several whole blocks of lanes and a part of one.
 RUNS = 2 * kernels.WIDE + 7
@@ -329,14 +328,14 @@ def test_without_numba_the_error_says_what_to_install(monkeypatch):
     learner = Exp3(arms=2, eta=0.3)
     with pytest.raises(ValueError, match=r"pip install overclaim\[fast\]"):
         falsify(learner, Claim(epsilon=1.0), rounds=2, runs=100, fast=True)
-    answer = CliRunner().invoke(main, ["check", "asi-raman-talwar/batched-exp3", "--fast"])
+    answer = overclaim("check", "asi-raman-talwar/batched-exp3", "--fast")
     assert answer.exit_code == 2
     assert "pip install overclaim[fast]" in answer.stderr
 
 
 def test_the_command_line_is_fast_and_replays():
     words = ["check", "asi-raman-talwar/batched-exp3", "--rounds", "3", "--runs", "5000", "--set", "batch=1", "--json"]
-    claims = [json.loads(CliRunner().invoke(main, [*words, *more]).stdout) for more in (["--fast"], [])]
+    claims = [json.loads(overclaim(*words, *more).stdout) for more in (["--fast"], [])]
     assert [claim["engine"] for claim in claims] == ["numba", "numpy"]
     assert ["--fast" in claim["replay"] for claim in claims] == [True, False]
 

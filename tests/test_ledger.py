@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from overclaim.audit.events import Counts
 from overclaim.audit.ledger import NAME, Ledger, LedgerError
-from overclaim.audit.plans import Plan, RegretTask, Task, read_plan
+from overclaim.audit.plans import Plan, read_plan
 from overclaim.audit.play import BLOCK
-from overclaim.reports.cli import main
+from overclaim.audit.tasks import RegretTask, Task
 from overclaim.reports.record import to_text
 from overclaim.reports.running import run_plan
+from overclaim.tests.command_line import overclaim
 
 PLAN = """
 [[claims]]
@@ -129,10 +129,6 @@ def timeless(text):
     for claim in record["claims"]:
         claim["seconds"] = 0
     return to_text({**record, "created": ""})
-
-
-def overclaim(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def test_killed_fifty_times(folder):

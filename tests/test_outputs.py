@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, FormatChecker
@@ -23,13 +22,13 @@ from overclaim.audit.plans import Plan
 from overclaim.audit.targets import source_place
 from overclaim.learners import Threshold
 from overclaim.learners.scalar import Scalar
-from overclaim.reports.cli import main
 from overclaim.reports.html import render
 from overclaim.reports.junit import junit
 from overclaim.reports.markdown import markdown
 from overclaim.reports.running import decide_together
 from overclaim.reports.sarif import sarif
 from overclaim.reports.terminal import claims_table
+from overclaim.tests.command_line import overclaim
 
 try:
     from lxml import etree
@@ -109,10 +108,6 @@ class Broken(Silent):
     def act(self):
         return 1 / 0
 '''
-
-
-def overclaim(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

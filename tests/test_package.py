@@ -1,5 +1,6 @@
 """The package as installed: its list of rooms, its version and its lazy face."""
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -12,10 +13,19 @@ import overclaim
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_ROOMS = {"benchmarks", "build", "dist", "docs", "examples", "out", "spec", "tests"}
+WRITTEN = {"build", "dist", "out"}
 
 
 def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def sources():
+    """Every Python file of the repository, with its text."""
+    for file in ROOT.rglob("*.py"):
+        place = file.relative_to(ROOT)
+        if place.parts[0] not in WRITTEN and not any(name.startswith(".") for name in place.parts):
+            yield place, file.read_text(encoding="utf-8")
 
 
 def packages_on_disk() -> set[str]:
@@ -44,6 +54,33 @@ def test_listed_packages_equal_those_on_disk():
 def test_every_listed_package_has_an_init():
     for name in project()["tool"]["setuptools"]["packages"]:
         assert ROOT.joinpath(*name.split(".")[1:], "__init__.py").is_file(), name
+
+
+def test_no_file_is_long():
+    """500 lines at most; a longer one holds two things."""
+    assert [f"{file}: {len(text.splitlines())}" for file, text in sources() if len(text.splitlines()) > 500] == []
+
+
+def functions(tree):
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def length(function):
+    """Lines from `def` to the end, its docstring not counted."""
+    docstring = function.body[0] if ast.get_docstring(function) else None
+    own = docstring.end_lineno - docstring.lineno + 1 if docstring else 0
+    return function.end_lineno - function.lineno + 1 - own
+
+
+def test_every_function_fits_a_screen():
+    """50 lines at most."""
+    long = [
+        f"{file}: {function.name}: {length(function)}"
+        for file, text in sources()
+        for function in functions(ast.parse(text))
+        if length(function) > 50
+    ]
+    assert long == []
 
 
 def test_version_is_the_same_everywhere():

@@ -6,7 +6,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -18,8 +17,8 @@ from overclaim.audit.plan_schema import PLAN, example
 from overclaim.audit.plans import Plan, read_plan
 from overclaim.audit.sequential import Bets
 from overclaim.mechanisms.claim import Claim
-from overclaim.reports.cli import main
 from overclaim.reports.running import decide_together
+from overclaim.tests.command_line import overclaim
 
 TEXT = """\
 seed = 3
@@ -36,10 +35,6 @@ target = "asi-raman-talwar/batched-threshold"
 runs = 4000
 set = { batch = 1 }
 """
-
-
-def overclaim(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def test_the_schema_is_one():
@@ -205,3 +200,14 @@ def test_the_family_wise_error_is_kept():
     rng = np.random.default_rng(0)
     wrong = sum(any(t.rejected for t in holm(rng.random(5).tolist(), 0.2)) for _ in range(200))
     assert wrong <= 62
+
+
+def test_the_literature_shares_one_alpha():
+    from overclaim.audit.plans import literature
+    from overclaim.learners.catalogue import entries
+
+    plan = literature()
+    assert {task.target for task in plan.tasks} == set(entries())
+    assert plan.report_alpha == 0.01
+    assert plan.alpha * len(plan.tasks) == pytest.approx(0.01)
+    assert {task.target for task in plan.regret} == {e.name for e in entries().values() if e.regret}

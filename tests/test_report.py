@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from overclaim.audit.plans import Task
+from overclaim.audit.tasks import Task
 from overclaim.reports import figures, ruler
 from overclaim.reports.html import render, share, view
 from overclaim.reports.markdown import markdown

@@ -4,16 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from overclaim.audit import planted_learners, plants, selftest
 from overclaim.mechanisms.draws import Draws
-from overclaim.reports.cli import main
+from overclaim.tests.command_line import overclaim
 
 
 def test_all_are_caught_and_none_is_false():
     """Seed 1. A sound original is called broken with probability at most 1e-4; 14 of them, 0.14 %."""
-    result = CliRunner().invoke(main, ["selftest", "--jobs", "1", "--seed", "1", "--json"])
+    result = overclaim("selftest", "--jobs", "1", "--seed", "1", "--json")
     told = json.loads(result.stdout)
     wrong = [f for f in told["findings"] if f["outcome"] not in ("CAUGHT", "QUIET")]
     assert wrong == []
@@ -36,7 +35,7 @@ def test_a_missed_bug_fails(monkeypatch):
     monkeypatch.setattr(plants, "SUBJECTS", (quiet,))
     monkeypatch.setattr(planted_learners, "CLASSES", ())
     monkeypatch.setattr(selftest, "BUDGETS", (1000,))
-    result = CliRunner().invoke(main, ["selftest", "--jobs", "1"])
+    result = overclaim("selftest", "--jobs", "1")
     assert result.exit_code == 1
     assert "MISSED       quiet" in result.output
     assert "0 of 1 planted bugs caught, 0 false alarms" in result.output

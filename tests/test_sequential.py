@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -22,7 +21,7 @@ from overclaim.audit.sequential import (
     log_e_value,
 )
 from overclaim.learners import BatchedLaplace, Threshold
-from overclaim.reports.cli import main
+from overclaim.tests.command_line import overclaim
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
 
@@ -200,7 +199,7 @@ def test_stop_early_on_the_command_line():
         "--jobs",
         "1",
     ]
-    result = CliRunner().invoke(main, words)
+    result = overclaim(*words)
     assert result.exit_code == 1, result.output
     claim = json.loads(result.stdout)
     assert claim["method"] == "anytime"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, Verdict
-from overclaim.audit.plans import Task
 from overclaim.audit.shrink import FRESH, shrink, shrink_task
+from overclaim.audit.tasks import Task
 from overclaim.learners import BanditReduction, LearnerError, Threshold
 from overclaim.learners.losses import Quadratic
 

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 from overclaim.audit import one_run
@@ -12,7 +11,7 @@ from overclaim.audit.one_run import smoke_test
 from overclaim.audit.verdict import Verdict
 from overclaim.learners.catalogue import lookup
 from overclaim.mechanisms.claim import Claim
-from overclaim.reports.cli import main
+from overclaim.tests.command_line import overclaim
 
 THRESHOLD = "agarwal-singh/reduction-threshold"
 
@@ -24,7 +23,7 @@ def built(name, rounds, **settings):
 
 
 def smoke(*words):
-    return CliRunner().invoke(main, ["smoke", *map(str, words)])
+    return overclaim("smoke", *words)
 
 
 def test_one_run_falsifies_a_learner_that_remembers_little():

@@ -1,0 +1,331 @@
+"""One claim to audit: resolved and built from what a plan or a command line says, and the command that replays it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..learners.catalogue import Entry, Setting, lookup
+from ..learners.protocol import Learner
+from ..learners.scalar import recipe
+from ..mechanisms.claim import LOSS_SETS, Claim
+from ..mechanisms.zoo import Specimen
+from .adversaries import regret_losses
+from .blackbox import falsify_mechanism
+from .cluster import Cluster
+from .falsify import falsify
+from .kernels import require_numba
+from .pairs import Pair
+from .plan_schema import EXPECTATIONS
+from .regret import Totals, measure
+from .regret_audit import audit_regret
+from .stages import Memory
+from .targets import parse_parameters, resolve
+from .verdict import Result
+
+#: The epsilons at which the price of privacy is measured.
+PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: For a user's learner, where nothing else says.
+DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
+#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
+MOST = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default."""
+
+    target: str
+    epsilon: float | None = None
+    delta: float | None = None
+    rounds: int | None = None
+    arms: int | None = None
+    losses: str | None = None
+    neighbours: str = "replace"
+    surface: str = "actions"
+    runs: int = DEFAULT_RUNS
+    seed: int = 0
+    confidence: float = 0.99
+    stop: str = "budget"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    pair: Pair | None = None
+    left: Any = None
+    right: Any = None
+    bits: bool = False
+    fast: bool = False
+    expected: str | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.expected is not None and self.expected not in EXPECTATIONS:
+            raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+        for name, value in (("rounds", self.rounds), ("arms", self.arms)):
+            if value is not None and not 1 <= value <= MOST:
+                expected = "at least 1" if value < 1 else f"at most {MOST:,}"
+                raise ValueError(f"{name} must be {expected}, got {value!r}")
+        if self.fast:
+            require_numba()
+        if not self.runs < 2**53:
+            raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
+        if (self.rounds or 1) * (self.arms or 1) > MOST:
+            raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
+        if self.pair is not None and self.rounds not in (None, self.pair.rounds):
+            raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
+
+    def prepare(self) -> Prepared | PreparedMechanism:
+        """Resolve the target and build everything that an audit needs.
+
+        Raises
+        ------
+        ValueError
+            For a target, parameter or value that does not fit.
+        LearnerError
+            If the user's learner cannot be built.
+        """
+        target = resolve(self.target)
+        parameters = parse_parameters(target, self.parameters)
+        if isinstance(target, Entry):
+            self._refuse_inputs()
+            return self._prepare_entry(target, parameters.setting, parameters.own)
+        if isinstance(target, Specimen):
+            return self._prepare_specimen(target, parameters.own)
+        if self.epsilon is None:
+            raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+        if self.left is not None or self.right is not None:
+            self._check_mechanism(target)
+            claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
+            return PreparedMechanism(self, target, claim, None, "")
+        if _is_mechanism(target):
+            raise ValueError(f"{self.target} is a mechanism: it needs its two inputs, left and right")
+        claim = Claim(
+            epsilon=self.epsilon,
+            delta=self.delta or 0.0,
+            losses=self.losses or "unit",
+            neighbours=self.neighbours,
+            surface=self.surface,
+        )
+        rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
+        arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
+        learner = recipe(target, arms=arms, rounds=rounds, **parameters.own)
+        return Prepared(self, learner, claim, rounds, self._given(), None, "")
+
+    def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
+        rounds = self.rounds or (self.pair.rounds if self.pair else None)
+        given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
+        changes = {"losses": self.losses, **given, **setting}
+        chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
+        if chosen.losses not in LOSS_SETS:
+            raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {chosen.losses!r}")
+        claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
+        if self.epsilon is not None:
+            claim = replace(claim, epsilon=self.epsilon)
+        learner = entry.build(chosen, **own)
+        return Prepared(self, learner, claim, chosen.rounds, self._given(), chosen, entry.source)
+
+    def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> PreparedMechanism:
+        try:
+            made = specimen.build(self.epsilon, **own)
+            claimed = specimen.claimed(self.epsilon, **own)
+        except TypeError as error:
+            raise ValueError(f"{self.target} cannot be built so: {error}") from None
+        claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
+        pairs = None if self.left is not None or self.right is not None else specimen.pairs
+        return PreparedMechanism(self, made, claim, pairs, specimen.source)
+
+    def _check_mechanism(self, target: Any) -> None:
+        """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
+        if self.left is None or self.right is None:
+            missing = "left" if self.left is None else "right"
+            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+        if inspect.isclass(target) or not callable(target):
+            kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
+            raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
+        learners = {"rounds": self.rounds, "arms": self.arms, "losses": self.losses, "pair": self.pair}
+        given = [name for name, value in learners.items() if value is not None]
+        given += ["set"] if self.parameters else []
+        given += [n for n, usual in (("surface", "actions"), ("neighbours", "replace")) if getattr(self, n) != usual]
+        if given:
+            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
+
+    def _refuse_inputs(self) -> None:
+        if self.left is not None or self.right is not None or self.bits:
+            raise ValueError(f"left, right and bits are for mechanisms: {self.target} is a learner, give it a pair")
+
+    def _given(self) -> tuple[Pair, ...] | None:
+        return None if self.pair is None else (self.pair,)
+
+    def command(self) -> str:
+        """Return the command that replays this audit."""
+        words = ["overclaim", "check", self.target]
+        for name in ("epsilon", "delta", "rounds", "arms", "losses"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", _text(value)]
+        words += ["--runs", str(self.runs), "--seed", str(self.seed)]
+        for name, default in (
+            ("surface", "actions"),
+            ("neighbours", "replace"),
+            ("confidence", 0.99),
+            ("stop", "budget"),
+        ):
+            value = getattr(self, name)
+            words += [] if value == default else [f"--{name}", _text(value)]
+        for name, value in self.parameters.items():
+            words += ["--set", f"{name}={_text(value)}"]
+        for name in ("left", "right"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", json.dumps(value)]
+        words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
+        if self.pair is not None:
+            sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
+            words += ["--pair", json.dumps(sides, separators=(",", ":"))]
+        return shlex.join(words)
+
+
+def _is_mechanism(target: Any) -> bool:
+    if not inspect.isfunction(target):
+        return False
+    names = inspect.signature(target).parameters.keys()
+    return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
+
+
+def _text(value: Any) -> str:
+    """Return the shortest text that reads back as the value."""
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task with its target built."""
+
+    task: Task
+    learner: Learner
+    claim: Claim
+    rounds: int
+    pairs: tuple[Pair, ...] | None
+    setting: Setting | None  # of a catalogue entry
+    source: str
+
+    def audit(
+        self,
+        *,
+        jobs: int = 1,
+        progress: bool = False,
+        memory: Memory | None = None,
+        cluster: Cluster | None = None,
+    ) -> Result:
+        """Run the audit."""
+        task = self.task
+        return falsify(
+            self.learner,
+            self.claim,
+            rounds=self.rounds,
+            pairs=self.pairs,
+            runs=task.runs,
+            seed=task.seed,
+            confidence=task.confidence,
+            jobs=jobs,
+            progress=progress,
+            memory=memory,
+            cluster=cluster,
+            stop=task.stop,
+            fast=task.fast,
+        )
+
+
+@dataclass(frozen=True)
+class PreparedMechanism:
+    """A task whose target is a mechanism: it answers once, on one of two inputs."""
+
+    task: Task
+    learner: Any  # the mechanism
+    claim: Claim
+    pairs: tuple[Any, ...] | None
+    source: str
+    rounds: int = 1
+    setting: None = None
+
+    def audit(
+        self,
+        *,
+        jobs: int = 1,
+        progress: bool = False,
+        memory: Memory | None = None,
+        cluster: Cluster | None = None,
+    ) -> Result:
+        """Run the audit."""
+        task = self.task
+        if task.stop != "budget":
+            raise ValueError(f"mechanisms are audited with stop budget, got {task.stop!r}")
+        return falsify_mechanism(
+            self.learner,
+            self.claim,
+            left=task.left,
+            right=task.right,
+            pairs=self.pairs,
+            runs=task.runs,
+            seed=task.seed,
+            confidence=task.confidence,
+            bits=task.bits,
+            jobs=jobs,
+            progress=progress,
+            memory=memory,
+            cluster=cluster,
+        )
+
+
+@dataclass(frozen=True)
+class RegretTask:
+    """A catalogue entry's regret, to be measured on adversarial losses and held against its bound."""
+
+    target: str
+    rounds: int = 1024
+    runs: int = 400
+    seed: int = 0
+
+    def measure(self, memory: Totals | None = None) -> dict[str, Any]:
+        """Return the measurement: what `overclaim regret` prints, with the target's name."""
+        entry = lookup(self.target)
+        setting = entry.setting(rounds=self.rounds)
+        found = audit_regret(entry, setting, runs=self.runs, seed=self.seed, memory=memory).to_json()
+        price = [self._regret(entry, epsilon, memory) for epsilon in PRICED]
+        return {"name": self.target, **found, "epsilons": list(PRICED), "price": price}
+
+    def _regret(self, entry: Entry, epsilon: float, memory: Totals | None) -> float:
+        """Return the mean regret at an epsilon, at a quarter of the horizon."""
+        setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
+        learner = entry.build(setting)
+        return max(
+            measure(
+                learner, losses, runs=self.runs, seed=self.seed, label=i, memory=memory, part=f"epsilon {epsilon}"
+            ).mean
+            for i, losses in enumerate(regret_losses(entry, setting, learner, self.seed).values())
+        )
+
+
+def regret_setting(
+    target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, Any]
+) -> tuple[Any, Setting, Mapping[str, Any]]:
+    """Return a target with the setting and the parameters of its own in which its regret is measured.
+
+    Growth needs long horizons: `rounds` is 1024 where it is not given.
+
+    Raises
+    ------
+    ValueError
+        For a target, parameter or value that does not fit.
+    """
+    found = resolve(target)
+    parsed = parse_parameters(found, parameters)
+    chosen = {"arms": arms, "losses": losses, **parsed.setting}
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    rounds = 1024 if rounds is None else rounds
+    if rounds < 1 or changes.get("arms", 1) < 1:
+        raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
+    if isinstance(found, Entry):
+        return found, found.setting(rounds=rounds, **changes), parsed.own
+    return found, Setting(rounds=rounds, **changes), parsed.own
