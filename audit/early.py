@@ -5,22 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..mechanisms.draws import Stage
 from . import sequential
 from .attacks import Attack, SequenceRatio, applicable
+from .engines import in_parallel
 from .events import Certificate, Counts, Event, count
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate
-from .stages import MOST, SEARCH, Audit, Choice
+from .stages import MOST, SEARCH, Audit, Choice, play_block
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
 #: Runs that must be left after the search: the first ten serve to learn an attack.
 FEWEST = 20
+#: The sides of runs, read as scores: beyond the upper threshold, beyond the lower one, or neither.
+SIDES = Event(-1.0, 1.0, "guess")
 
 
 @dataclass(frozen=True)
@@ -104,18 +109,27 @@ def _counted(
     """
     stage = f"early/{attacks.index}"  # the plan fixes the rest
     known = audit.memory.recall(stage) if audit.memory is not None else {}
-    played = attacks.played([block for block in epoch.blocks if block[0] not in known])
+    guesses = attacks.guesses(epoch, [block for block in epoch.blocks if block[0] not in known])
     for number, _ in epoch.blocks:
         if number in known:
             got, falsified = known[number], False
         else:
-            got, falsified = _bet(audit.alpha, bets, attacks.of(epoch), before, next(played))
+            got, falsified = _bet(audit.alpha, bets, before, next(guesses))
             if audit.memory is not None and not falsified:
                 audit.memory.keep(stage, number, got)
         before = before + got
         yield got, falsified
         if falsified:
             return
+
+
+@dataclass(frozen=True)
+class _Guesses:
+    """What was guessed of the runs of a block, before it is known how many of them are needed."""
+
+    sides: NDArray[np.int8]  # 1 for the left world, -1 for the right one, 0 for no guess
+    left: NDArray[np.bool_]
+    transcripts: Transcripts | None  # where later epochs learn from them
 
 
 @dataclass(frozen=True)
@@ -144,8 +158,8 @@ class _Attacks:
             return self.of(self.epochs[0])
         past = self._past(begin)
         missing = [block for block in past if block[0] not in self.seen]
-        for _ in self.played(missing):
-            pass
+        played = self.audit.play_blocks(self.pair, self.index, Stage.CERTIFY, missing)
+        self.seen.update((number, transcripts) for (number, _), transcripts in zip(missing, played, strict=True))
         return _choose(self.audit, self.pair, self.index, concatenate([self.seen[number] for number, _ in past]))
 
     @property
@@ -161,17 +175,25 @@ class _Attacks:
                 found.append(block)
         return found
 
-    def played(self, some: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
-        """Yield the transcripts of blocks in order, as many at a time as there are processes."""
-        taught = set() if self._exact else {number for number, _ in self._past(2 * MOST + 1)}
-        for i in range(0, len(some), self.audit.jobs):
-            part = some[i : i + self.audit.jobs]
-            for (number, _), transcripts in zip(
-                part, self.audit.play_blocks(self.pair, self.index, Stage.CERTIFY, part), strict=True
-            ):
-                if number in taught:
-                    self.seen[number] = transcripts
-                yield transcripts
+    def guesses(self, epoch: Epoch, some: Sequence[tuple[int, int]]) -> Iterator[_Guesses]:
+        """Yield the guesses of some blocks of an epoch, in order."""
+        if not some:
+            return
+        taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST + 1))
+        task = partial(_guess, self.audit, self.of(epoch), taught)
+        for (number, _), found in zip(some, in_parallel(task, some, jobs=self.audit.jobs, alike=True), strict=True):
+            if found.transcripts is not None:
+                self.seen[number] = found.transcripts
+            yield found
+
+
+def _guess(audit: Audit, choice: Choice, taught: frozenset[int], block: tuple[int, int]) -> _Guesses:
+    transcripts = play_block(
+        audit.learner, choice.pair, audit.seed, Stage.CERTIFY, choice.index, audit.claim.surface, audit.engine, block
+    )
+    scores, event = choice.attack.score(transcripts), choice.event
+    sides = (scores >= event.upper).astype(np.int8) - (scores <= event.lower)
+    return _Guesses(sides, transcripts.left, transcripts if block[0] in taught else None)
 
 
 def _find_pair(audit: Audit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
@@ -212,15 +234,12 @@ def _choose(audit: Audit, pair: Pair, index: int, past: Transcripts) -> Choice:
     return best[1]
 
 
-def _bet(
-    alpha: float, bets: sequential.Bets, choice: Choice, counts: Counts, transcripts: Transcripts
-) -> tuple[Counts, bool]:
+def _bet(alpha: float, bets: sequential.Bets, counts: Counts, found: _Guesses) -> tuple[Counts, bool]:
     """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
-    scores, left, event = choice.attack.score(transcripts), transcripts.left, choice.event
-    upper, lower = scores >= event.upper, scores <= event.lower
-    right = counts.right + np.cumsum((upper & left) | (lower & ~left))
-    wrong = counts.guesses - counts.right + np.cumsum((upper & ~left) | (lower & left))
-    runs = counts.runs + np.arange(1, left.size + 1)
+    named, true = found.sides, np.where(found.left, 1, -1)
+    right = counts.right + np.cumsum(named == true)
+    wrong = counts.guesses - counts.right + np.cumsum(named == -true)
+    runs = counts.runs + np.arange(1, true.size + 1)
     end = sequential.first_crossing(bets, right, wrong, runs, alpha)
     seen = slice(None if end is None else end + 1)
-    return count(event, scores[seen], left[seen]), end is not None
+    return count(SIDES, named[seen], found.left[seen]), end is not None

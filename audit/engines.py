@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+#: Seconds that worker processes take to start.
+START = 1.0
 
 
 def cores() -> int:
@@ -28,6 +33,7 @@ def in_parallel(
     items: Sequence[Item],
     *,
     jobs: int = 1,
+    alike: bool = False,
     progress: str | None = None,
     cluster: Cluster | None = None,
 ) -> Iterator[Result]:
@@ -37,26 +43,47 @@ def in_parallel(
     ----------
     jobs : int
         Processes of this machine; 1 stays in this one.
+    alike : bool
+        The items take about the same time each: the first is computed here, and tells whether the others are worth
+        the start of processes.
     progress : str or None
         The bar's label; None for no bar.
     cluster : Cluster, optional
         Computes them instead.
     """
+    results: Iterable[Result]
     if cluster is not None:
         results = cluster.in_parallel(task, items)
     elif jobs == 1 or len(items) < 2:
         results = map(task, items)
     else:
-        from joblib import Parallel, delayed
-
-        # It replaces a worker whose memory has grown, and loses nothing: a user can do nothing about it.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor", UserWarning)
-        here = os.getcwd()
-        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_folder)(here, task, item) for item in items)
+        results = (_tried if alike else _on_processes)(task, items, jobs)
     from tqdm import tqdm
 
     hidden = progress is None or not sys.stderr.isatty()
     yield from tqdm(results, total=len(items), desc=progress, disable=hidden, leave=False, file=sys.stderr)
+
+
+def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
+    began = time.perf_counter()
+    first = task(items[0])
+    alone = (time.perf_counter() - began) * (len(items) - 1)
+    others = _on_processes(task, items[1:], jobs) if alone > START else map(task, items[1:])
+    return chain([first], others)
+
+
+def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
+    from joblib import Parallel, delayed
+
+    # A user can do nothing about either, and nothing is lost: a worker whose memory has grown is replaced, and who
+    # asked may have seen enough before the last result.
+    for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
+        warnings.filterwarnings("ignore", harmless, UserWarning)
+    here = os.getcwd()
+    results: Iterable[Result] = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(_in_folder)(here, task, item) for item in items
+    )
+    return results
 
 
 def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result:

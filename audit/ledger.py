@@ -22,7 +22,7 @@ from typing import Any
 from .. import __version__
 from .events import Counts
 from .plans import Plan
-from .play import BLOCK
+from .play import BLOCK, MOST_TOGETHER
 from .tasks import Task
 
 NAME = "ledger.sqlite"
@@ -54,10 +54,10 @@ def packages(*, fast: bool = False) -> str:
 
 
 def fingerprint(plan: Plan) -> str:
-    """Return the hash of a plan: its tasks, seeds and pairs, the text of users' files, and the size of a block."""
+    """Return the hash of a plan: its tasks, seeds and pairs, the text of users' files, and the sizes of blocks."""
     tasks = [_task_facts(task) for task in plan.tasks]
     facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "alpha": plan.report_alpha}
-    facts |= {"block": BLOCK, "regret": [vars(task) for task in plan.regret]}
+    facts |= {"block": [BLOCK, MOST_TOGETHER], "regret": [vars(task) for task in plan.regret]}
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
 
 

@@ -16,6 +16,8 @@ from .pairs import Pair
 
 #: Runs in a block. It is part of the record: another size would draw other numbers.
 BLOCK = 8192
+#: Blocks that are certified as one task, at most.
+MOST_TOGETHER = 64
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,16 @@ def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
         raise LearnerError(f"act must return finite points, got a value that is not in round {t + 1}")
 
 
-def blocks(runs: int) -> list[tuple[int, int]]:
-    """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`."""
-    return [(i, min(BLOCK, runs - i * BLOCK)) for i in range(-(-runs // BLOCK))]
+def blocks(runs: int, some: range | None = None) -> list[tuple[int, int]]:
+    """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`; with `some`, for these numbers only."""
+    every = range(-(-runs // BLOCK))
+    return [(i, min(BLOCK, runs - i * BLOCK)) for i in (every if some is None else some) if i in every]
+
+
+def together(runs: int) -> int:
+    """Return how many neighbouring blocks are certified as one task and kept as one sum.
+
+    A thousand tasks suffice to share the work and to lose little by a kill, and in large audits one block is too short
+    for the cost of a task and of a line in the ledger. It is part of the ledger, never of the record's counts.
+    """
+    return min(MOST_TOGETHER, -(-runs // (BLOCK * 1024)))

@@ -122,7 +122,7 @@ def measure(
     stage = f"regret/{part}/{len(losses)}/{label}/{runs}"
     known = memory.recall_totals(stage) if memory is not None else {}
     missing = [block for block in blocks(runs) if block[0] not in known]
-    for (number, _), (found, points) in zip(missing, in_parallel(task, missing, jobs=jobs), strict=True):
+    for (number, _), (found, points) in zip(missing, in_parallel(task, missing, jobs=jobs, alike=True), strict=True):
         known[number] = [float(points), *found.tolist()]
         if memory is not None:
             memory.keep_totals(stage, number, known[number])

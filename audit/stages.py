@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
@@ -21,20 +20,13 @@ from .exact_search import rank_exactly
 from .mutations import Mutations
 from .pairs import Pair
 from .particle import ParticleRatio
-from .play import Transcripts, blocks, concatenate, play
+from .play import BLOCK, Transcripts, blocks, concatenate, play, together
 from .search import climb
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
 #: No stage before certification uses more: beyond it the choice does not get better.
 MOST = 300_000
-#: Sums of certification counts that are kept, for the figure of the bound's growth.
-PARTS = 1024
-#: Seconds that worker processes take to start.
-START = 1.0
-
-
-Found = TypeVar("Found")
 
 
 class Memory(Protocol):
@@ -151,12 +143,14 @@ class Audit:
         return float(counts.right / counts.guesses - 1)
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
-        return concatenate(self.play_blocks(pair, index, stage, blocks(runs)))
+        return concatenate(list(self.play_blocks(pair, index, stage, blocks(runs))))
 
-    def play_blocks(self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]) -> list[Transcripts]:
-        """Return the transcripts of some blocks."""
+    def play_blocks(
+        self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]
+    ) -> Iterator[Transcripts]:
+        """Yield the transcripts of some blocks."""
         task = partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
-        return list(spread(task, some, jobs=self.jobs))
+        return in_parallel(task, some, jobs=self.jobs, alike=True)
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event over fresh runs, block by block."""
@@ -164,25 +158,6 @@ class Audit:
         return count_blocks(
             task, choice.key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress, cluster=self.cluster
         )
-
-
-def spread(
-    task: Callable[[tuple[int, int]], Found],
-    some: Sequence[tuple[int, int]],
-    *,
-    jobs: int,
-    progress: str | None = None,
-    cluster: Cluster | None = None,
-) -> Iterator[Found]:
-    """Yield what a task makes of blocks; the first tells whether the rest is worth the start of processes."""
-    if jobs == 1 or len(some) < 2 or cluster is not None:
-        yield from in_parallel(task, some, jobs=jobs, progress=progress, cluster=cluster)
-        return
-    began = time.perf_counter()
-    first = task(some[0])
-    alone = (time.perf_counter() - began) * (len(some) - 1)
-    yield first
-    yield from in_parallel(task, some[1:], jobs=jobs if alone > START else 1, progress=progress)
 
 
 def count_blocks(
@@ -197,22 +172,29 @@ def count_blocks(
 ) -> list[Counts]:
     """Return the counts of certification in order: of blocks remembered under the key, and of fresh ones.
 
-    Neighbouring blocks are summed into at most `PARTS` parts, so that memory does not grow with the runs.
+    Each count is the sum over `together(runs)` neighbouring blocks: one task, and one row of the memory.
     """
-    every = blocks(runs)
-    together = -(-len(every) // PARTS)
-    parts = [Counts()] * -(-len(every) // together)
     known = memory.recall(key) if memory is not None else {}
-    for number, counts in known.items():
-        parts[number // together] += counts
-    missing = [block for block in every if block[0] not in known]
-    label = "certify" if progress else None
-    results = spread(task, missing, jobs=jobs, progress=label, cluster=cluster)
-    for (number, _), counts in zip(missing, results, strict=True):
+    units = range(-(-runs // (BLOCK * together(runs))))
+    missing = [unit for unit in units if unit not in known]
+    sums = in_parallel(
+        partial(_sum_of_blocks, task, runs),
+        missing,
+        jobs=jobs,
+        alike=True,
+        progress="certify" if progress else None,
+        cluster=cluster,
+    )
+    for unit, counts in zip(missing, sums, strict=True):
+        known[unit] = counts
         if memory is not None:
-            memory.keep(key, number, counts)
-        parts[number // together] += counts
-    return parts
+            memory.keep(key, unit, counts)
+    return [known[unit] for unit in units]
+
+
+def _sum_of_blocks(task: Callable[[tuple[int, int]], Counts], runs: int, unit: int) -> Counts:
+    many = together(runs)
+    return sum(map(task, blocks(runs, range(unit * many, (unit + 1) * many))), start=Counts())
 
 
 def play_block(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit import stages
+from overclaim.audit import engines
 from overclaim.audit.attacks import RECIPES, applicable
 from overclaim.audit.exact_search import worst_exactly
 from overclaim.audit.verdict import decide
@@ -288,17 +288,36 @@ def test_one_arm_tells_nothing(uniform_class):
 
 def test_small_audits_start_no_processes(monkeypatch):
     """What one process does in less than a worker takes to start stays in it, with the same result."""
-    learner, asked = BatchedLaplace(EXP3, epsilon=1.0, batch=1), []
+    learner, started = BatchedLaplace(EXP3, epsilon=1.0, batch=1), []
 
-    def recorded(task, items, *, jobs=1, **_):
-        asked.append(jobs)
+    def recorded(task, items, jobs):
+        started.append(jobs)
         return map(task, items)
 
-    monkeypatch.setattr(stages, "in_parallel", recorded)
+    monkeypatch.setattr(engines, "_on_processes", recorded)
     results = []
     for start in (1e9, 0.0):
-        monkeypatch.setattr(stages, "START", start)
+        assert not started
+        monkeypatch.setattr(engines, "START", start)
         results.append(falsify(learner, Claim(epsilon=1.0), rounds=4, runs=50_000, jobs=2).certificate)
     assert results[0] == results[1]
-    assert set(asked) == {1, 2}
-    assert asked == sorted(asked)
+    assert set(started) == {2}
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1.2])  # one that survives, one that ends within an epoch
+def test_early_audits_use_every_process(monkeypatch, epsilon):
+    """Later epochs are long enough to be shared: same guesses, same end, whoever plays them."""
+    learner, shared, real = BatchedLaplace(EXP3, epsilon=epsilon, batch=1), [], engines._on_processes
+
+    def recorded(task, items, jobs):
+        shared.append(len(items))
+        return real(task, items, jobs)
+
+    monkeypatch.setattr(engines, "_on_processes", recorded)
+    monkeypatch.setattr(engines, "START", 0.0)
+    alone, both = (
+        falsify(learner, Claim(epsilon=0.95), rounds=2, runs=200_000, stop="early", jobs=jobs) for jobs in (1, 2)
+    )
+    assert alone.certificate == both.certificate
+    assert alone.runs == both.runs
+    assert max(shared) > 2

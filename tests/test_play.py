@@ -10,8 +10,8 @@ from scipy.stats import binom, chisquare
 from overclaim.audit.engines import in_parallel
 from overclaim.audit.events import Counts
 from overclaim.audit.pairs import Pair
-from overclaim.audit.play import BLOCK, blocks, concatenate, play
-from overclaim.audit.stages import PARTS, count_blocks
+from overclaim.audit.play import BLOCK, MOST_TOGETHER, blocks, concatenate, play, together
+from overclaim.audit.stages import count_blocks
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl, LearnerError
 from overclaim.learners.domains import EntropySimplex
 from overclaim.mechanisms.draws import Draws, Purpose, Stage
@@ -110,33 +110,40 @@ def test_results_come_in_order_for_any_number_of_workers():
 
 
 class Remembered:
-    def __init__(self, known):
-        self.known = known
+    def __init__(self, known, runs):
+        self.known, self.runs = known, runs
 
     def recall(self, key):
-        return {number: _size_of(number) for number in self.known}
+        many = together(self.runs)
+        return {
+            unit: sum(map(_size_of, blocks(self.runs, range(unit * many, (unit + 1) * many))), start=Counts())
+            for unit in self.known
+        }
 
-    def keep(self, key, number, counts):
-        assert number not in self.known
+    def keep(self, key, unit, counts):
+        assert unit not in self.known
 
 
-def _size_of(number):
-    return Counts(runs=BLOCK, runs_left=number)
+def _size_of(block):
+    return Counts(runs=block[1], runs_left=block[0])
 
 
-@pytest.mark.parametrize("number", [1, PARTS, PARTS + 1, 3 * PARTS - 7])
+@pytest.mark.parametrize("blocks_of", [1, 1024, 1025, 3 * 1024 - 7, 70_000])
 @pytest.mark.parametrize("known", [(), (0,), (0, 2, 5)])
-def test_certification_keeps_bounded_sums(number, known):
-    """However many blocks there are, remembered or fresh, each counts once and only so many sums are kept."""
-    known = tuple(n for n in known if n < number)
+def test_certification_sums_neighbouring_blocks(blocks_of, known):
+    """However many blocks there are, remembered or fresh, each counts once, and only so many sums are kept."""
+    runs = BLOCK * blocks_of - 5
+    units = -(-blocks_of // together(runs))
+    assert units <= max(1024, blocks_of // MOST_TOGETHER + 1)
+    known = tuple(n for n in known if n < units)
     parts = count_blocks(
-        lambda block: Counts(runs=block[1], runs_left=block[0]),
+        _size_of,
         "key",
-        BLOCK * number,
-        memory=Remembered(known),
+        runs,
+        memory=Remembered(known, runs),
         jobs=1,
         progress=False,
     )
-    assert len(parts) <= PARTS
+    assert len(parts) == units
     total = sum(parts, start=Counts())
-    assert (total.runs, total.runs_left) == (BLOCK * number, number * (number - 1) // 2)
+    assert (total.runs, total.runs_left) == (runs, blocks_of * (blocks_of - 1) // 2)
