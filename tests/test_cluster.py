@@ -18,6 +18,7 @@ from overclaim.audit.cluster import Cluster, ClusterError, ClusterLostError, _Wi
 from overclaim.audit.falsify import falsify
 from overclaim.audit.ledger import Ledger, Page
 from overclaim.audit.pairs import Pair
+from overclaim.audit.play import BLOCK
 from overclaim.audit.plans import read_plan
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
@@ -162,9 +163,9 @@ class Watch:
             call()
 
 
-def audit(cluster=None, memory=None, runs=400_000):
+def audit(cluster=None, memory=None, runs=400_000, **options):
     claim = Claim(epsilon=1.0)
-    return falsify(LEARNER, claim, pair=PAIR, runs=runs, seed=3, memory=memory, cluster=cluster).blocks
+    return falsify(LEARNER, claim, pair=PAIR, runs=runs, seed=3, memory=memory, cluster=cluster, **options).blocks
 
 
 def test_the_same_record_as_on_one_machine(machines, folder):
@@ -175,6 +176,25 @@ def test_the_same_record_as_on_one_machine(machines, folder):
     assert timeless("here/record.json") == timeless("there/record.json")
     assert "Registered to" in (machines.folder / "log").read_text()
     assert not (machines.folder / "mine.py").exists()  # a user's file travels
+
+
+def test_the_same_counts_with_kernels(machines):
+    pytest.importorskip("numba")
+    machines.keep()
+    fast = audit(Cluster(machines.address), fast=True)
+    assert fast == audit(fast=True)
+    assert fast != audit()
+
+
+def test_sums_of_blocks_are_items_of_large_audits(machines):
+    """The number of blocks that are computed together never changes a count, and each sum is kept once."""
+    machines.keep()
+    runs = BLOCK * 1024 + 5
+    watch = Watch()
+    there = audit(Cluster(machines.address), watch, runs)
+    assert sorted(watch.kept) == list(range(len(there)))
+    assert len(there) < runs // BLOCK
+    assert there == audit(runs=runs)
 
 
 def test_ten_thousand_items_in_order(machines):
