@@ -80,7 +80,7 @@ TIGHTNESS: list[Row] = [
 
 
 def tightness() -> Rows:
-    """Certified over exact epsilon, 99 %, seed 0; attainable: of the best event's mean counts; worst: least P of the worst outcomes.
+    """Certified over exact epsilon, 99 %, seed 0; what the best event's mean counts attain; how rare the worst outcomes are.
 
     Pairs are found by the search. nan where no table of outcomes has the laws of both worlds.
     """
@@ -113,7 +113,7 @@ def measure(row: Row) -> dict[str, Any]:
         "exact": exact,
         "ratio": ratio,
         "attainable": attainable(result) / exact if exact else float("nan"),
-        "worst": worst(result),
+        "P(worst)": worst(result),
         "verdict": str(result.verdict),
         "search s": searched,
         "audit s": result.seconds,

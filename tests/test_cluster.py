@@ -18,8 +18,8 @@ from overclaim.audit.cluster import Cluster, ClusterError, ClusterLostError, _Wi
 from overclaim.audit.falsify import falsify
 from overclaim.audit.ledger import Ledger, Page
 from overclaim.audit.pairs import Pair
-from overclaim.audit.play import BLOCK
 from overclaim.audit.plans import read_plan
+from overclaim.audit.play import BLOCK
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.reports.cli import _command_line, main
