@@ -80,7 +80,7 @@ TIGHTNESS: list[Row] = [
 
 
 def tightness() -> Rows:
-    """Certified over exact epsilon, 99 %, seed 0; attainable: at the event's mean counts; P(worst): of the worst outcomes.
+    """Certified over exact epsilon, 99 %, seed 0; attainable: at the mean counts; P(worst): of the worst outcomes.
 
     Pairs are found by the search. nan where no table of outcomes has the laws of both worlds.
     """
