@@ -137,7 +137,10 @@ class Cluster:
             while not done.has_ready() and client.status == "running":
                 time.sleep(0.005)
                 if workers.missing() > PATIENCE:
-                    raise ClusterLostError(f"the scheduler at {self.scheduler} had no worker for {PATIENCE:g} s")
+                    paused = f"; {workers.paused} are paused for want of memory" if workers.paused else ""
+                    raise ClusterLostError(
+                        f"the scheduler at {self.scheduler} had no worker for {PATIENCE:g} s{paused}"
+                    )
             finished = [future for future in done.next_batch(block=False) if not future.cancelled()]
             results = _gathered(client, finished)
             for future, result in zip(finished, results, strict=False):
@@ -264,18 +267,21 @@ class _Window(Generic[Item, Result]):
 
 
 class _Workers:
-    """How many workers there are, asked for every other second."""
+    """How many workers there are that compute, asked for every other second."""
 
     def __init__(self, client: Any) -> None:
         self._client, self._count = client, 0
+        self.paused = 0  # they take no tasks until they have memory again
         self._asked, self._seen = -math.inf, time.monotonic()
 
     def count(self) -> int:
-        """Return the number of workers; 0 while the scheduler does not answer."""
+        """Return the number of workers that compute; 0 before the scheduler has answered."""
         now = time.monotonic()
         if now - self._asked > 2:
             with suppress(OSError, TimeoutError):
-                self._count = len(self._client.nthreads())
+                known = self._client.sync(self._client.scheduler.identity)["workers"].values()
+                self.paused = sum(worker["status"] == "paused" for worker in known)
+                self._count = len(known) - self.paused
             self._asked = time.monotonic()
         return self._count
 

@@ -364,6 +364,17 @@ def test_a_cluster_without_workers(machines, monkeypatch):
         list(Cluster(machines.address).in_parallel(abs, [1]))
 
 
+def test_workers_paused_for_memory_are_none(machines, monkeypatch):
+    machines.kill_all()
+    machines.start_scheduler()
+    machines.start_worker(DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE="1e-6")
+    machines.wait(1)
+    monkeypatch.setattr(module, "PATIENCE", 3.0)
+    with pytest.raises(ClusterLostError, match=r"had no worker for 3 s; 1 are paused for want of memory"):
+        list(Cluster(machines.address, seconds=0).in_parallel(abs, range(100_000)))
+    machines.kill_all()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
