@@ -4,7 +4,7 @@
         falsify(MyLearner, Claim(epsilon=1.0), rounds=8).require_survived()
 
 Budget and seed come from the call, else from the marker `overclaim(runs=..., seed=...)`, else from `--overclaim-runs`
-and `--overclaim-seed`.
+and `--overclaim-seed`; `fast=True` or `--overclaim-fast` plays on compiled kernels.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import pytest
 if TYPE_CHECKING:
     from ..audit.verdict import Result
 
-MARKER = "overclaim(runs, seed, confidence, stop): budget and seed of the audits in this test."
-OPTIONS = ("runs", "seed", "confidence", "stop")
+OPTIONS = ("runs", "seed", "confidence", "stop", "fast")
+MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("overclaim", "privacy audits")
     group.addoption("--overclaim-runs", type=int, help="Runs of each audit that does not say how many.")
     group.addoption("--overclaim-seed", type=int, help="Seed of each audit that does not say which.  [default: 0]")
+    fast = "Play on compiled kernels, where a learner has one."
+    group.addoption("--overclaim-fast", action="store_const", const=True, help=fast)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,18 +40,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say what the command line changes of every audit, so that a log tells how to repeat it."""
-    given = [f"{name} {value}" for name, value in _given(config).items()]
+    given = [name if value is True else f"{name} {value}" for name, value in _given(config).items()]
     return f"overclaim: {', '.join(given)}" if given else None
 
 
 def _given(config: pytest.Config) -> dict[str, Any]:
-    values = {name: config.getoption(f"--overclaim-{name}") for name in ("runs", "seed")}
+    values = {name: config.getoption(f"--overclaim-{name}") for name in ("runs", "seed", "fast")}
     return {name: value for name, value in values.items() if value is not None}
 
 
 @pytest.fixture
 def falsify(request: pytest.FixtureRequest) -> Callable[..., AuditedResult]:
-    """Return `overclaim.falsify`, with the budget and seed of this test's marker and of the command line."""
+    """Return `overclaim.falsify`, with the options of this test's marker and of the command line."""
     chosen = _given(request.config)
     for marker in reversed(list(request.node.iter_markers("overclaim"))):
         unknown = sorted(marker.kwargs.keys() - set(OPTIONS))
@@ -111,6 +113,7 @@ class AuditedResult:
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
         caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
+        fast = " --overclaim-fast" if result.engine == "numba" else ""
         rows = [
             ("learner", f"{_name(self.learner)}{_place(self.learner)}"),
             (
@@ -126,10 +129,10 @@ class AuditedResult:
             ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
             ("  left", _short(world["left"])),
             ("  right", _short(world["right"])),
-            ("replay", f'pytest "{self.test}" --overclaim-seed {result.seed}'),
         ]
         body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
-        return f"{result.verdict}: {_name(self.learner)}\n{body}"
+        replay = f'replay      pytest "{self.test}" --overclaim-seed {result.seed}{fast}'  # in one line, to be copied
+        return f"{result.verdict}: {_name(self.learner)}\n{body}\n{replay}"
 
 
 def _name(learner: Any) -> str:

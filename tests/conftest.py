@@ -1,10 +1,28 @@
 """What all tests share. No test fails because a machine is slow: hypothesis times its examples by default."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
+ROOT = Path(__file__).resolve().parents[1]
+
 settings.register_profile("untimed", settings(), deadline=None)
 settings.load_profile("untimed")
+
+
+class PlainRoot:
+    """Pytest imports a package that it collects, and the root is one: under the name of the clone's folder.
+
+    In a clone that is called as a dependency is, `dask` say, that name would hide the dependency from the tests.
+    """
+
+    def pytest_collect_directory(self, path, parent):
+        return pytest.Dir.from_parent(parent, path=path) if path == ROOT else None
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(PlainRoot())
 
 
 @pytest.fixture

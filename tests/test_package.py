@@ -106,6 +106,12 @@ def test_public_names_come_together():
     assert isinstance(Pair, type)
 
 
+def test_the_name_of_the_clones_folder_hides_nothing():
+    """Pytest would import the root as a package of that name, and a clone called numpy would hide NumPy."""
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    assert {n for n, file in files.items() if file and Path(file).resolve() == ROOT / "__init__.py"} <= {"overclaim"}
+
+
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'passed'"):
         _ = overclaim.passed

@@ -1,5 +1,6 @@
 """The pytest plugin, by pytester: verdicts as tests, markers, bug reports, xdist, and an instant start."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -107,6 +108,33 @@ def test_budget_and_seed_of_the_command_line(pytester):
     result.stdout.fnmatch_lines(["overclaim: runs 500, seed 7"])
 
 
+@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
+def test_fast_from_the_marker_and_from_the_command_line(pytester):
+    """The engine is the one asked for, and a failed promise is repeated on it."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from overclaim import Claim
+        from overclaim.learners import BatchedLaplace, Threshold
+
+        LEAKY = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
+
+        def test_engine_of_the_command_line(falsify):
+            assert falsify(LEAKY, Claim(epsilon=1.0), rounds=2, runs=4000).engine == "numba"
+
+        @pytest.mark.overclaim(runs=4000, fast=False)
+        def test_marker(falsify):
+            assert falsify(LEAKY, Claim(epsilon=1.0), rounds=2).engine == "numpy"
+
+        def test_promise(falsify):
+            falsify(LEAKY, Claim(epsilon=1.0), rounds=2, runs=4000).require_survived()
+        """
+    )
+    result = pytester.runpytest_subprocess("--overclaim-fast")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["overclaim: fast", "replay * --overclaim-seed 0 --overclaim-fast"])
+
+
 def test_a_mistaken_marker_is_an_error(pytester):
     pytester.makepyfile(learners=LEARNERS)
     pytester.makepyfile(
@@ -120,7 +148,7 @@ def test_a_mistaken_marker_is_an_error(pytester):
     )
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, confidence, stop by name, got run*"])
+    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, confidence, stop, fast by name, got run*"])
 
 
 def test_nothing_heavy_is_imported_at_collection(pytester):
