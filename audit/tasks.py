@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..learners.catalogue import Entry, Setting, lookup
-from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, Claim
 from ..mechanisms.zoo import Specimen
@@ -76,7 +75,7 @@ class Task:
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
-    def prepare(self) -> Prepared | PreparedMechanism:
+    def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
 
         Raises
@@ -98,7 +97,7 @@ class Task:
         if self.left is not None or self.right is not None:
             self._check_mechanism(target)
             claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
-            return PreparedMechanism(self, target, claim, None, "")
+            return Prepared(self, target, claim, None, "", mechanism=True)
         if _is_mechanism(target):
             raise ValueError(f"{self.target} is a mechanism: it needs its two inputs, left and right")
         claim = Claim(
@@ -111,7 +110,7 @@ class Task:
         rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
         arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
         learner = recipe(target, arms=arms, rounds=rounds, **parameters.own)
-        return Prepared(self, learner, claim, rounds, self._given(), None, "")
+        return Prepared(self, learner, claim, self._given(), "", rounds)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
         rounds = self.rounds or (self.pair.rounds if self.pair else None)
@@ -124,9 +123,9 @@ class Task:
         if self.epsilon is not None:
             claim = replace(claim, epsilon=self.epsilon)
         learner = entry.build(chosen, **own)
-        return Prepared(self, learner, claim, chosen.rounds, self._given(), chosen, entry.source)
+        return Prepared(self, learner, claim, self._given(), entry.source, chosen.rounds, chosen)
 
-    def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> PreparedMechanism:
+    def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         try:
             made = specimen.build(self.epsilon, **own)
             claimed = specimen.claimed(self.epsilon, **own)
@@ -134,7 +133,7 @@ class Task:
             raise ValueError(f"{self.target} cannot be built so: {error}") from None
         claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
         pairs = None if self.left is not None or self.right is not None else specimen.pairs
-        return PreparedMechanism(self, made, claim, pairs, specimen.source)
+        return Prepared(self, made, claim, pairs, specimen.source, mechanism=True)
 
     def _check_mechanism(self, target: Any) -> None:
         """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
@@ -203,51 +202,13 @@ class Prepared:
     """A task with its target built."""
 
     task: Task
-    learner: Learner
-    claim: Claim
-    rounds: int
-    pairs: tuple[Pair, ...] | None
-    setting: Setting | None  # of a catalogue entry
-    source: str
-
-    def audit(
-        self,
-        *,
-        jobs: int = 1,
-        progress: bool = False,
-        memory: Memory | None = None,
-        cluster: Cluster | None = None,
-    ) -> Result:
-        """Run the audit."""
-        task = self.task
-        return falsify(
-            self.learner,
-            self.claim,
-            rounds=self.rounds,
-            pairs=self.pairs,
-            runs=task.runs,
-            seed=task.seed,
-            confidence=task.confidence,
-            jobs=jobs,
-            progress=progress,
-            memory=memory,
-            cluster=cluster,
-            stop=task.stop,
-            fast=task.fast,
-        )
-
-
-@dataclass(frozen=True)
-class PreparedMechanism:
-    """A task whose target is a mechanism: it answers once, on one of two inputs."""
-
-    task: Task
-    learner: Any  # the mechanism
+    learner: Any  # or mechanism
     claim: Claim
     pairs: tuple[Any, ...] | None
     source: str
     rounds: int = 1
-    setting: None = None
+    setting: Setting | None = None  # of a catalogue entry
+    mechanism: bool = False  # answers once, on one of two inputs
 
     def audit(
         self,
@@ -259,23 +220,13 @@ class PreparedMechanism:
     ) -> Result:
         """Run the audit."""
         task = self.task
+        alike: dict[str, Any] = {"runs": task.runs, "seed": task.seed, "confidence": task.confidence}
+        alike |= {"pairs": self.pairs, "jobs": jobs, "progress": progress, "memory": memory, "cluster": cluster}
+        if not self.mechanism:
+            return falsify(self.learner, self.claim, rounds=self.rounds, stop=task.stop, fast=task.fast, **alike)
         if task.stop != "budget":
             raise ValueError(f"mechanisms are audited with stop budget, got {task.stop!r}")
-        return falsify_mechanism(
-            self.learner,
-            self.claim,
-            left=task.left,
-            right=task.right,
-            pairs=self.pairs,
-            runs=task.runs,
-            seed=task.seed,
-            confidence=task.confidence,
-            bits=task.bits,
-            jobs=jobs,
-            progress=progress,
-            memory=memory,
-            cluster=cluster,
-        )
+        return falsify_mechanism(self.learner, self.claim, left=task.left, right=task.right, bits=task.bits, **alike)
 
 
 @dataclass(frozen=True)

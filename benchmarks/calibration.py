@@ -71,7 +71,7 @@ def learner_cells() -> list[Cell]:
     cells, seen = [], set()
     for task in literature().tasks:
         prepared = task.prepare()
-        assert isinstance(prepared, Prepared)
+        assert not prepared.mechanism
         what = f"{task.target} T={prepared.rounds} {prepared.claim.surface} {prepared.claim.neighbours}"
         facts = {(task.target, prepared.rounds), (task.target, prepared.rounds, prepared.claim.delta)}
         if task.expected == "survived" and not facts & UNDECIDED:

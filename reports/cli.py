@@ -131,13 +131,12 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
     """
     from ..audit.one_run import smoke_test
-    from ..audit.tasks import Prepared
     from .terminal import smoke_lines
 
     task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
     with own_stdout():
         prepared = task.prepare()
-        if not isinstance(prepared, Prepared):
+        if prepared.mechanism:
             raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
         found = smoke_test(
             prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
@@ -392,12 +391,11 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
     from ..audit.exact import DELTAS
     from ..audit.exact_search import worst_exactly
-    from ..audit.tasks import Prepared
     from .record import finite
 
     with own_stdout():
         prepared = _task(target=target, **choices).prepare()
-    if not isinstance(prepared, Prepared):
+    if prepared.mechanism:
         raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
     epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)

@@ -19,16 +19,14 @@ from ..audit.exact import NotExactError, exact_epsilon
 from ..audit.multiplicity import p_value
 from ..audit.play import BLOCK
 from ..audit.targets import source_place
-from ..audit.tasks import Prepared, PreparedMechanism
+from ..audit.tasks import Prepared
 from ..audit.verdict import Result
 from ..learners.catalogue import lookup
 
 SCHEMA = 1
 
 
-def claim_record(
-    prepared: Prepared | PreparedMechanism, result: Result, *, with_evidence: bool = False
-) -> dict[str, Any]:
+def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False) -> dict[str, Any]:
     """Return the record of one audited claim, on request with the data of its figures."""
     task, claim, certificate = prepared.task, result.claim, result.certificate
     exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
@@ -73,7 +71,7 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
     }
-    if with_evidence and isinstance(prepared, Prepared):
+    if with_evidence and not prepared.mechanism:
         record["evidence"] = claim_evidence(prepared, result, exact)
     return record
 
@@ -89,7 +87,7 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     return found
 
 
-def published(prepared: Prepared | PreparedMechanism) -> bool:
+def published(prepared: Prepared) -> bool:
     """Tell whether the paper itself makes this claim: its own noise, for losses that it covers."""
     if prepared.setting is None or not prepared.setting.published:
         return False
@@ -97,11 +95,9 @@ def published(prepared: Prepared | PreparedMechanism) -> bool:
     return prepared.claim.losses == own or (prepared.claim.losses, own) == ("unit", "symmetric")
 
 
-def exact_epsilons(
-    prepared: Prepared | PreparedMechanism, result: Result, deltas: Sequence[float]
-) -> dict[float, float]:
+def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
     """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
-    if isinstance(prepared, PreparedMechanism):
+    if prepared.mechanism:
         return {}
     try:
         return exact_epsilon(prepared.learner, result.pair, surface=result.claim.surface, deltas=deltas)
