@@ -18,17 +18,16 @@ from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Stage
 from .bits import BitColumns, HasSampler, PreimageRatio
+from .certification import Audit, Choice, Memory, all_runs, check_budget, conclude
 from .cluster import Cluster
 from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
 from .engines import in_parallel
-from .events import Counts, Event, certify, count
+from .events import Counts, Event, count
 from .features import Encoder, Features, Outputs, View, leaves
 from .learned import Model, models
 from .pilot import choose, transfer
 from .play import blocks
-from .power import detectable_epsilon
-from .stages import Memory, certification_key, count_blocks
-from .verdict import Result, decide
+from .verdict import Result
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.18, 0.20
@@ -209,37 +208,23 @@ def falsify_mechanism(
         If the mechanism raises, returns what cannot be read, or draws from something else than its generator.
     """
     began = time.perf_counter()
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
-    if runs < 20:
-        raise ValueError(f"runs must be at least 20, got {runs!r}")
-    if seed < 0:
-        raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
+    check_budget(runs, confidence)
     options = _pairs(left, right, pairs)
     check_replay(mechanism, options[0], seed)
     check_independence(mechanism, options[0], seed)
-    alpha = 1 - confidence
-    audit = _Audit(mechanism, claim, runs, seed, alpha, bits, jobs, progress, memory, cluster)
-    choice, pilot = audit.choose(options)
-    if pilot >= runs:
-        taken = f"{pilot}, which choosing among {len(options)} pairs takes"
-        raise ValueError(f"runs must be more than {taken}, got {runs}")
-    counts = audit.certification_counts(choice, runs - pilot)
-    certificate = certify(choice.event, counts, delta=claim.delta, alpha=alpha)
-    witness: Any = choice.pair
-    return Result(
-        verdict=decide(claim, certificate.epsilon_lower, counts.runs, alpha),
+    audit = MechanismAudit(
+        mechanism=mechanism,
         claim=claim,
-        certificate=certificate,
-        pair=witness,
-        event=choice.event,
-        attack=choice.attack,
         runs=runs,
-        pilot=pilot,
-        detectable_epsilon=detectable_epsilon(claim.epsilon, counts.runs, delta=claim.delta, alpha=alpha),
         seed=seed,
-        seconds=time.perf_counter() - began,
+        alpha=1 - confidence,
+        jobs=jobs,
+        progress=progress,
+        memory=memory,
+        cluster=cluster,
+        bits=bits,
     )
+    return conclude(audit, all_runs(audit, options), began)
 
 
 def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:
@@ -304,42 +289,24 @@ def _listed(outputs: Outputs) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What the pilot fixed: everything that certification needs."""
-
-    pair: DataPair
-    index: int  # of the pair, a part of the key of its draws
-    attack: str
-    score: Callable[[Outputs], Floats]
-    event: Event
-
-
-@dataclass(frozen=True)
 class _Scorer:
     """From raw outputs to a score."""
 
+    name: str
     encoder: Callable[[Outputs], Floats]
     features: Features
     model: Callable[[View], Floats]
 
-    def __call__(self, outputs: Outputs) -> Floats:
+    def score(self, outputs: Outputs) -> Floats:
         return self.model(self.features.view(self.encoder(outputs)))
 
 
-@dataclass(frozen=True)
-class _Audit:
-    """One audit's fixed facts, and its stages."""
+@dataclass(frozen=True, kw_only=True)
+class MechanismAudit(Audit):
+    """An audit of a mechanism."""
 
     mechanism: Any
-    claim: Claim
-    runs: int
-    seed: int
-    alpha: float
-    bits: bool
-    jobs: int
-    progress: bool
-    memory: Memory | None = None
-    cluster: Cluster | None = None
+    bits: bool = False
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -414,13 +381,13 @@ class _Audit:
                 best, won = (worth, model, event), scores
         worth, winner, event = best
         if winner is None:  # the outputs are constant
-            return Choice(pair, index, "none", _no_evidence, event), worth
-        scorer: Callable[[Outputs], Floats] = _no_evidence
+            return Choice(pair, _NoEvidence(), event, index), worth
+        attack: Any = _NoEvidence()
         if thorough:
             model_of_all = winner.fit(view, left)
             event = transfer(event, won, model_of_all(view))
-            scorer = _Scorer(encoder, features, model_of_all)
-        return Choice(pair, index, winner.name, scorer, event), worth
+            attack = _Scorer(winner.name, encoder, features, model_of_all)
+        return Choice(pair, attack, event, index), worth
 
     def _known(self, pair: DataPair, columns: Floats) -> list[Model]:
         """Return the bit-level attack on a sampler that is known; its columns are the number and its lowest bit."""
@@ -429,14 +396,9 @@ class _Audit:
             return []
         return [PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))]
 
-    def certification_counts(self, choice: Choice, runs: int) -> Counts:
-        """Return the counts of the event over fresh runs."""
-        task = partial(_count_block, self.mechanism, choice, self.seed)
-        key = certification_key(choice.index, choice.attack, choice.event)
-        parts = count_blocks(
-            task, key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress, cluster=self.cluster
-        )
-        return sum(parts, start=Counts())
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what runs a block of fresh runs and counts the event."""
+        return partial(_count_block, self.mechanism, choice, self.seed)
 
 
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
@@ -445,9 +407,14 @@ def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int,
     return [sample.of_left() for j in same for sample in samples[j]]
 
 
-def _no_evidence(outputs: Outputs) -> Floats:
-    runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
-    return np.full(runs, math.nan)
+class _NoEvidence:
+    """What says nothing of any output."""
+
+    name = "none"
+
+    def score(self, outputs: Outputs) -> Floats:
+        runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
+        return np.full(runs, math.nan)
 
 
 def _play_block(mechanism: Any, seed: int, stage: Stage, item: tuple[int, DataPair, tuple[int, int]]) -> Sample:
@@ -458,4 +425,4 @@ def _play_block(mechanism: Any, seed: int, stage: Stage, item: tuple[int, DataPa
 def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
     number, runs = block
     sample = run_block(mechanism, choice.pair, Draws(seed, Stage.CERTIFY, choice.index, 0, number), runs)
-    return count(choice.event, choice.score(sample.outputs), sample.left)
+    return count(choice.event, choice.attack.score(sample.outputs), sample.left)

@@ -14,11 +14,12 @@ from scipy.special import expit
 from ..mechanisms.draws import Stage
 from . import sequential
 from .attacks import Attack, SequenceRatio, applicable
+from .certification import Choice, Found
 from .engines import in_parallel
 from .events import Certificate, Counts, Event, count
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate
-from .stages import MOST, SEARCH, Audit, Choice, play_block
+from .stages import MOST, SEARCH, LearnerAudit, play_block
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
@@ -44,7 +45,7 @@ class Epoch:
     blocks: tuple[tuple[int, int], ...]
 
 
-def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, Certificate, float, float]:
+def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
     """Guess run by run until the claim is falsified or the runs are spent.
 
     Runs come in epochs that double; the attack and event of an epoch are chosen on the runs before it, so every
@@ -53,14 +54,9 @@ def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int,
 
     Returns
     -------
-    Choice
-        Of the last epoch.
-    int
-        Runs in which nothing was guessed yet.
-    Certificate
-        Of all guesses, whatever their event.
-    float, float
-        The smallest epsilon that the whole budget would have caught, and the largest it could have certified.
+    Found
+        The choice of the last epoch, the runs in which nothing was guessed yet, the certificate of all guesses
+        whatever their event, and what the whole budget would have caught and could have certified.
     """
     pair, best, searched = _find_pair(audit, options)
     claimed, budget = audit.claim.epsilon, audit.runs - searched
@@ -86,7 +82,7 @@ def until_falsified(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int,
     power = {"delta": audit.claim.delta, "alpha": audit.alpha}
     detectable = sequential.detectable_epsilon(claimed, budget - first, **power)
     ceiling = sequential.ceiling_epsilon(claimed, budget - first, **power)
-    return attacks.of(end), searched + first, certificate, detectable, ceiling
+    return Found(attacks.of(end), searched + first, certificate, detectable, ceiling)
 
 
 def epochs(first: int, budget: int) -> list[Epoch]:
@@ -101,7 +97,7 @@ def epochs(first: int, budget: int) -> list[Epoch]:
 
 
 def _counted(
-    audit: Audit, bets: sequential.Bets, attacks: _Attacks, epoch: Epoch, before: Counts
+    audit: LearnerAudit, bets: sequential.Bets, attacks: _Attacks, epoch: Epoch, before: Counts
 ) -> Iterator[tuple[Counts, bool]]:
     """Yield the counts of the blocks of an epoch, and whether the claim is falsified, which ends it.
 
@@ -136,7 +132,7 @@ class _Guesses:
 class _Attacks:
     """The attack and event of every epoch, each chosen when it is first needed, on the runs before."""
 
-    audit: Audit
+    audit: LearnerAudit
     pair: Pair
     index: int
     epochs: Sequence[Epoch]
@@ -187,7 +183,7 @@ class _Attacks:
             yield found
 
 
-def _guess(audit: Audit, choice: Choice, taught: frozenset[int], block: tuple[int, int]) -> _Guesses:
+def _guess(audit: LearnerAudit, choice: Choice, taught: frozenset[int], block: tuple[int, int]) -> _Guesses:
     transcripts = play_block(
         audit.learner, choice.pair, audit.seed, Stage.CERTIFY, choice.index, audit.claim.surface, audit.engine, block
     )
@@ -196,12 +192,12 @@ def _guess(audit: Audit, choice: Choice, taught: frozenset[int], block: tuple[in
     return _Guesses(sides, transcripts.left, transcripts if block[0] in taught else None)
 
 
-def _find_pair(audit: Audit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+def _find_pair(audit: LearnerAudit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
     """Return the pair to audit on, its index, and the runs that it took to find it: few, since few may decide."""
     return replace(audit, runs=min(audit.runs, round(SEARCH_RUNS / SEARCH))).find_pair(options)
 
 
-def _choose_unseen(audit: Audit, pair: Pair, index: int) -> Choice:
+def _choose_unseen(audit: LearnerAudit, pair: Pair, index: int) -> Choice:
     """Return an exact likelihood ratio with its event before any run was played."""
     claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
     attack: Attack = audit.fit(applicable(audit.learner, pair, audit.claim.surface)[0], pair, None)
@@ -213,7 +209,7 @@ def _choose_unseen(audit: Audit, pair: Pair, index: int) -> Choice:
     return Choice(pair, attack, event, index)
 
 
-def _choose(audit: Audit, pair: Pair, index: int, past: Transcripts) -> Choice:
+def _choose(audit: LearnerAudit, pair: Pair, index: int, past: Transcripts) -> Choice:
     """Return the attack and event of the next epoch, from all runs so far."""
     claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
     best: tuple[float, Choice] | None = None

@@ -10,16 +10,15 @@ from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import Claim
 from .attacks import has_release
+from .certification import Memory, all_runs, check_budget, conclude
 from .cluster import Cluster
 from .conformance import check_fresh
 from .early import until_falsified
-from .events import Certificate, Counts, certify
 from .kernels import engine_of
 from .pairs import Pair
-from .power import detectable_epsilon
 from .search import candidates
-from .stages import Audit, Choice, Memory
-from .verdict import Result, decide
+from .stages import LearnerAudit
+from .verdict import Result
 
 #: When an audit ends: after all its runs, or as soon as the claim is falsified.
 STOPS = ("budget", "early")
@@ -103,58 +102,28 @@ def falsify(
     """
     began = time.perf_counter()
     rounds = _check_rounds(rounds, pair)
-    _check_budget(runs, confidence, stop)
+    check_budget(runs, confidence)
+    if stop not in STOPS:
+        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
 
-    alpha, searched = 1 - confidence, pair is None and pairs is None
-    audit = Audit(built, claim, runs, seed, alpha, jobs, progress, memory, searched, engine, cluster)
-    parts: tuple[Counts, ...] = ()
-    ceiling: float | None = None
-    if stop == "early":
-        choice, pilot, certificate, detectable, ceiling = until_falsified(audit, options)
-    else:
-        choice, pilot, certificate, detectable, parts = _all_runs(audit, options)
-    return Result(
-        verdict=decide(claim, certificate.epsilon_lower, certificate.counts.runs, alpha, ceiling=ceiling),
+    audit = LearnerAudit(
+        learner=built,
         claim=claim,
-        certificate=certificate,
-        pair=choice.pair,
-        event=choice.event,
-        attack=choice.attack.name,
-        runs=pilot + certificate.counts.runs,
-        pilot=pilot,
-        detectable_epsilon=detectable,
+        runs=runs,
         seed=seed,
-        seconds=time.perf_counter() - began,
-        scorer=choice.attack,
-        blocks=parts,
+        alpha=1 - confidence,
+        jobs=jobs,
+        progress=progress,
+        memory=memory,
+        cluster=cluster,
         engine=engine,
+        searched=pair is None and pairs is None,
     )
-
-
-def _check_budget(runs: int, confidence: float, stop: str) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
-    if stop not in STOPS:
-        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
-    if runs < 20:
-        raise ValueError(f"runs must be at least 20, got {runs!r}")
-
-
-def _all_runs(audit: Audit, options: Sequence[Pair]) -> tuple[Choice, int, Certificate, float, tuple[Counts, ...]]:
-    """Return what the pilot chose, the runs it took, what all others certify and would detect, and their counts."""
-    choice, pilot = audit.choose(options)
-    if pilot >= audit.runs:
-        many = f"choosing among {len(options)} pairs takes {pilot}"
-        raise ValueError(f"runs must be more than {pilot}, got {audit.runs}: {many}; a pair of your own takes fewer")
-    certified, delta = audit.runs - pilot, audit.claim.delta
-    parts = tuple(audit.certification_blocks(choice, certified))
-    certificate = certify(choice.event, sum(parts, start=Counts()), delta=delta, alpha=audit.alpha)
-    detectable = detectable_epsilon(audit.claim.epsilon, certified, delta=delta, alpha=audit.alpha)
-    return choice, pilot, certificate, detectable, parts
+    return conclude(audit, (until_falsified if stop == "early" else all_runs)(audit, options), began)
 
 
 def _check_rounds(rounds: int | None, pair: Pair | None) -> int:

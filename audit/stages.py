@@ -1,26 +1,25 @@
-"""The stages of an audit: search over pairs, training and choice of the event, certification on fresh runs."""
+"""The stages of a learner's audit: search over pairs, training and choice of the event, play of fresh runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ..learners.protocol import Learner
-from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Stage
 from ..mechanisms.philox import CounterDraws
 from . import kernels
 from .attacks import Attack, SequenceRatio, applicable
-from .cluster import Cluster
+from .certification import Audit, Choice
 from .engines import in_parallel
 from .events import Counts, Event, certify, choose_event, choose_event_from_laws, count
 from .exact_search import rank_exactly
 from .mutations import Mutations
 from .pairs import Pair
 from .particle import ParticleRatio
-from .play import BLOCK, Transcripts, blocks, concatenate, play, together
+from .play import Transcripts, blocks, concatenate, play
 from .search import climb
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
@@ -29,51 +28,12 @@ SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
 MOST = 300_000
 
 
-class Memory(Protocol):
-    """Finished certification blocks of one audit, kept across interruptions: a `ledger.Page`."""
-
-    def recall(self, stage: str) -> dict[int, Counts]:
-        """Return the finished blocks of a stage."""
-
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        """Keep one finished block."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the pilot fixed: everything that certification needs."""
-
-    pair: Pair
-    attack: Attack
-    event: Event
-    index: int  # of the pair, a part of the key of its draws
-
-    @property
-    def key(self) -> str:
-        """Everything that the counts of a certification block depend on, besides the audit's own facts."""
-        return certification_key(self.index, self.attack.name, self.event)
-
-
-def certification_key(index: int, attack: str, event: Event) -> str:
-    """Return the name under which an audit's certification blocks are kept: the pair's index, attack and event."""
-    return f"certify/{index}/{attack}/{event.method}/{event.lower!r}/{event.upper!r}"
-
-
-@dataclass(frozen=True)
-class Audit:
-    """One audit's fixed facts, and its three stages."""
+@dataclass(frozen=True, kw_only=True)
+class LearnerAudit(Audit):
+    """An audit of a learner."""
 
     learner: Learner
-    claim: Claim
-    runs: int
-    seed: int
-    alpha: float
-    jobs: int
-    progress: bool
-    memory: Memory | None = None
     searched: bool = False  # whether the pairs are our own, to be mutated, and not the user's
-    engine: str = "numpy"  # or "numba": compiled kernels, on draws of their own
-    cluster: Cluster | None = None  # computes the blocks of certification; all others are computed here
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -152,49 +112,9 @@ class Audit:
         task = partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
         return in_parallel(task, some, jobs=self.jobs, alike=True)
 
-    def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
-        """Return the counts of the event over fresh runs, block by block."""
-        task = partial(_count_block, self.learner, choice, self.seed, self.claim.surface, self.engine)
-        return count_blocks(
-            task, choice.key, runs, memory=self.memory, jobs=self.jobs, progress=self.progress, cluster=self.cluster
-        )
-
-
-def count_blocks(
-    task: Callable[[tuple[int, int]], Counts],
-    key: str,
-    runs: int,
-    *,
-    memory: Memory | None,
-    jobs: int,
-    progress: bool,
-    cluster: Cluster | None = None,
-) -> list[Counts]:
-    """Return the counts of certification in order: of blocks remembered under the key, and of fresh ones.
-
-    Each count is the sum over `together(runs)` neighbouring blocks: one task, and one row of the memory.
-    """
-    known = memory.recall(key) if memory is not None else {}
-    units = range(-(-runs // (BLOCK * together(runs))))
-    missing = [unit for unit in units if unit not in known]
-    sums = in_parallel(
-        partial(_sum_of_blocks, task, runs),
-        missing,
-        jobs=jobs,
-        alike=True,
-        progress="certify" if progress else None,
-        cluster=cluster,
-    )
-    for unit, counts in zip(missing, sums, strict=True):
-        known[unit] = counts
-        if memory is not None:
-            memory.keep(key, unit, counts)
-    return [known[unit] for unit in units]
-
-
-def _sum_of_blocks(task: Callable[[tuple[int, int]], Counts], runs: int, unit: int) -> Counts:
-    many = together(runs)
-    return sum(map(task, blocks(runs, range(unit * many, (unit + 1) * many))), start=Counts())
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what plays a block of fresh runs and counts the event."""
+        return partial(_count_block, self.learner, choice, self.seed, self.claim.surface, self.engine)
 
 
 def play_block(

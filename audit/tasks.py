@@ -15,6 +15,7 @@ from ..mechanisms.claim import LOSS_SETS, Claim
 from ..mechanisms.zoo import Specimen
 from .adversaries import regret_losses
 from .blackbox import falsify_mechanism
+from .certification import Memory
 from .cluster import Cluster
 from .falsify import falsify
 from .kernels import require_numba
@@ -22,7 +23,6 @@ from .pairs import Pair
 from .plan_schema import EXPECTATIONS
 from .regret import Totals, measure
 from .regret_audit import audit_regret
-from .stages import Memory
 from .targets import parse_parameters, resolve
 from .verdict import Result
 

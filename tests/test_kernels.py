@@ -19,7 +19,7 @@ from overclaim.audit.pairs import Pair
 from overclaim.audit.particle import ParticleRatio
 from overclaim.audit.plans import read_plan
 from overclaim.audit.play import play
-from overclaim.audit.stages import Audit
+from overclaim.audit.stages import LearnerAudit
 from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
 from overclaim.learners.advice import Advice, graded_advice
 from overclaim.learners.domains import Ball, Cube, EntropySimplex, Simplex
@@ -288,7 +288,14 @@ def test_the_particle_attack_scores_the_same(inner, t0):
 def test_the_particle_attack_of_a_fast_audit_is_fast():
     learner, worlds = BatchedLaplace(Htinf(arms=2), epsilon=1.0, batch=1), pair(4, 2)
     for fast in (True, False):
-        audit = Audit(learner, Claim(epsilon=1.0), 1000, 0, 0.01, 1, False, engine="numba" if fast else "numpy")
+        audit = LearnerAudit(
+            learner=learner,
+            claim=Claim(epsilon=1.0),
+            runs=1000,
+            seed=0,
+            alpha=0.01,
+            engine="numba" if fast else "numpy",
+        )
         assert audit.fit(ParticleRatio, worlds, None).fast is fast
     assert (
         not ParticleRatio(

@@ -2,18 +2,20 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
+from overclaim.audit.certification import Audit, Choice
 from overclaim.audit.engines import in_parallel
-from overclaim.audit.events import Counts
+from overclaim.audit.events import Counts, Event
 from overclaim.audit.pairs import Pair
 from overclaim.audit.play import BLOCK, MOST_TOGETHER, blocks, concatenate, play, together
-from overclaim.audit.stages import count_blocks
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl, LearnerError
 from overclaim.learners.domains import EntropySimplex
+from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Purpose, Stage
 from overclaim.mechanisms.noise import Laplace
 
@@ -128,6 +130,14 @@ def _size_of(block):
     return Counts(runs=block[1], runs_left=block[0])
 
 
+class Sizes(Audit):
+    def choose(self, options):
+        raise NotImplementedError
+
+    def counter(self, choice):
+        return _size_of
+
+
 @pytest.mark.parametrize("blocks_of", [1, 1024, 1025, 3 * 1024 - 7, 70_000])
 @pytest.mark.parametrize("known", [(), (0,), (0, 2, 5)])
 def test_certification_sums_neighbouring_blocks(blocks_of, known):
@@ -136,14 +146,8 @@ def test_certification_sums_neighbouring_blocks(blocks_of, known):
     units = -(-blocks_of // together(runs))
     assert units <= max(1024, blocks_of // MOST_TOGETHER + 1)
     known = tuple(n for n in known if n < units)
-    parts = count_blocks(
-        _size_of,
-        "key",
-        runs,
-        memory=Remembered(known, runs),
-        jobs=1,
-        progress=False,
-    )
+    audit = Sizes(claim=Claim(epsilon=1.0), runs=runs, seed=0, alpha=0.01, memory=Remembered(known, runs))
+    parts = audit.certification_blocks(Choice(PAIR, SimpleNamespace(name="none"), Event(-1, 1, "guess"), 0), runs)
     assert len(parts) == units
     total = sum(parts, start=Counts())
     assert (total.runs, total.runs_left) == (runs, blocks_of * (blocks_of - 1) // 2)
