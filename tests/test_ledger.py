@@ -83,10 +83,10 @@ KILLER = (
     + """
 import json, os, random, shutil, signal, time
 from overclaim.reports import html, record
-kills, limit, out = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
-dice, done, records, began = random.Random(0), 0, [], time.monotonic()
+kills, out = int(sys.argv[1]), sys.argv[2]
+dice, done, records = random.Random(0), 0, []
 words = ["run", "--jobs", "1", "--resume", "--out", out]
-while done < kills and time.monotonic() - began < limit:
+while done < kills:
     shutil.rmtree(out, ignore_errors=True)
     while True:
         child = os.fork()
@@ -133,11 +133,12 @@ def timeless(text):
 
 def test_killed_fifty_times(folder):
     Path("plan.toml").write_text(PLAN + EARLY)
-    words = [sys.executable, "-c", KILLER, "50", "60", "out"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=150, check=False)
+    words = [sys.executable, "-c", KILLER, "50", "out"]
+    # Most of a minute; the limit only ends what hangs.
+    done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["kills"] >= 20  # 50 within the minute on a machine that is not crowded
+    assert told["kills"] >= 50
     whole = subprocess.run(
         [sys.executable, "-c", REGRET + "cli.main(sys.argv[1:])", "run", "--jobs", "1", "--out", "out"],
         capture_output=True, text=True, check=False,
