@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import tables
 
 from overclaim.audit.cluster import IN_FLIGHT, Cluster
 from overclaim.audit.events import Counts
@@ -111,9 +112,9 @@ def plan(empty: dict[str, Any], ledger: dict[str, float], rate: float) -> dict[s
     return {
         "run-rounds": RUNS * ROUNDS,
         "core-hours": core_seconds / 3600,
-        "blocks": blocks,
-        "tasks": tasks,
-        "most workers": TASK / busiest / 2,  # half of a core, to leave room for bursts
+        "blocks": round(blocks),
+        "tasks": round(tasks),
+        "most workers": round(TASK / busiest / 2),  # half of a core, to leave room for bursts
         "hours with them": core_seconds / (TASK / busiest / 2) / 3600,
         "scheduler core-seconds": tasks * empty["scheduler ms/task"] / 1e3,
         "traffic MB": tasks * empty["bytes/task"] / 1e6,
@@ -167,23 +168,15 @@ def main() -> None:
 
 def markdown(found: dict[str, Any]) -> str:
     """Return the results as tables."""
-    columns = list(found["rows"][0])
-    lines = ["# A scheduler's load", "", f"{found['machine']}; {found['window']} tasks in flight for each worker.", ""]
-    lines += ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(_text(row[c]) for c in columns) + " |" for row in found["rows"]]
-    title = (
-        f"A plan for {RUNS:.0e} runs of {ROUNDS} rounds at {found['million run-rounds/s']:.3g} million run-rounds/s"
-    )
-    for name, table in (("A finished block", found["ledger"]), (title, found["plan"])):
-        lines += ["", f"## {name}", "", "| what | measured |", "|---|---|"]
-        lines += [f"| {what} | {_text(value)} |" for what, value in table.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    planned = f"{RUNS:.0e} runs of {ROUNDS} rounds at {found['million run-rounds/s']:.3g} million run-rounds/s"
+    parts = [
+        f"# A scheduler's load\n\n{found['machine']}; {found['window']} tasks in flight for each worker.",
+        tables.table(found["rows"]),
+    ]
+    for title, facts in (("A finished block", found["ledger"]), (f"A plan for {planned}", found["plan"])):
+        rows = [{"what": what, "measured": value} for what, value in facts.items()]
+        parts.append(f"## {title}\n\n{tables.table(rows)}")
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
