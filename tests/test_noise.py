@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.noise import Gaussian, L2Laplace, Laplace
+from overclaim.mechanisms.noise import Gaussian, L2Laplace, Laplace, laplace_block
+from overclaim.mechanisms.philox import LANES, CounterDraws
 
 
 class Fixed(Draws):
@@ -67,6 +68,28 @@ def test_l2_laplace_is_a_gamma_radius_in_a_uniform_direction(shape):
 def test_scale_zero_is_no_noise():
     for noise in (Laplace(0.0), Gaussian(0.0), L2Laplace(0.0, 2)):
         np.testing.assert_array_equal(noise.sample((2, 3), Draws(0)), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian])
+@pytest.mark.parametrize("scale", [0, 0.3, 2.0])
+def test_a_block_is_written_what_a_sample_holds(law, scale):
+    """Uncompiled; the angle's row is kept beside the numbers."""
+    draws, out = CounterDraws(3), np.full((4, LANES), np.nan)
+    stream = np.append(draws.words, np.uint64(0)), np.zeros(1, np.int64), np.empty(LANES), np.empty(LANES)
+    write, own = law(scale).block
+    assert type(own) is float
+    for row in out:
+        write(stream, own, row)
+    np.testing.assert_allclose(out, law(scale).sample((4, LANES), draws), rtol=1e-12, atol=1e-13)
+    assert stream[1][0] == draws._row  # no noise takes no numbers
+
+
+def test_a_block_of_laplace_noise_is_symmetric_and_finite():
+    """At the generator's own edges: a stream's odd rows are what the even ones left over."""
+    uniforms = np.tile([0.0, 0.125, 0.5, 1 - 2.0**-53], LANES // 4)
+    stream, out = (np.zeros(5, np.uint64), np.ones(1, np.int64), uniforms, np.empty(LANES)), np.empty(LANES)
+    laplace_block(stream, 3.0, out)
+    np.testing.assert_allclose(out, Laplace(3.0).sample((LANES,), Fixed(uniforms)), rtol=1e-14)
 
 
 @pytest.mark.parametrize(
