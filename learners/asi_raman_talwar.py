@@ -10,6 +10,7 @@ import numpy as np
 from .advice import Advice, graded_advice
 from .batched import BatchedLaplace
 from .catalogue import Case, Entry, RegretClaim, Setting
+from .checks import check_batch, check_positive
 from .exp3 import Exp3
 from .exp4 import BatchedExp4, Exp4, SteadyExp4
 from .expert_advice import ExpertAdvice
@@ -31,6 +32,14 @@ def default_batch(setting: Setting) -> int:
     return max(1, min(setting.rounds, math.ceil(1 / setting.epsilon)))
 
 
+def chosen_batch(setting: Setting, batch: int | None) -> int:
+    """Return tau as given, or the default."""
+    if batch is None:
+        return default_batch(setting)
+    check_batch(batch)
+    return batch
+
+
 def exponential_rates(setting: Setting, batch: int, choices: int) -> tuple[float, float]:
     """Return eta and gamma for exponential weights over `choices` on losses with Laplace(1 / (tau epsilon)) noise.
 
@@ -47,7 +56,7 @@ def batched_exp3(
     setting: Setting, *, eta: float | None = None, gamma: float | None = None, batch: int | None = None
 ) -> BatchedLaplace:
     """Return the EXP3 conversion (Corollary 22) with mixing; eta and gamma are our choice where not given."""
-    k, tau = setting.arms, default_batch(setting) if batch is None else batch
+    k, tau = setting.arms, chosen_batch(setting, batch)
     if eta is None:
         eta = exponential_rates(setting, tau, k)[0]
     if gamma is None:
@@ -58,7 +67,7 @@ def batched_exp3(
 
 def batched_htinf(setting: Setting, *, sigma: float = SIGMA, batch: int | None = None) -> BatchedLaplace:
     """Return the HTINF conversion (Corollary 2): sigma = sqrt(6), tau = ceil(1 / epsilon)."""
-    tau = default_batch(setting) if batch is None else batch
+    tau = chosen_batch(setting, batch)
     return conversion(setting, Htinf(arms=setting.arms, sigma=sigma), tau)
 
 
@@ -66,7 +75,7 @@ def batched_ftpl(
     setting: Setting, *, eta: float | None = None, cap: int | None = None, batch: int | None = None
 ) -> BatchedLaplace:
     """Return the FTPL conversion (Corollary 24); eta as for EXP3 and cap = sqrt(K n) are our choice."""
-    k, tau = setting.arms, default_batch(setting) if batch is None else batch
+    k, tau = setting.arms, chosen_batch(setting, batch)
     eta = exponential_rates(setting, tau, k)[0] if eta is None else eta
     cap = max(k, math.ceil(math.sqrt(k * max(1, setting.rounds // tau)))) if cap is None else cap
     return conversion(setting, FtplBandit(arms=k, eta=eta, cap=cap), tau)
@@ -77,7 +86,7 @@ def batched_threshold(setting: Setting, *, threshold: float = 1.0, batch: int | 
 
     With more than two arms it is the Ladder: equal rungs from the threshold down by the range of the losses.
     """
-    tau = default_batch(setting) if batch is None else batch
+    tau = chosen_batch(setting, batch)
     if setting.arms <= 2:
         return conversion(setting, Threshold(arms=setting.arms, threshold=threshold), tau)
     rungs = np.linspace(threshold - setting.range, threshold, setting.arms - 1)
@@ -94,7 +103,7 @@ def experts_batched_htinf(
 ) -> ExpertAdvice:
     """Return Algorithm 5 around the HTINF conversion over experts (Corollary 8)."""
     advice = advice_of(setting, experts)
-    tau = default_batch(setting) if batch is None else batch
+    tau = chosen_batch(setting, batch)
     return ExpertAdvice(inner=conversion(setting, Htinf(arms=advice.experts, sigma=sigma), tau), advice=advice)
 
 
@@ -127,7 +136,9 @@ def exp4_batched(
     spread = math.sqrt(advice.experts * math.log(1 / setting.delta)) if 0 < setting.delta < 1 else 1.0
     c = 3 * setting.arms * spread / setting.epsilon
     tau = max(1, min(t, math.ceil((c**2 * t / log_n) ** (1 / 3)))) if batch is None else batch
+    check_batch(tau)
     gamma = min(1.0, c / tau) if gamma is None else gamma
+    check_positive("gamma", gamma)
     if eta is None:
         b = c / (gamma * tau)
         n = max(1, t // tau)

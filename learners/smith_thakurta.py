@@ -7,6 +7,7 @@ import math
 from ..mechanisms.noise import L2Laplace
 from ..mechanisms.tree import depth
 from .catalogue import Case, Entry, RegretClaim, Setting
+from .checks import check_positive
 from .oracles import L2Ball
 from .pftal import BanditPftal, Pftal
 
@@ -68,6 +69,7 @@ def pftal_bandit(
     """
     p, t = setting.arms, setting.rounds
     beta = p / t ** (1 / 4 if adaptive else 1 / 3) if beta is None else beta
+    check_positive("beta", beta)
     norm = p * bound / beta
     noise = L2Laplace(node_scale(setting, norm, 2 * norm), p)
     return BanditPftal(domain=L2Ball(p, radius), rounds=t, curvature=curvature, noise=noise, beta=beta)

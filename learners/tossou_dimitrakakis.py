@@ -6,6 +6,7 @@ import math
 
 from .batched import MiniBatch
 from .catalogue import Case, Entry, Setting
+from .checks import check_batch
 from .exp3 import Exp3
 
 
@@ -20,6 +21,7 @@ def exp3_minibatch(
     """
     k, t = setting.arms, setting.rounds
     batch = max(1, round(t ** (1 / 3))) if batch is None else batch
+    check_batch(batch)
     n = max(1, t // batch)
     gamma = min(1.0, math.sqrt(k * math.log(max(k, 2)) / ((math.e - 1) * n))) if gamma is None else gamma
     return MiniBatch(inner=Exp3(arms=k, eta=gamma / k if eta is None else eta, gamma=gamma), batch=batch)

@@ -1,5 +1,6 @@
 """Edges that no other test reaches: refusals, empty cases, and parts that run only in worker processes elsewhere."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from overclaim.audit.privacy_loss import PrivacyLoss
 from overclaim.audit.targets import convert, parse_parameters
 from overclaim.audit.tasks import RegretTask, Task
 from overclaim.learners import BatchedLaplace, Threshold
+from overclaim.learners.catalogue import entries
 
 
 def test_a_regret_task_measures_the_price_of_privacy():
@@ -119,6 +121,20 @@ class Uniform:
 def test_a_users_parameters_are_literals_or_text():
     found = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
     assert found.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
+
+
+@pytest.mark.parametrize("name", list(entries()))
+def test_no_number_ends_a_catalogue_learner_without_a_message(name):
+    """Parameters are divided by before the learner's own checks see them."""
+    refused = 0
+    for parameter in [*entries()[name].parameters, "epsilon", "delta", "rounds", "arms"]:
+        for value in ("0", "-0.0", "-1", "1", "1e-320", "1e308", "inf", "nan", "1" + "0" * 400):
+            for setting in ({}, {"epsilon": 1e-320}, {"epsilon": math.inf}, {"rounds": 1}):
+                try:
+                    Task(target=name, parameters={parameter: value}, **setting).prepare()
+                except (ValueError, OverflowError) as error:
+                    refused += len(str(error)) > 0
+    assert refused > 50
 
 
 @pytest.mark.parametrize(

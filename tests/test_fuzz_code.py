@@ -31,6 +31,12 @@ def settled(audit):
     assert isinstance(found, Verdict) or found
 
 
+def few_enough(what, alarms, audits):
+    most = int(stats.binom.isf(1e-6, audits, ALPHA))
+    print(f"{what}: {alarms} of {audits} falsified at alpha = {ALPHA}, at most {most}")
+    assert alarms <= most
+
+
 def generator_action():
     yield 0
 
@@ -152,8 +158,7 @@ def test_honest_learners_are_falsified_no_more_than_alpha():
             stop=str(rng.choice(["budget", "early"])),
         )
         alarms += result.verdict is Verdict.FALSIFIED
-    print(f"honest learners: {alarms} of {audits} falsified")
-    assert alarms <= stats.binom.isf(1e-6, audits, ALPHA)
+    few_enough("honest learners", alarms, audits)
 
 
 def honest_mechanism(epsilon):
@@ -178,8 +183,7 @@ def test_honest_mechanisms_are_falsified_no_more_than_alpha():
             confidence=1 - ALPHA,
         )
         alarms += result.verdict is Verdict.FALSIFIED
-    print(f"honest mechanisms: {alarms} of {audits} falsified")
-    assert alarms <= stats.binom.isf(1e-6, audits, ALPHA)
+    few_enough("honest mechanisms", alarms, audits)
 
 
 OUTPUTS = {
