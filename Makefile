@@ -48,7 +48,7 @@ coverage: $(READY)
 # FUZZ times as many cases as the tests have: 20 is more than 10,000.
 fuzz: $(READY)
 	@echo 'fuzz: random plans, records, pairs, parameters, learners and mechanisms'
-	@OVERCLAIM_FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest -s tests/test_fuzz.py tests/test_fuzz_code.py
+	@$(BIN)/python benchmarks/fuzz.py $(or $(FUZZ),20)
 
 # Needs mutmut, which is not locked: .venv/bin/pip install mutmut==3.8.1
 mutation: $(READY)
