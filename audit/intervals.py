@@ -226,7 +226,7 @@ def _joint_rows(k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _
         """Return by how much the smallest score passes the quantile, (rows, columns): rejected where positive."""
         many = epsilon.shape[1]
         rows, ends = (tuple(np.repeat(column, many, axis=0) for column in columns) for columns in (data, box))
-        worst = _smallest_score(rows, (ends[0], ends[1]), epsilon.reshape(-1, 1)).reshape(-1, many)
+        worst = _smallest_score(rows, (ends[0], ends[1]), epsilon.ravel()[:, None]).reshape(epsilon.shape)
         over: _Floats = np.clip(worst - quantile, -_FAR, _FAR)  # infinite scores have no slope
         return over
 
@@ -294,21 +294,20 @@ def _stouffer(data: tuple[_Floats, ...], q: _Floats, epsilon: _Floats) -> _Float
 
 def _score(tail: np.ufunc, opposite: np.ufunc, a: _Floats, b: _Floats, n: _Floats, k: _Floats, x: _Floats) -> _Floats:
     """Return ``-ndtri(tail probability)``, large where the count speaks against the null, at every scale."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mass = tail(a, b, x)
-        score: _Floats = -special.ndtri(mass)
-        heavy = mass > 0.9  # near 1 the digits are in the opposite tail
-        rest = np.broadcast_to(a, x.shape)[heavy], np.broadcast_to(b, x.shape)[heavy], x[heavy]
-        score[heavy] = special.ndtri(opposite(*rest))
-        # Past 37 sd both tails underflow. The deviance root is close enough there: the true null point is met
-        # this far out with probability 1e-300, so these values only steer the search.
-        far = np.isinf(score) & (x > 0) & (x < 1)
-        if far.any():
-            share, point = np.broadcast_to(k / n, x.shape)[far], x[far]
-            deviance = special.rel_entr(share, point) + special.rel_entr(1 - share, 1 - point)
-            score[far] = np.sign(score[far]) * np.sqrt(2 * np.broadcast_to(n, x.shape)[far] * deviance)
-        # k_p = 0 and k_q = n_q: the tail is everything and the count says nothing against the null.
-        return np.where((a <= 0) | (b <= 0), -np.inf, score)
+    mass = tail(a, b, x)
+    score: _Floats = -special.ndtri(mass)
+    heavy = mass > 0.9  # near 1 the digits are in the opposite tail
+    rest = np.broadcast_to(a, x.shape)[heavy], np.broadcast_to(b, x.shape)[heavy], x[heavy]
+    score[heavy] = special.ndtri(opposite(*rest))
+    # Past 37 sd both tails underflow. The deviance root is close enough there: the true null point is met
+    # this far out with probability 1e-300, so these values only steer the search.
+    far = np.isinf(score) & (x > 0) & (x < 1)
+    if far.any():
+        share, point = np.broadcast_to(k / n, x.shape)[far], x[far]
+        deviance = special.rel_entr(share, point) + special.rel_entr(1 - share, 1 - point)
+        score[far] = np.sign(score[far]) * np.sqrt(2 * np.broadcast_to(n, x.shape)[far] * deviance)
+    # k_p = 0 and k_q = n_q: the tail is everything and the count says nothing against the null.
+    return np.where((a <= 0) | (b <= 0), -np.inf, score)
 
 
 def _lower(k: _Counts, n: _Counts, alpha: _Floats) -> _Floats:

@@ -1,11 +1,11 @@
 """Mutation testing of the code that every verdict rests on: plants small bugs, counts those that a test catches.
 
-    python benchmarks/mutation.py [--work DIR] [MODULE ...]
+    python benchmarks/mutation.py [--work DIR] [--report] [MODULE ...]
 
 needs mutmut 3.8 beside the development dependencies. The mutants live in a copy of the tree, one module at a time;
 every run begins anew, so that each figure is of one tree, whose commit is written beside it. With --work the copy
 stays in DIR, to look at. Results go to benchmarks/results/mutation.{md,json}; benchmarks/mutation.toml says why a
-survivor may live.
+survivor may live, and --report only writes the tables again, after a change there.
 """
 
 from __future__ import annotations
@@ -121,19 +121,13 @@ def outcomes(module: str, folder: Path) -> list[dict[str, Any]]:
 
 def run(module: str, folder: Path) -> dict[str, Any]:
     """Mutate one module, run its tests, and sum up."""
-    commit = git("describe", "--always", "--dirty").strip()
+    changed = git("status", "--porcelain", "--", ".", ":!benchmarks")
+    commit = git("rev-parse", "--short", "HEAD").strip() + (" and changes" if changed else "")
     prepare(module, folder)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ""}
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     found = outcomes(module, folder)
-    reasons = tomllib.loads((HERE / "mutation.toml").read_text())["reason"]
-    lived = [mutant for mutant in found if mutant["outcome"] != KILLED]
-    for mutant in lived:
-        after = " ".join(line[2:] for line in mutant["change"] if line.startswith("+"))
-        why = [r["why"] for r in reasons if r["module"] == module and any(text in after for text in r["lines"])]
-        if mutant["outcome"] != TIMEOUT:
-            mutant["reason"] = why[0] if why else None
     counted = Counter(mutant["outcome"] for mutant in found)
     return {
         "module": module,
@@ -142,13 +136,27 @@ def run(module: str, folder: Path) -> dict[str, Any]:
         "mutants": len(found),
         **{outcome: counted[outcome] for outcome in (KILLED, TIMEOUT, SURVIVED)},
         "not run": len(found) - counted[KILLED] - counted[TIMEOUT] - counted[SURVIVED],
-        "lived": lived,
+        "lived": [mutant for mutant in found if mutant["outcome"] != KILLED],
     }
 
 
 def caught(row: dict[str, Any]) -> float:
     """Return the share of the mutants that a test caught."""
     return float((row[KILLED] + row[TIMEOUT]) / row["mutants"])
+
+
+def explain(results: list[dict[str, Any]]) -> list[str]:
+    """Add to every survivor the reason why it may live; return the modules with one that has none."""
+    reasons = tomllib.loads((HERE / "mutation.toml").read_text())["reason"]
+    open_modules = []
+    for row in results:
+        mine = [reason for reason in reasons if reason["module"] == row["module"]]
+        for mutant in row["lived"]:
+            after = " ".join(line[2:] for line in mutant["change"] if line.startswith("+"))
+            why = [reason["why"] for reason in mine if any(text in after for text in reason["lines"])]
+            mutant["reason"] = "Ran for ever" if mutant["outcome"] == TIMEOUT else why[0] if why else UNEXPLAINED
+            open_modules += [row["module"]] * (mutant["reason"] == UNEXPLAINED)
+    return open_modules
 
 
 def report(results: list[dict[str, Any]]) -> str:
@@ -177,16 +185,27 @@ def report(results: list[dict[str, Any]]) -> str:
         lines += ["", f"## Survivors of `{row['module']}`"]
         groups: dict[str, list[str]] = {}
         for mutant in row["lived"]:
-            title = "Ran for ever" if mutant["outcome"] == TIMEOUT else mutant["reason"] or UNEXPLAINED
-            groups.setdefault(title, []).extend(mutant["change"])
+            groups.setdefault(mutant["reason"], []).extend(mutant["change"])
         for title in sorted(groups, key="Ran for ever".__eq__):  # last
             lines += ["", title + ":", "", "```diff", *groups[title], "```"]
     return "\n".join(lines) + "\n"
 
 
+def write(results: list[dict[str, Any]]) -> int:
+    """Write the tables; return 1 if they fall short."""
+    poor = explain(results) + [r["module"] for r in results if caught(r) < 0.95 or r["not run"]]
+    target = HERE / "results" / "mutation.json"
+    target.write_text(json.dumps(results, indent=1) + "\n")
+    target.with_suffix(".md").write_text(report(results))
+    if poor:
+        print(f"mutation: below 95 %, not run, or not explained: {', '.join(sorted(set(poor)))}")
+    return 1 if poor else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", type=Path, help="a new folder, which is kept")
+    parser.add_argument("--report", action="store_true", help="only write the tables again")
     parser.add_argument("module", nargs="*", help=f"of {', '.join(TESTS)}; all by default")
     wanted = parser.parse_args()
     try:
@@ -194,24 +213,19 @@ def main() -> int:
     except importlib.metadata.PackageNotFoundError:
         print("mutation: needs mutmut beside the development dependencies: pip install mutmut==3.8.1", file=sys.stderr)
         return 2
-    target = HERE / "results" / "mutation.json"
-    known = {row["module"]: row for row in json.loads(target.read_text())} if target.exists() else {}
-    results: list[dict[str, Any]] = []
+    known = {row["module"]: row for row in json.loads((HERE / "results" / "mutation.json").read_text())}
+    if wanted.report:
+        return write(list(known.values()))
+    status = 0
     with tempfile.TemporaryDirectory() as temporary:
         for module in wanted.module or TESTS:
             folder = (wanted.work or Path(temporary)).resolve() / Path(module).stem
             folder.mkdir(parents=True)
             row = known[module] = run(module, folder)
             print(f"{module}: {caught(row):.1%} of {row['mutants']} caught, {row['not run']} not run", flush=True)
-            results = [known[name] for name in TESTS if name in known]
-            target.write_text(json.dumps(results, indent=1) + "\n")
-            target.with_suffix(".md").write_text(report(results))
+            status = write([known[name] for name in TESTS if name in known])
         os.chdir(ROOT)
-    poor = [r["module"] for r in results if caught(r) < 0.95 or r["not run"]]
-    poor += [r["module"] for r in results for m in r["lived"] if m["outcome"] != TIMEOUT and m["reason"] is None]
-    if poor:
-        print(f"mutation: below 95 %, not run, or not explained: {', '.join(sorted(set(poor)))}")
-    return 1 if poor else 0
+    return status
 
 
 if __name__ == "__main__":

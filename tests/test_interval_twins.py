@@ -166,6 +166,9 @@ def test_scores_where_the_count_says_nothing_or_everything():
     assert score_q(10, 10, 0.3) == -math.inf
     assert (score_p(3, 10, 0.0), score_p(3, 10, 1.0)) == (math.inf, -math.inf)
     assert (score_q(3, 10, 0.0), score_q(3, 10, 1.0)) == (-math.inf, math.inf)
+    # What is sure at the null point and happened says nothing either.
+    assert score_p(10, 10, 1.0) == -math.inf
+    assert score_q(0, 10, 0.0) == -math.inf
 
 
 def test_null_points_at_the_edge_of_the_square():
@@ -185,6 +188,21 @@ def test_many_different_rows_are_solved_in_parts():
     table = intervals.epsilon_joint(k_p, 2000, 300, 2000, alpha=0.1)
     for place in (0, 511, 512, 513, 1024, 1199):
         assert table[place] == pytest.approx(intervals.epsilon_joint(k_p[place], 2000, 300, 2000, alpha=0.1), rel=1e-9)
+
+
+def test_the_search_takes_fewer_steps_than_bisection(monkeypatch):
+    """Bisection of a twelfth of the bracket down to 1e-7 would look 20 times and more at each of these games."""
+    looks, smallest_score = [], intervals._smallest_score
+
+    def counted(*game):
+        looks.append(game)
+        return smallest_score(*game)
+
+    monkeypatch.setattr(intervals, "_smallest_score", counted)
+    games = [*GAMES, (5000, 10_000, 1840, 10_000), (500_000, 10**6, 184_000, 10**6), (90, 100, 10**5, 10**6)]
+    for game in games:
+        intervals.epsilon_joint(*game)
+    assert len(looks) <= 16 * len(games)
 
 
 def test_alpha_and_delta_may_be_any_real_numbers():

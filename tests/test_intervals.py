@@ -168,6 +168,10 @@ def test_no_evidence_gives_zero():
     assert intervals.epsilon_joint(0, 10, 0, 10) == 0.0
     assert intervals.epsilon_joint(10, 10, 10, 10) == 0.0
     assert intervals.epsilon_joint(3, 10, 3, 10) == 0.0
+    # Much evidence, but not at this alpha: the very first epsilon is not rejected.
+    for game in ((9, 10, 2, 10), (4, 5, 150_000, 10**6)):
+        assert intervals.epsilon_joint(*game, alpha=1e-6) == pytest.approx(0.0, abs=1e-6)
+        assert intervals.epsilon_joint(*game, alpha=0.05) > 0.3
 
 
 @pytest.mark.parametrize(
