@@ -103,6 +103,10 @@ class Gaussian:
         noise *= self.sigma
         return noise
 
+    def total(self, draws: int) -> Gaussian:
+        """Return the law of the sum of so many independent draws."""
+        return Gaussian(self.sigma * math.sqrt(draws))
+
     @property
     def block(self) -> tuple[Block, float]:
         """What a kernel samples with, and its standard deviation."""

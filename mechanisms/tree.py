@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .draws import Draws, Floats
-from .noise import Noise
+from .noise import Gaussian, Noise, gaussian_block
 from .philox import LANES, Stream
 
 
@@ -96,8 +97,11 @@ class Tree:
         """
         if not self.padding:
             return state.noisy
-        padded = state.noisy.copy()
-        for _ in range(depth(self.horizon) - state.t.bit_count()):
+        padded, missing = state.noisy.copy(), depth(self.horizon) - state.t.bit_count()
+        if missing and isinstance(self.noise, Gaussian):  # one draw has the law of their sum
+            padded += self.noise.total(missing).sample(padded.shape, draws)
+            return padded
+        for _ in range(missing):
             padded += self.noise.sample(padded.shape, draws)
         return padded
 
@@ -149,6 +153,8 @@ def tree_blocks(noise: Any) -> Any:
     prefix sums (dim, LANES).
     """
 
+    gaussian = noise is gaussian_block
+
     def add(t: int, scale: float, arrays: Any, stream: Stream, value: Floats) -> None:
         """Block: `Tree.add` of the value of round t (from 0)."""
         total, level, noisy = arrays[0], arrays[1], arrays[2]
@@ -174,9 +180,9 @@ def tree_blocks(noise: Any) -> Any:
         while t:
             t &= t - 1
             depth -= 1
-        for _ in range(depth):
+        for _ in range(min(1, depth) if gaussian else depth):
             for d in range(len(noisy)):
-                noise(stream, scale, room)
+                noise(stream, scale * math.sqrt(depth) if gaussian else scale, room)
                 for lane in range(LANES):
                     padded[d, lane] += room[lane]
 

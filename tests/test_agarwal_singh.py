@@ -44,8 +44,11 @@ def slow_tree_leader(choose, losses, noise, draws):
             )
             prefix = prefix + nodes[start, length]
             start, used = start + length, used + 1
-        for _ in range(deep - used):
-            prefix = prefix + noise.sample((dim, 1), draws)
+        missing = [noise] * (deep - used)
+        if missing and isinstance(noise, Gaussian):  # the law of their sum
+            missing = [Gaussian(noise.sigma * len(missing) ** 0.5)]
+        for law in missing:
+            prefix = prefix + law.sample((dim, 1), draws)
         actions.append(choose(prefix[:, 0]))
         length = (t + 1) & -(t + 1)
         start = t + 1 - length

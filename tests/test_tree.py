@@ -110,8 +110,8 @@ def test_memory_grows_with_the_logarithm(horizon):
 
 @pytest.mark.parametrize(("noise", "horizon"), [(Laplace(1.0), 6), (Gaussian(2.0), 8)])
 def test_every_prefix_noise_has_the_one_shot_law(noise, horizon):
-    """Kolmogorov-Smirnov, seed 3, 4,000 runs a prefix; false-alarm probability 1e-6 over all prefixes."""
-    runs = 4000
+    """Kolmogorov-Smirnov, seed 3, 40,000 runs a prefix; false-alarm probability 1e-6 over all prefixes."""
+    runs = 40_000
     tree, draws = Tree(noise, horizon), Draws(3)
     state = tree.start(1, runs)
     for t in range(horizon):
