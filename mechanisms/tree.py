@@ -152,7 +152,6 @@ def tree_blocks(noise: Any) -> Any:
     They work on the exact prefix sums (dim, LANES), the levels' noise (levels * dim, LANES), and the noisy and padded
     prefix sums (dim, LANES).
     """
-
     gaussian = noise is gaussian_block
 
     def add(t: int, scale: float, arrays: Any, stream: Stream, value: Floats) -> None:
