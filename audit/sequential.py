@@ -172,9 +172,7 @@ def share_upper(right: int, guesses: int, alpha: float) -> float:
     alpha : float
         The probability that the limit is ever too small, in (0, 1).
     """
-    if log_excess(right, guesses, 1.0) < -math.log(alpha):
-        return 1.0
-    low, high = 0.0, 1.0
+    low, high = 0.0, 1.0  # where no limit is, that is where the search ends
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if log_excess(right, guesses, middle) >= -math.log(alpha) else (middle, high)

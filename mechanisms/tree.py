@@ -98,7 +98,7 @@ class Tree:
         if not self.padding:
             return state.noisy
         padded, missing = state.noisy.copy(), depth(self.horizon) - state.t.bit_count()
-        if missing and isinstance(self.noise, Gaussian):  # one draw has the law of their sum
+        if missing > 0 and isinstance(self.noise, Gaussian):  # one draw has the law of their sum
             padded += self.noise.total(missing).sample(padded.shape, draws)
             return padded
         for _ in range(missing):

@@ -118,6 +118,11 @@ def test_privacy_is_the_sensitivity_over_the_scale():
     assert Gaussian(4.0).mu(2.0) == 0.5
 
 
+def test_the_sum_of_normal_draws_is_normal():
+    assert Gaussian(1.5).total(4) == Gaussian(3.0)
+    assert Gaussian(1.5).total(0) == Gaussian(0.0)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -56,6 +56,12 @@ def test_wealth_with_delta_is_the_mean_over_the_stakes(claimed, delta, epsilon):
         assert found == pytest.approx(math.log(wealth), rel=1e-9, abs=1e-10) if wealth else found == -math.inf
 
 
+def test_wealth_without_delta_is_the_closed_form():
+    """Whose stakes suit every epsilon: fixed ones, placed for the claim, would be another gambler."""
+    for right, wrong, runs in COUNTS:
+        assert float(Bets(1.0, 0.0).log_wealth(right, wrong, runs, 2.0)) == float(log_e_value(right, wrong, 2.0))
+
+
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 @pytest.mark.parametrize(("claimed", "alpha"), [(0.0, 0.7), (0.0, 0.05), (1.0, 0.3)])
 def test_the_boundary_is_the_fewest_that_reject(claimed, alpha, delta):
