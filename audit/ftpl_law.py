@@ -102,22 +102,7 @@ class _Messages:
         return law
 
 
-def tree_mu(horizon: int, t0: int = 1) -> float:
-    """Return mu of Gaussian DP of the padded prefix sums 1..T-1, for a unit shift of the value at t0 (from 1).
-
-    sqrt(Delta^T Sigma^-1 Delta), Delta the shift of every prefix and Sigma their covariance, in units of one draw's
-    standard deviation. Nothing that is computed from the prefixes, such as actions, can be less private.
-    """
-    if not 1 <= t0 <= horizon:
-        raise ValueError(f"t0 must be in 1..{horizon}, got {t0!r}")
-    paths = [_path(t) for t in range(1, horizon)]
-    covariance = np.array([[float(len(a & b)) for b in paths] for a in paths]).reshape(len(paths), len(paths))
-    np.fill_diagonal(covariance, depth(horizon))
-    shift = (np.arange(1, horizon) >= t0).astype(float)
-    return math.sqrt(float(shift @ np.linalg.solve(covariance, shift)))
-
-
-def _path(t: int) -> set[int]:
+def path(t: int) -> set[int]:
     """Return the rounds whose nodes make up the prefix at t."""
     nodes = set()
     while t:

@@ -113,7 +113,7 @@ class Whitened(_Known):
     def __init__(self, learner: Learner, pair: Pair) -> None:
         self.learner = learner
         horizon = learner.rounds  # type: ignore[attr-defined]
-        paths = [ftpl_law._path(t) for t in range(1, pair.rounds)]
+        paths = [ftpl_law.path(t) for t in range(1, pair.rounds)]
         covariance = np.array([[float(len(a & b)) for b in paths] for a in paths]).reshape(len(paths), len(paths))
         np.fill_diagonal(covariance, depth(horizon))
         shifted = (np.arange(1, pair.rounds) > pair.t0).astype(float)

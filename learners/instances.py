@@ -1,21 +1,11 @@
-"""Loss sequences for regret: stochastic gaps, alternation, a late change, and the hard instance of Lemma 11."""
+"""Loss sequences for regret: alternation, a late change, and the hard instance of Lemma 11."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..mechanisms.draws import Draws, Floats
-from .checks import check_arms, check_fraction, check_rounds
-
-
-def stochastic_losses(rounds: int, arms: int, draws: Draws, *, gap: float = 0.25) -> Floats:
-    """Return Bernoulli losses of mean 1/2, (rounds, arms); the last arm's mean is smaller by `gap`."""
-    check_rounds(rounds)
-    check_arms(arms)
-    check_fraction("gap", gap)
-    means = np.full(arms, 0.5)
-    means[-1] -= min(gap, 0.5)
-    return (draws.uniform((rounds, arms)) < means).astype(float)
+from ..mechanisms.draws import Floats
+from .checks import check_arms, check_rounds
 
 
 def alternating_losses(rounds: int, arms: int) -> Floats:
@@ -58,19 +48,3 @@ def lemma_11_losses(rounds: int, *, drop: int | None = None) -> Floats:
     losses = np.tile([0.5, 1.0], (rounds, 1))
     losses[drop:, 1] = 0.0
     return losses
-
-
-def lemma_11_worlds(rounds: int, *, drop: int | None = None) -> tuple[Floats, Floats]:
-    """Return two instances of Lemma 11 that differ in round `drop` (from 1) alone: arm 1 drops then, or one later.
-
-    Parameters
-    ----------
-    rounds : int
-        T.
-    drop : int, optional
-        1 to T; default T / 2, rounded up.
-    """
-    drop = (rounds + 1) // 2 if drop is None else drop
-    if not 1 <= drop <= rounds:
-        raise ValueError(f"drop must be in 1..{rounds}, got {drop!r}")
-    return lemma_11_losses(rounds, drop=drop - 1), lemma_11_losses(rounds, drop=drop)

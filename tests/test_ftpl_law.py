@@ -25,10 +25,19 @@ def entry(name):
     return lookup(f"agarwal-singh/{name}")
 
 
+def path(t):
+    """The rounds whose nodes make up the prefix at t: t without its lowest bits, one after the other."""
+    nodes = set()
+    while t:
+        nodes.add(t)
+        t -= t & -t
+    return nodes
+
+
 def slow_law(learner, world):
     """Orthant probabilities of the joint normal law of the differences, for T = 3 or 4."""
     rounds = len(world)
-    paths = [ftpl_law._path(t) for t in range(1, rounds)]
+    paths = [path(t) for t in range(1, rounds)]
     deep = math.ceil(math.log2(learner.rounds))
     covariance = np.array([[len(a & b) if i != j else deep for j, b in enumerate(paths)] for i, a in enumerate(paths)])
     mean = np.cumsum(world[:, 0] - world[:, 1])[:-1] / (math.sqrt(2) * learner.noise.sigma)
@@ -99,16 +108,6 @@ def test_ftpl_epsilon_of_the_specification():
             laws = [ftpl_law.sequence_law(learner, pair, left) for left in (True, False)]
             worst = max(worst, epsilon_from_laws(*laws))
     assert worst == pytest.approx(0.2782, abs=5e-5)
-
-
-def test_tree_mu_of_the_specification():
-    assert [ftpl_law.tree_mu(t) for t in (2, 4, 8, 16)] == pytest.approx([1, 1.0801, 1.2076, 1.3529], abs=5e-5)
-    assert ftpl_law.tree_mu(8, 8) == 0
-    for horizon in (2, 3, 4, 7, 16, 33):  # padding only hides
-        deep = math.ceil(math.log2(horizon))
-        assert all(ftpl_law.tree_mu(horizon, t0) <= math.sqrt(deep) + 1e-9 for t0 in range(1, horizon + 1))
-    with pytest.raises(ValueError, match=r"t0 must be in 1\.\.4, got 5"):
-        ftpl_law.tree_mu(4, 5)
 
 
 def test_ftpl_law_knows_where_it_applies():

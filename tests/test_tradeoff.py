@@ -1,7 +1,6 @@
-"""The closed forms of the Gaussian and the Laplace pair against their oracle and against each other."""
+"""The closed forms of the Gaussian pair against their oracle and against each other."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,6 @@ ROWS = json.loads((Path(__file__).parent / "data" / "statistics.json").read_text
 FORMS = {
     "gauss_delta": (lambda row: tradeoff.gaussian_delta(row["mu"], row["eps"]), "delta", 13),
     "gauss_eps": (lambda row: tradeoff.gaussian_epsilon(row["mu"], row["delta"]), "eps", 14),
-    "gauss_tradeoff": (lambda row: tradeoff.gaussian_tradeoff(row["mu"], row["type1"]), "type2", 18),
-    "laplace_tradeoff": (lambda row: tradeoff.laplace_tradeoff(row["eps"], row["type1"]), "type2", 22),
-    "laplace_delta": (lambda row: tradeoff.laplace_delta(row["eps"], row["eps_query"]), "delta", 12),
 }
 
 
@@ -40,10 +36,6 @@ def test_gaussian_epsilon_inverts_delta(mu, delta):
 def test_limits():
     assert tradeoff.gaussian_epsilon(0.1, 0.5) == 0.0
     assert tradeoff.gaussian_delta(0.1, 50.0) == 0.0
-    assert tradeoff.gaussian_tradeoff(1.0, 0.0) == 1.0
-    assert tradeoff.gaussian_tradeoff(1.0, 1.0) == 0.0
-    assert tradeoff.laplace_tradeoff(0.0, 0.3) == pytest.approx(0.7)
-    assert tradeoff.laplace_tradeoff(1.0, 0.5) == pytest.approx(math.exp(-1) / 2)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +44,6 @@ def test_limits():
         (lambda: tradeoff.gaussian_delta(0.0, 1.0), "mu must be positive.*0.0"),
         (lambda: tradeoff.gaussian_delta(1.0, -1.0), "epsilon must be non-negative.*-1.0"),
         (lambda: tradeoff.gaussian_epsilon(1.0, 0.0), "delta must be in"),
-        (lambda: tradeoff.laplace_tradeoff(1.0, 1.5), r"type1 must be in \[0, 1\].*1.5"),
-        (lambda: tradeoff.laplace_delta(math.inf, 1.0), "epsilon_true must be .*inf"),
     ],
 )
 def test_bad_input_is_named(call, message):
