@@ -58,7 +58,7 @@ def _entry(entry: Entry) -> str:
         "|---|---|---|---|---|---|",
     ]
     for case in entry.cases:
-        cells = (case.calibration.replace("_", " "), case.losses or entry.losses, case.neighbours, case.surface)
+        cells = (case.calibration.replace("_", "&nbsp;"), case.losses or entry.losses, case.neighbours, case.surface)
         lines.append("| " + " | ".join((*cells, case.expected, case.note.replace("|", "\\|"))) + " |")
     return "\n".join([*lines, "", f"```\noverclaim check {entry.name} --epsilon 1\n```", ""])
 

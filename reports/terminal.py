@@ -227,8 +227,11 @@ def smoke_lines(found: dict[str, Any]) -> str:
 
 
 def _filled(lines: Iterable[str]) -> str:
+    """Return the lines, long ones broken; but not a command, which is to be copied."""
     return "\n".join(
-        textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        line
+        if line.startswith("replay: ")
+        else textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for line in lines
     )
 

@@ -48,6 +48,14 @@ def test_check_says_what_was_found():
     assert "replay: overclaim check agarwal-singh/reduction-threshold" in result.output
 
 
+def test_a_replay_is_one_line_however_long():
+    words = ["--rounds", 2, "--runs", 400, "--losses", "symmetric", "--set", "calibration=corrected"]
+    lines = check("agarwal-singh/reduction-threshold", *words).output.splitlines()
+    replay = next(line for line in lines if line.startswith("replay: "))
+    assert len(replay) > 100
+    assert replay.endswith(" --set calibration=corrected")
+
+
 def test_underpowered():
     result = overclaim("check", "agarwal-singh/reduction-threshold", "--epsilon", 30, "--runs", 100)
     assert result.exit_code == 3
