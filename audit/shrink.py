@@ -138,10 +138,10 @@ def shrink_task(task: Task, result: Result) -> Shrunk | None:
         return prepared.learner, prepared.claim
 
     runs = min(task.runs, CERTIFIED_RUNS)
-    found = shrink(build, result.pair, runs=runs, seed=task.seed, confidence=task.confidence)
+    found = shrink(build, result.pair, runs=runs, seed=task.seed, confidence=task.confidence, fast=task.fast)
     if found is None:
         return None
-    again = replace(_smaller(task, found.pair), runs=found.runs, seed=found.seed, pair=None, fast=False)
+    again = replace(_smaller(task, found.pair), runs=found.runs, seed=found.seed, pair=None)
     text = json.dumps(_plain(found.pair), separators=(",", ":"))
     return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
@@ -156,7 +156,13 @@ def _plain(pair: Pair) -> dict[str, Any]:
 
 
 def shrink(
-    build: Build, pair: Pair, *, runs: int = CERTIFIED_RUNS, seed: int = 0, confidence: float = 0.99
+    build: Build,
+    pair: Pair,
+    *,
+    runs: int = CERTIFIED_RUNS,
+    seed: int = 0,
+    confidence: float = 0.99,
+    fast: bool = False,
 ) -> Shrunk | None:
     """Return the smallest pair found on which the claim is still falsified; None if no smaller one certifies.
 
@@ -173,8 +179,10 @@ def shrink(
         Of the audit that found the witness.
     confidence : float
         1 - alpha of the new certificate.
+    fast : bool
+        Play on compiled kernels where the learner has one.
     """
-    judge = _Judge(build, runs, seed, 1 - confidence)
+    judge = _Judge(build, runs, seed, 1 - confidence, fast)
     judge.use(pair)
     best = _fewer_arms(judge, pair)
     best = _fewer_rounds(judge, best)
@@ -182,7 +190,9 @@ def shrink(
     best = _fewer_rounds(judge, best)
     learner, claim = build(best)
     fresh = seed + FRESH
-    result = falsify(learner, claim, pair=best, arms=learner.arms, runs=runs, seed=fresh, confidence=confidence)
+    result = falsify(
+        learner, claim, pair=best, arms=learner.arms, runs=runs, seed=fresh, confidence=confidence, fast=fast
+    )
     if result.verdict is not Verdict.FALSIFIED:
         return None
     return Shrunk(best, learner.arms, result.epsilon_lower, claim.epsilon, fresh, runs, judge.trials)
@@ -196,6 +206,7 @@ class _Judge:
     runs: int
     seed: int
     alpha: float
+    fast: bool = False
     trials: int = 0
     work: int = 0
     exactly: bool = True
@@ -239,7 +250,8 @@ class _Judge:
         seed = self.seed + FRESH + self.trials
         runs = min(self.runs // 4, TRIAL_RUNS)
         self.work += runs * pair.rounds
-        result = falsify(learner, claim, pair=pair, arms=learner.arms, runs=runs, seed=seed, confidence=1 - self.alpha)
+        budget: dict[str, Any] = {"runs": runs, "seed": seed, "confidence": 1 - self.alpha, "fast": self.fast}
+        result = falsify(learner, claim, pair=pair, arms=learner.arms, **budget)
         return result.verdict is Verdict.FALSIFIED
 
     def searched(self, rounds: int, arms: int, like: Pair) -> Iterator[Pair]:
