@@ -74,6 +74,7 @@ def setting(claim: Mapping[str, Any]) -> str:
         "release seen" if claim.get("surface") == "release" else "actions seen",
         "zero-out" if claim.get("neighbours") == "zero-out" else "",
         f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
+        f"δ\u00a0=\u00a0{claim['claimed']['delta']:g}" if claim["claimed"].get("delta") else "",
     ]
     return ", ".join(word for word in words if word)
 

@@ -119,10 +119,12 @@ def claims_table(record: dict[str, Any]) -> str:
 
 
 def _setting(claim: Mapping[str, Any]) -> str:
-    calibration = claim.get("calibration") or ""
-    words = ["published" if calibration == "as_published" else calibration, claim.get("losses") or ""]
+    """Return what tells a claim from its siblings: what is not as usual, which is as the paper has it."""
+    words = [claim.get("calibration") or "", claim.get("losses") or ""]
+    words = [word for word in words if word != "as_published"]
     words += [claim[key] for key, usual in (("surface", "actions"), ("neighbours", "replace")) if claim[key] != usual]
     words += [f"T={claim['rounds']}"] if claim.get("rounds") else []
+    words += [f"delta={claim['claimed']['delta']:g}"] if claim["claimed"].get("delta") else []
     return visible_line(" ".join(word for word in words if word))
 
 

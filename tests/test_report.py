@@ -296,6 +296,15 @@ def test_terminal_view_fits(record, monkeypatch, columns):
     assert all(len(line) <= columns for line in ruled)
 
 
+def test_claims_that_differ_in_delta_alone_are_told_apart(record):
+    one = record["claims"][0]
+    twins = [{**one, "claimed": {"epsilon": 1.0, "delta": delta}} for delta in (0.0, 1e-3)]
+    lines = click.unstyle(claims_table({**record, "claims": twins})).splitlines()
+    assert ["delta=0.001" in line for line in lines if line[:1] in "✗✓?x+" and line] == [False, True]
+    page = render({**record, "claims": twins})
+    assert page.count("<small>") > page.count("δ\u00a0=\u00a00.001</small>") > 0
+
+
 def test_terminal_view_hides_nothing(hostile):
     text = claims_table(hostile)
     assert "\u202e" not in text
