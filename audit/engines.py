@@ -58,10 +58,11 @@ def in_parallel(
         results = map(task, items)
     else:
         results = (_tried if alike else _on_processes)(task, items, jobs)
-    from tqdm import tqdm
+    if progress is not None and sys.stderr.isatty():
+        from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
 
-    hidden = progress is None or not sys.stderr.isatty()
-    yield from tqdm(results, total=len(items), desc=progress, disable=hidden, leave=False, file=sys.stderr)
+        results = tqdm(results, total=len(items), desc=progress, leave=False, file=sys.stderr)
+    yield from results
 
 
 def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:

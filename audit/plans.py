@@ -151,8 +151,8 @@ def _explain(error: Any, lines: _Lines) -> str:
     if rule == "additionalProperties":
         known = error.schema["properties"]
         key = next(name for name in value if name not in known)
-        near = near_matches(key, known)
-        return f"{lines.at(key, index)}: unknown key {key!r}{near}, expected one of {', '.join(known)}"
+        near = near_matches(key, known) or ","
+        return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
     if rule == "required":
         return f"{here}: a claim needs a target"
     if key is None:

@@ -130,4 +130,6 @@ def one_line() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":  # no error: the help itself
             raise
         path = error.ctx.command_path if error.ctx is not None else "overclaim"
-        raise Failure(f"{error.format_message().rstrip('.')}; see {path} --help", BAD_INPUT) from None
+        told = error.format_message().rstrip(".")
+        told += "" if told.endswith(("?", "?)")) else ";"
+        raise Failure(f"{told} see {path} --help", BAD_INPUT) from None

@@ -232,7 +232,7 @@ def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, s
         axes.fill_between(x, lower, color=_LEFT, alpha=0.18, linewidth=0)
         axes.plot(x, lower, color=_LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.plot(x, estimate, color=_LEFT)
-        axes.axvline(epsilon, color=_BAD, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.axvline(epsilon, ymax=0.72, color=_BAD, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.plot([epsilon], [delta], color=_BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
         if exact:
             e, d = zip(*exact, strict=True)
@@ -346,7 +346,7 @@ def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, st
         axes.plot(runs, bounds, color=_LEFT, marker="o", markersize=2.5)
         axes.plot(runs[-1:], bounds[-1:], color=_LEFT, marker="o", markersize=5.5)
         if decides:
-            axes.axvline(decides, color=_INK, linewidth=1.0, linestyle=(0, (4, 2)))
+            axes.axvline(decides, ymax=0.86, color=_INK, linewidth=1.0, linestyle=(0, (4, 2)))
         low = min([*runs, decides] if decides else runs)
         high = max([*runs, decides] if decides else runs)
         axes.set_xlim(low / 1.3, high * 1.5)

@@ -352,6 +352,7 @@ _REGRET: dict[str, Any] = dict.fromkeys(
 
 def _regret(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
     shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
+    shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     return {**shown, "figures": _figures(figures.of_regret(entry, f"r{index}"))}
 
 
