@@ -47,7 +47,8 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
         raise NotEnumerableError(
             f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences: shorten the horizon"
         )
-    ours = is_ours(learner) and (has_grid_law(learner) or ftpl_law.applies(learner, pair))
+    on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
+    ours = is_ours(learner) and (on_grid or ftpl_law.applies(learner, pair))
     if not (has_noiseless_law(learner) or ours):
         raise NotEnumerableError(f"the law of {type(learner).__name__}'s actions has no closed form here")
 

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from overclaim import Claim, Pair, falsify
+from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.exact import NotExactError, exact_epsilon
 from overclaim.audit.particle import select
 from overclaim.audit.privacy_loss import PrivacyLoss
+from overclaim.audit.sequences import NotEnumerableError, sequence_laws
 from overclaim.audit.targets import convert, parse_parameters
 from overclaim.audit.tasks import RegretTask, Task
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.catalogue import entries
+from overclaim.learners.losses import Linear
 
 
 def test_a_regret_task_measures_the_price_of_privacy():
@@ -121,6 +123,16 @@ class Uniform:
 def test_a_users_parameters_are_literals_or_text():
     found = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
     assert found.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
+
+
+@pytest.mark.parametrize("second", [np.zeros(2), Linear(slope=(0.0, 0.0))])
+def test_a_learner_of_arms_may_be_told_linear_functions(second):
+    """Its sequence law on a grid is for arrays; without it, other attacks have the say."""
+    pair = Pair([Linear(slope=(1.0, 0.0)), second], [Linear(slope=(0.0, 1.0)), second])
+    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
+    with pytest.raises(NotEnumerableError, match="BatchedLaplace's actions has no closed form here"):
+        sequence_laws(learner, pair)
+    assert falsify(learner, Claim(epsilon=0.1), pair=pair, runs=4000).verdict is Verdict.FALSIFIED
 
 
 @pytest.mark.parametrize("name", list(entries()))
