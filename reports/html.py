@@ -6,6 +6,7 @@ characters that could reorder or hide text are made visible first.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from markupsafe import Markup
 from ..audit.events import Counts, Event, certify
 from ..audit.multiplicity import holm
 from . import figures, ruler
-from .legible import bound_words, by_holm, exact_words, filled, legible
+from .legible import bound_words, by_holm, exact_words, filled, is_mechanism, legible
 from .terminal import number
 
 VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
@@ -25,6 +26,8 @@ WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "unde
 MOST_FIGURES = 40
 #: Steps of a pair, and numbers of a loss vector, that are printed.
 MOST_STEPS, MOST_NUMBERS = 9, 8
+#: Of a mechanism's input.
+MOST_LETTERS = 400
 #: How an exact attack scores a run; its thresholds are then factors of likelihood.
 EXACT_ATTACKS = {
     "sequence likelihood ratio": "the whole sequence of arms, with the noise integrated out",
@@ -125,8 +128,8 @@ def _headline(tally: Mapping[str, int], total: int) -> str:
 
 def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
     shown = filled(claim)
-    pair = claim.get("pair") or {}
-    shown["rounds"] = shown["rounds"] or len(pair.get("left", ())) or None
+    pair = {} if is_mechanism(claim) else claim.get("pair") or {}
+    shown["rounds"] = shown["rounds"] or len(pair.get("left") or ()) or None
     expected = shown["expected"]
     before = ruler.baseline_of(claim)
     return {
@@ -152,6 +155,8 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
 def statement(claim: Mapping[str, Any]) -> str:
     """Return a claim in words."""
     epsilon, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    if is_mechanism(claim):
+        return f"({epsilon:.4g}, {delta:.3g})-DP"
     losses = LOSSES.get(claim["losses"], claim["losses"])
     return (
         f"({epsilon:.4g}, {delta:.3g})-DP"
@@ -192,7 +197,9 @@ def _counts(counts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the pair to show, the shrunken one first, as a few steps of equal losses."""
+    """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
+    if is_mechanism(claim):
+        return {"inputs": [_input(claim["pair"].get(side)) for side in ("left", "right")]} if claim["pair"] else None
     shrunk = claim.get("shrunk") or {}
     pair = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
     left, right = pair.get("left") or [], pair.get("right") or []
@@ -213,6 +220,11 @@ def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
         hidden = len(steps) - MOST_STEPS
         steps = steps[start : start + MOST_STEPS]
     return {"steps": steps, "hidden": hidden, "round": differs, "rounds": len(left)}
+
+
+def _input(data: Any) -> str:
+    text = json.dumps(data, ensure_ascii=False)
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 
 
 def _vector(loss: Any) -> str:

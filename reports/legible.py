@@ -46,6 +46,11 @@ def legible(record: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def is_mechanism(claim: Mapping[str, Any]) -> bool:
+    """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
+    return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
+
+
 def by_holm(claim: Mapping[str, Any]) -> bool:
     """Tell whether Holm's procedure over the report falsified a claim that its own bound, at alpha / m, does not."""
     return bool(claim.get("holm"))

@@ -38,6 +38,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "losses": claim.losses,
         "rounds": prepared.rounds,
         "arms": getattr(prepared.learner, "arms", None),
+        "mechanism": prepared.mechanism,
         "parameters": dict(task.parameters),
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from .legible import by_holm
+from .legible import by_holm, is_mechanism
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
@@ -66,6 +66,9 @@ def baseline_of(claim: Mapping[str, Any]) -> float | None:
 
 def setting(claim: Mapping[str, Any]) -> str:
     """Return what tells a claim from its siblings, in a few words."""
+    delta = f"δ\u00a0=\u00a0{claim['claimed']['delta']:g}" if claim["claimed"].get("delta") else ""
+    if is_mechanism(claim):
+        return ", ".join(word for word in ("mechanism", delta) if word)
     words = [
         {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),
         {"unit": "losses in [0,\u00a01]", "symmetric": "losses in [-1,\u00a01]"}.get(
@@ -74,7 +77,7 @@ def setting(claim: Mapping[str, Any]) -> str:
         "release seen" if claim.get("surface") == "release" else "actions seen",
         "zero-out" if claim.get("neighbours") == "zero-out" else "",
         f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
-        f"δ\u00a0=\u00a0{claim['claimed']['delta']:g}" if claim["claimed"].get("delta") else "",
+        delta,
     ]
     return ", ".join(word for word in words if word)
 

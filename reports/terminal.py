@@ -15,7 +15,7 @@ import click
 
 from ..learners.catalogue import Entry
 from ..mechanisms.zoo import Specimen
-from .legible import bound_words, by_holm, exact_words
+from .legible import bound_words, by_holm, exact_words, is_mechanism
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -122,8 +122,10 @@ def _setting(claim: Mapping[str, Any]) -> str:
     """Return what tells a claim from its siblings: what is not as usual, which is as the paper has it."""
     words = [claim.get("calibration") or "", claim.get("losses") or ""]
     words = [word for word in words if word != "as_published"]
+    if is_mechanism(claim):
+        words = ["mechanism"]
     words += [claim[key] for key, usual in (("surface", "actions"), ("neighbours", "replace")) if claim[key] != usual]
-    words += [f"T={claim['rounds']}"] if claim.get("rounds") else []
+    words += [f"T={claim['rounds']}"] if claim.get("rounds") and not is_mechanism(claim) else []
     words += [f"delta={claim['claimed']['delta']:g}"] if claim["claimed"].get("delta") else []
     return visible_line(" ".join(word for word in words if word))
 
@@ -202,7 +204,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"attack: {claim['attack']}, {claim['method']}, {counts['right']:,} right of {counts['guesses']:,} guesses "
         f"in {counts['runs']:,} certification runs",
         f"inputs: left {pair['left']}, right {pair['right']}"
-        if claim["arms"] is None
+        if is_mechanism(claim)
         else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
         f"replay: {claim['replay']}",
     ]

@@ -1,5 +1,6 @@
 """Learners and mechanisms of a user's own, at the command line: sound, broken, printing, quitting."""
 
+import html
 import json
 import os
 import subprocess
@@ -284,17 +285,37 @@ def test_bad_mechanism_input(target, words, message):
     assert message in result.stderr
 
 
-def test_a_mechanism_in_a_plan(tmp_path):
-    (tmp_path / "mechanisms.py").write_text(MECHANISMS)
+ANY_INPUT = """
+import json
+
+def halved(data, rng):
+    return float(json.dumps(data).strip("[]{}").rpartition(":")[2]) + rng.laplace(0, 0.5)
+"""
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: x + 1, lambda x: {"x": x}], ids=["list", "number", "table"])
+def test_a_mechanism_in_a_plan(tmp_path, wrap):
+    """Inputs are whatever JSON can hold; the report shows them whole."""
+    (tmp_path / "mechanisms.py").write_text(
+        MECHANISMS.replace(
+            "data[0]", "(data if isinstance(data, int) else next(iter(getattr(data, 'values', lambda: data)())))"
+        )
+    )
+    left, right = (json.dumps(wrap(x)) for x in (0, 1))
     plan = f"""
 [[claims]]
 target = "{tmp_path}/mechanisms.py:halved"
 epsilon = 1
-left = [0]
-right = [1]
+left = {left.replace(":", " =")}
+right = {right.replace(":", " =")}
 runs = 6000
 expect = "falsified"
 """
     result = run_plan(tmp_path, plan)
     assert result.exit_code == 0, result.output
-    assert "halved" in (tmp_path / "out" / "report.html").read_text()
+    assert "mechanism" in result.output
+    page = html.unescape((tmp_path / "out" / "report.html").read_text())
+    assert "two inputs that the mechanism shall not tell apart" in page
+    assert f"<bdi>{left}</bdi>" in page
+    assert f"<bdi>{right}</bdi>" in page
+    assert "differs" not in page.partition('id="evidence"')[2].partition("</article>")[0]
