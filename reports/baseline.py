@@ -33,6 +33,8 @@ DEFAULT = Path("overclaim-baseline.json")
 SLACK = 1.10
 #: What fails a run; other findings are remarks.
 FAILING = ("regression", "weakened", "lost power", "missing")
+#: Of each claim.
+NEEDED = ("epsilon_lower", "method", "counts", "runs", "replay")
 TEST = (
     "Fisher's exact test on right and wrong guesses, new against baseline, one-sided; Holm across the claims. "
     "For audits that stopped early, the anytime-valid lower bound on epsilon against the anytime-valid upper limit of "
@@ -45,7 +47,25 @@ def read_baseline(path: Path) -> dict[str, Any]:
     """Read a baseline; asking for one that is not there is an error, never a silent pass."""
     if not path.exists():
         raise ValueError(f"there is no baseline {str(path)!r}: make one by overclaim accept RECORD.json")
-    return read_record(path)
+    return read_comparable(path)
+
+
+def read_comparable(path: Path) -> dict[str, Any]:
+    """Read a record whose claims have all that a comparison needs; a report makes do with less.
+
+    Raises
+    ------
+    ValueError
+        As `read_record`, or if something is missing; the message names it.
+    """
+    record = read_record(path)
+    for i, claim in enumerate(record["claims"]):
+        lacking = [name for name in NEEDED if claim.get(name) is None]
+        lacking += [] if "delta" in claim["claimed"] else ["claimed.delta"]
+        lacking += [f"counts.{name}" for name in ("right", "runs") if name not in (claim.get("counts") or {})]
+        if lacking:
+            raise ValueError(f"{str(path)!r} cannot be compared: claims[{i}] has no {', '.join(lacking)}")
+    return {"alpha": 0.01, "errors": [], **{key: value for key, value in record.items() if value is not None}}
 
 
 def compare(claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha: float) -> dict[str, Any]:
@@ -179,14 +199,14 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
             found.append(_finding("weakened", new, f"the claimed {name} is {now:g}, it was {then:g}"))
     same = new["claimed"] == old["claimed"]
     if same and _gap(new) > SLACK * _gap(old):
-        now, then = (_text(claim["detectable_epsilon"]) for claim in (new, old))
+        now, then = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
         told = f"it would catch {now}, it caught {then} before ({new['runs']:,} runs, were {old['runs']:,})"
         found.append(_finding("lost power", new, told))
     return found
 
 
 def _gap(claim: Mapping[str, Any]) -> float:
-    detectable = claim["detectable_epsilon"]
+    detectable = claim.get("detectable_epsilon")
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
 
 

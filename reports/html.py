@@ -128,8 +128,8 @@ def _headline(tally: Mapping[str, int], total: int) -> str:
 
 def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
     shown = filled(claim)
-    pair = {} if is_mechanism(claim) else claim.get("pair") or {}
-    shown["rounds"] = shown["rounds"] or len(pair.get("left") or ()) or None
+    left = (claim.get("pair") or {}).get("left")
+    shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
     expected = shown["expected"]
     before = ruler.baseline_of(claim)
     return {
@@ -199,11 +199,12 @@ def _counts(counts: Mapping[str, Any]) -> dict[str, Any]:
 def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
     if is_mechanism(claim):
-        return {"inputs": [_input(claim["pair"].get(side)) for side in ("left", "right")]} if claim["pair"] else None
+        inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
+        return {"inputs": inputs, "steps": []}
     shrunk = claim.get("shrunk") or {}
     pair = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
-    left, right = pair.get("left") or [], pair.get("right") or []
-    if not left or len(left) != len(right):
+    left, right = pair.get("left"), pair.get("right")
+    if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
         return None
     differs = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
     steps: list[dict[str, Any]] = []
@@ -219,7 +220,7 @@ def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
         start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
         hidden = len(steps) - MOST_STEPS
         steps = steps[start : start + MOST_STEPS]
-    return {"steps": steps, "hidden": hidden, "round": differs, "rounds": len(left)}
+    return {"inputs": [], "steps": steps, "hidden": hidden, "round": differs, "rounds": len(left)}
 
 
 def _input(data: Any) -> str:

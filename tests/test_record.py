@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from overclaim.reports.record import write_atomically
-from overclaim.tests.command_line import overclaim
+from overclaim.tests.command_line import PLAN, overclaim
 
 
 def test_a_device_is_never_replaced():
@@ -66,6 +66,13 @@ def test_records_that_are_none(tmp_path, content):
         ({"verdict": "GOOD"}, "claims[0].verdict"),
         ({"epsilon_lower": "x"}, "claims[0].epsilon_lower"),
         ({"pair": 3}, "claims[0].pair"),
+        ({"confidence": 1.0}, "claims[0].confidence"),
+        ({"counts": {"left_upper": 1}}, "claims[0].counts"),
+        ({"counts": {"right": None, "guesses": 1}}, "claims[0].counts.right"),
+        ({"evidence": {"growth": {"runs": [10]}}}, "claims[0].evidence.growth"),
+        ({"evidence": {"growth": {"runs": [10, 20], "bound": [1]}}}, "claims[0].evidence.growth"),
+        ({"evidence": {"tradeoff": {}}}, "claims[0].evidence.tradeoff"),
+        ({"shrunk": {"pair": {"left": 1}}}, "claims[0].shrunk.pair.left"),
     ],
 )
 def test_a_malformed_record_is_one_line(tmp_path, claim, place):
@@ -77,3 +84,33 @@ def test_a_malformed_record_is_one_line(tmp_path, claim, place):
         assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
         assert f"is no record: {place}:" in result.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_record_with_too_little_is_no_baseline(tmp_path):
+    """It can be rendered, but not compared."""
+    (tmp_path / "least.json").write_text(
+        '{"schema": 1, "claims": [{"name": "a", "claimed": {"epsilon": 1}, "verdict": "SURVIVED"}]}'
+    )
+    (tmp_path / "plan.toml").write_text(PLAN)
+    missing = "claims[0] has no epsilon_lower, method, counts, runs, replay, claimed.delta, counts.right, counts.runs"
+    for words in (("accept",), ("run", tmp_path / "plan.toml", "--baseline")):
+        result = overclaim(*words, tmp_path / "least.json")
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert missing in result.stderr
+
+
+def test_a_fault_of_ours_is_no_bad_input(tmp_path, monkeypatch):
+    """What the schema lets pass must render: where it does not, the fault is ours, and is to be seen."""
+    (tmp_path / "record.json").write_text('{"schema": 1, "claims": []}')
+    monkeypatch.setattr("overclaim.reports.markdown.markdown", lambda record: {}["planted"])
+    result = overclaim("report", tmp_path / "record.json", "--markdown", tmp_path / "x.md")
+    assert isinstance(result.exception, KeyError)
+    assert not (tmp_path / "x.md").exists()
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_number_that_is_none(tmp_path, number):
+    claim = f'{{"name": "a", "claimed": {{"epsilon": 1}}, "verdict": "SURVIVED", "epsilon_lower": {number}}}'
+    (tmp_path / "record.json").write_text(f'{{"schema": 1, "claims": [{claim}]}}')
+    result = overclaim("report", tmp_path / "record.json", "--html", tmp_path / "x.html")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,142 @@
+"""What every reader of a record relies on. Fields may be added, and older records lack some; what is there fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number", "minimum": -1e300, "maximum": 1e300}  # JSON reads 1e999 as infinite
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+INSIDE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
+ROUND: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
+
+
+def _maybe(schema: Schema) -> Schema:
+    """Return a schema of the same type, or null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _list(items: Schema, **limits: int) -> Schema:
+    return {"type": "array", "items": items, **limits}
+
+
+def _table(*required: str, **properties: Schema) -> Schema:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _all(schema: Schema, *names: str) -> dict[str, Schema]:
+    return dict.fromkeys(names, schema)
+
+
+NUMBERS, GAPS, COUNTS = _list(NUMBER), _list(_maybe(NUMBER)), _list(COUNT)
+_ERRORS = [f"false_{side}{end}" for side in ("positive", "negative") for end in ("", "_low", "_high")]
+_SIDES = ("left", "right", "left_infinite", "right_infinite")
+_TALLY = ("runs", "runs_left", "left_upper", "left_lower", "right_upper", "right_lower")
+_COUNTS = {
+    **_table(**_all(COUNT, *_TALLY, "right", "guesses")),
+    "dependentRequired": {**{key: list(_TALLY) for key in _TALLY[2:]}, "right": ["guesses"], "guesses": ["right"]},
+}
+_TELLING = _table("arms", "says", "left", "right", arms=_list({}), says=TEXT, **_all(SHARE, "left", "right"))
+_EVIDENCE = {
+    **_table(
+        alpha=INSIDE,
+        tradeoff=_maybe(_table(*_ERRORS, **_all(_list(SHARE), *_ERRORS))),
+        profile=_maybe(
+            _table(
+                *("epsilon", "estimate", "lower"),
+                epsilon=NUMBERS,
+                **_all(GAPS, "estimate", "lower"),
+                exact=_maybe(_table("epsilon", "delta", **_all(GAPS, "epsilon", "delta"))),
+            )
+        ),
+        scores=_maybe(_table(*_SIDES, **_all(COUNTS, *_SIDES), **_all(NUMBERS, "values", "edges"))),
+        by_round=_maybe(_table("rounds", "epsilon", rounds=_list(ROUND), epsilon=GAPS)),
+        growth=_maybe(_table("runs", "bound", runs=_list(ROUND), bound=GAPS, decides=_maybe(ROUND))),
+        telling=_maybe(_list(_TELLING)),
+    ),
+    "dependentRequired": {"tradeoff": ["alpha"]},
+}
+_LOSSES = _table(**_all(_maybe(_list({})), "left", "right"), round=_maybe(ROUND))
+_CLAIM = _table(
+    *("name", "claimed", "verdict"),
+    name=TEXT,
+    claimed=_table("epsilon", epsilon={**NUMBER, "exclusiveMinimum": 0}, delta=_maybe(SHARE)),
+    verdict={"enum": ["FALSIFIED", "SURVIVED", "UNDERPOWERED"]},
+    expected={"enum": ["falsified", "survived", None]},
+    confidence=_maybe(INSIDE),
+    p_value=_maybe(SHARE),
+    counts=_maybe(_COUNTS),
+    holm=_maybe(_table("p_value", "level", **_all(SHARE, "p_value", "level"))),
+    event=_maybe(_table(**_all(_maybe(NUMBER), "lower", "upper"))),
+    where=_maybe(_table("file", "line", file=TEXT, line=ROUND)),
+    evidence=_maybe(_EVIDENCE),
+    shrunk=_maybe(
+        {**_LOSSES, "properties": {**_LOSSES["properties"], "pair": _maybe(_LOSSES), "runs": _maybe(COUNT)}}
+    ),
+    pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
+    **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published"),
+    **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
+    **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
+    **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
+    **_all(_maybe(TEXT), "source", "note", "replay"),
+)
+_REGRET = _table(
+    **_all(_maybe(TEXT), "name", "sequence", "source", "verdict"),
+    **_all(_maybe(NUMBER), "mean_regret", "bound", "exponent", "slope", "slope_lower", "slope_upper"),
+    **_all(_maybe(COUNT), "rounds", "runs"),
+    **_all(_maybe(GAPS), "regrets", "price"),
+    **_all(_maybe(NUMBERS), "horizons", "epsilons"),
+    interval=_maybe(_list(NUMBER, minItems=2, maxItems=2)),
+)
+_SAID = ("kind", "name", "message")
+RECORD = _table(
+    "claims",
+    alpha=INSIDE,
+    **_all(_maybe(TEXT), "overclaim", "created", "command"),
+    versions=_maybe(_table()),
+    baseline=_maybe(_table(findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID)))))),
+    errors=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "replay")))),
+    regret=_maybe(_list(_REGRET)),
+    utility=_maybe(_list(_table())),
+    selftest=_maybe(_list(_table("caught"))),
+    claims=_list(_CLAIM),
+)
+
+
+def fault(record: Mapping[str, Any]) -> str | None:
+    """Return the first thing in a record that does not fit, with its place; None if all fits."""
+    from jsonschema import Draft202012Validator
+
+    wrong = next(Draft202012Validator(RECORD).iter_errors(record), None)
+    if wrong is None:
+        return next(
+            (f"claims[{i}].evidence.{told}" for i, c in enumerate(record["claims"]) for told in _uneven(c)), None
+        )
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in wrong.absolute_path).lstrip(".")
+    return f"{place or 'the record'}: {' '.join(wrong.message.split())[:200]}"
+
+
+def _uneven(claim: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the figures whose lists are not of one length."""
+    found = claim.get("evidence") or {}
+    profile, scores = found.get("profile") or {}, found.get("scores") or {}
+    places = {
+        name: (found.get(name) or {}, names)
+        for name, names in (
+            ("tradeoff", _ERRORS),
+            ("profile", ("epsilon", "estimate", "lower")),
+            ("scores", ("left", "right", "values")),
+            ("by_round", ("rounds", "epsilon")),
+            ("growth", ("runs", "bound")),
+        )
+    }
+    places["profile.exact"] = profile.get("exact") or {}, ("epsilon", "delta")
+    for place, (data, names) in places.items():
+        if len({len(data[name]) for name in names if name in data}) > 1:
+            yield f"{place}: {', '.join(names)} must be of one length"
+    if scores and "values" not in scores and len(scores.get("edges", ())) != len(scores["left"]) + 1:
+        yield "scores: edges must be one more than left"
