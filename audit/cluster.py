@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from .engines import Item, Result
+from .provenance import digest, packages
 
 #: Seconds to wait for a scheduler and its first worker at the beginning, and for both to come back midway.
 CONNECT, PATIENCE = 5.0, 30.0
@@ -295,8 +296,6 @@ class _Workers:
 @cache
 def environment(*, fast: bool = False) -> str:
     """Return what the results of a block depend on besides its key: versions of packages, and our own code."""
-    from .ledger import packages
-
     root = Path(__file__).parents[1]
     files = sorted(path for room in _ROOMS for path in (root / room).glob("**/*.py"))
     text = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
@@ -314,8 +313,6 @@ def modules_of(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     A user's file given by its path is in the pickle itself. Its own imports are not, nor is a target given by the
     name of its module: there the worker uses its own copy, which must be the same.
     """
-    from .ledger import digest
-
     names = sorted(text for text in texts if text in sys.modules and text.partition(".")[0] not in _COMPARED)
     return tuple((name, digest(name)) for name in names)
 
@@ -342,7 +339,6 @@ _ALONE = threading.Lock()
 
 @lru_cache(maxsize=2)
 def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[Any], Any]:
-    from .ledger import digest
 
     for name, wanted in modules:
         found = digest(name)

@@ -11,13 +11,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from .cluster import Cluster
+from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Machines(Protocol):
+    """Other machines that compute tasks: a `cluster.Cluster`."""
+
+    def in_parallel(self, task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """Yield `task(item)` in the order of `items`."""
+
 
 #: Seconds that worker processes take to start.
 START = 1.0
@@ -35,7 +40,7 @@ def in_parallel(
     jobs: int = 1,
     alike: bool = False,
     progress: str | None = None,
-    cluster: Cluster | None = None,
+    cluster: Machines | None = None,
 ) -> Iterator[Result]:
     """Yield `task(item)` in the order of `items`, on `jobs` processes, with a progress bar on stderr.
 
@@ -48,7 +53,7 @@ def in_parallel(
         the start of processes.
     progress : str or None
         The bar's label; None for no bar.
-    cluster : Cluster, optional
+    cluster : Machines, optional
         Computes them instead.
     """
     results: Iterable[Result]

@@ -7,22 +7,19 @@ counts keyed by everything that fixed them, so a resumed run adds up to the same
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
-import platform
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from .events import Counts
 from .plans import Plan
 from .play import BLOCK, MOST_TOGETHER
+from .provenance import digest, packages
 from .tasks import Task
 
 NAME = "ledger.sqlite"
@@ -46,13 +43,6 @@ def versions(plan: Plan) -> str:
     return packages(fast=any(task.fast for task in plan.tasks))
 
 
-def packages(*, fast: bool = False) -> str:
-    """Return the versions of what plays a block, with that of numba if it is `fast`."""
-    names = ("numpy", "scipy", "scikit-learn", *(["numba"] if fast else []))
-    found = (f"{name} {version(name)}" for name in names)
-    return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *found])
-
-
 def fingerprint(plan: Plan) -> str:
     """Return the hash of a plan: its tasks, seeds and pairs, the text of users' files, and the sizes of blocks."""
     tasks = [_task_facts(task) for task in plan.tasks]
@@ -68,21 +58,6 @@ def _task_facts(task: Task) -> dict[str, Any]:
     place = task.target.rpartition(":")[0]
     facts["text"] = digest(place) if place else ""
     return facts
-
-
-def digest(place: str) -> str:
-    """Return the hash of the file that a user's target lies in; what it imports is not followed."""
-    path: str | None = place
-    if not place.endswith(".py"):
-        try:
-            spec = importlib.util.find_spec(place)
-        except (ImportError, ValueError):
-            return ""
-        path = spec.origin if spec is not None else None
-    try:
-        return hashlib.sha256(Path(path or "").read_bytes()).hexdigest()
-    except OSError:
-        return ""
 
 
 @dataclass(frozen=True)
