@@ -9,6 +9,7 @@ and `--overclaim-seed`; `fast=True` or `--overclaim-fast` plays on compiled kern
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import math
 import textwrap
@@ -27,10 +28,22 @@ MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audit
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line."""
     group = parser.getgroup("overclaim", "privacy audits")
-    group.addoption("--overclaim-runs", type=int, help="Runs of each audit that does not say how many.")
-    group.addoption("--overclaim-seed", type=int, help="Seed of each audit that does not say which.  [default: 0]")
+    for name, least, told in (
+        ("runs", 20, "Runs of each audit that does not say how many."),
+        ("seed", 0, "Seed of each audit that does not say which.  [default: 0]"),
+    ):
+        group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(least), help=told)
     fast = "Play on compiled kernels, where a learner has one."
     group.addoption("--overclaim-fast", action="store_const", const=True, help=fast)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, got {text}")
+        return int(text)
+
+    return number
 
 
 def pytest_configure(config: pytest.Config) -> None:

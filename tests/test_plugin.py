@@ -135,6 +135,21 @@ def test_fast_from_the_marker_and_from_the_command_line(pytester):
     result.stdout.fnmatch_lines(["overclaim: fast", "replay * --overclaim-seed 0 --overclaim-fast"])
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--overclaim-runs", "5"), "argument --overclaim-runs: must be at least 20, got 5"),
+        (("--overclaim-seed", "-1"), "argument --overclaim-seed: must be at least 0, got -1"),
+        (("--overclaim-runs", "many"), "argument --overclaim-runs: invalid number value: 'many'"),
+    ],
+)
+def test_a_mistaken_option_is_a_usage_error(pytester, words, told):
+    """Before any test runs, and not once for each of them."""
+    result = pytester.runpytest_subprocess(*words)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{told}"])
+
+
 def test_a_mistaken_marker_is_an_error(pytester):
     pytester.makepyfile(learners=LEARNERS)
     pytester.makepyfile(
