@@ -24,7 +24,7 @@ from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
 from .engines import in_parallel
 from .events import Counts, Event, count
 from .features import Encoder, Features, Outputs, View, leaves
-from .learned import Model, models
+from .learned import Boosting, Histogram, Logistic, Model, Patterns, Table, models
 from .pilot import choose, transfer
 from .play import blocks
 from .verdict import Result
@@ -35,6 +35,8 @@ SEARCH, TRAIN = 0.18, 0.20
 #: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
 ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
 MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
+#: The share by which a histogram must promise more than what it is made of.
+COARSE = 0.03
 #: Runs played twice to see that draws decide the outputs, and runs of each block that is compared with others.
 _REPLAYED, _COMPARED = 16, 256
 
@@ -358,7 +360,7 @@ class MechanismAudit(Audit):
         """Fit all models.
 
         Every model is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
-        choose the event; the winner is then fitted on all.
+        choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
         """
         outputs = _join([sample.outputs for sample in samples])
         left = np.concatenate([sample.left for sample in samples])
@@ -373,11 +375,25 @@ class MechanismAudit(Audit):
         best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
         won = np.zeros(0)
         for model in [*self._known(pair, columns), *models(view, left, thorough=thorough)]:
-            scores = np.empty(left.size)
-            for train, held_out, labels, half in folds:
-                scores[~half] = model.fit(train, labels)(held_out)
-            event, worth = choose(scores, left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
-            if worth > best[0]:
+            if (
+                isinstance(model, Table) and model.few
+            ):  # from halves every outcome would have two scores, and more luck
+                scores = model.fit(view, left)(view)
+            else:
+                scores = np.empty(left.size)
+                for train, held_out, labels, half in folds:
+                    scores[~half] = model.fit(train, labels)(held_out)
+            event, worth = choose(
+                scores,
+                left,
+                delta=self.claim.delta,
+                alpha=self.alpha,
+                runs=self.runs,
+                log_odds=isinstance(model, Table | Patterns | Logistic | Boosting),
+            )
+            # What a few bins say more than their feature is mostly luck, unless it is much.
+            handicap = COARSE * abs(best[0]) if isinstance(model, Histogram) and math.isfinite(best[0]) else 0.0
+            if worth > best[0] + handicap:
                 best, won = (worth, model, event), scores
         worth, winner, event = best
         if winner is None:  # the outputs are constant

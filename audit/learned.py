@@ -6,7 +6,7 @@ All are fitted before certification, so a poor one costs power and never validit
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,8 +22,12 @@ DIGITS = 9
 MOST_OUTCOMES, REPEATED = 2**16, 16
 #: A table of so few outcomes leaves nothing to learn; in larger ones the regression's word is worth so many runs.
 FEW_OUTCOMES, PRIOR = 256, 8.0
+#: In a table of so few outcomes each has runs enough that the table may be judged by the runs that made it.
+FEWER_OUTCOMES = 24
 #: Screening, regression and boosting look at no more runs.
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
+#: Where there are so many times the screened runs, the better features are screened again on as many more.
+MANY = 8
 FEWEST_BOOSTED = 8000
 MOST_PATTERNS = 64
 BINS = 24
@@ -88,10 +92,13 @@ class Table:
         "all": the whole output; "halves": the sums of its halves; "order": its values in order of size.
     smooth : bool
         Whether unseen and rare outcomes take the regression's word.
+    few : bool
+        Whether the outcomes are so few that the table needs no other runs to be judged by.
     """
 
     projection: str
     smooth: bool = True
+    few: bool = False
 
     @property
     def name(self) -> str:
@@ -322,7 +329,7 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
         return []
     found: list[Model] = []
     outcomes = Table.projections(view)
-    found += [Table(projection, smooth=thorough) for projection in outcomes]
+    found += [Table(name, smooth=thorough, few=many <= FEWER_OUTCOMES) for name, many in outcomes.items()]
     if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
         return found[:1]
     if Patterns.applies(view):
@@ -339,12 +346,23 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
 
 
 def screen(view: View, left: Labels, most: int) -> list[int]:
-    """Return the features that tell the worlds apart best: by information over all bins, and by their best tail."""
+    """Return the features that tell the worlds apart best: by information over all bins, and by their best tail.
+
+    All are looked at on few runs, and the better ones again where there are many: weak evidence needs them.
+    """
+    rows = list(range(len(view.features.rows)))
     step = -(-left.size // SCREENED)
-    view, left = view.part(slice(None, None, step)), left[::step]
+    if step >= MANY:
+        rows = _best_rows(view.part(slice(None, None, step)), left[::step], rows)[: len(rows) // 4 + most]
+        step = -(-step // MANY)
+    return _best_rows(view.part(slice(None, None, step)), left[::step], rows)[:most]
+
+
+def _best_rows(view: View, left: Labels, rows: Sequence[int]) -> list[int]:
+    """Return the numbers of some features, best first, by either criterion in turn."""
     worth = []
-    for row in view.features.rows:
-        values = row(view)
+    for i in rows:
+        values = view.features.rows[i](view)
         edges = np.unique(np.quantile(values, np.linspace(0, 1, 17)[1:-1]))
         codes = np.searchsorted(edges, values, "right")
         both = np.stack([np.bincount(codes[world], minlength=edges.size + 1) for world in (left, ~left)]) + 0.5
@@ -357,4 +375,4 @@ def screen(view: View, left: Labels, most: int) -> list[int]:
     picked: list[int] = []
     for pair in orders.T.tolist():
         picked += [i for i in dict.fromkeys(pair) if i not in picked]
-    return picked[:most]
+    return [rows[i] for i in picked]

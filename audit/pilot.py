@@ -1,7 +1,13 @@
 """The pilot of a black-box audit: which thresholds promise the largest bound, with the doubt of many comparisons.
 
 `events.choose_event` serves a pilot that compares a few exact scores. Here many learned scores, pairs and thresholds
-compete on the same runs, so the winner's curse is larger, and so is what the doubt takes off.
+compete on the same runs, so the winner's curse is larger: the rates of the events are those of smoothed log odds, and
+what the doubt takes off is more where there is less to smooth by.
+
+References
+----------
+.. [1] L. Fahrmeir, S. Lang. Bayesian inference for generalized additive mixed models based on Markov random field
+   priors. Applied Statistics 50, 2001 (random walks as priors of curves).
 """
 
 from __future__ import annotations
@@ -10,20 +16,31 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import linalg, special
 
 from ..mechanisms.draws import Floats
 from .events import UNUSED, Event
 
-#: Standard errors of the pilot taken off what an event promises, for each e-fold of the thresholds that compete.
-DOUBT = 0.6
+#: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
+DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
+#: Variances of the random walk for each unit of its way that are tried, from smooth to free.
+STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
+#: Log odds beyond which a score says no more.
+CERTAIN = 20.0
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
 
 
 def choose(
-    scores: Floats, left: NDArray[np.bool_], *, delta: float, alpha: float, runs: int, doubt: float | None = None
+    scores: Floats,
+    left: NDArray[np.bool_],
+    *,
+    delta: float,
+    alpha: float,
+    runs: int,
+    doubt: float | None = None,
+    log_odds: bool = False,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises.
 
@@ -38,7 +55,9 @@ def choose(
     runs : int
         The certification runs to come.
     doubt : float, optional
-        Standard errors of the pilot taken off; by default as the number of thresholds demands.
+        Standard errors of the pilot taken off; by default as the kind of score demands.
+    log_odds : bool
+        Whether the scores estimate the log odds of the left world, so that a line through them is a fair first guess.
     """
     pilot = left.size
     known = ~np.isnan(scores)
@@ -47,9 +66,8 @@ def choose(
     if not grid.size:
         return Event(UNUSED, UNUSED, "guess"), -math.inf
     if doubt is None:
-        doubt = DOUBT * math.log(max(2, grid.size))
-    above = [side.size - np.searchsorted(side, grid, "left") for side in (in_left, in_right)]
-    below = [np.searchsorted(side, grid, "right") for side in (in_left, in_right)]
+        doubt = DOUBT_OF_LOG_ODDS if log_odds else DOUBT
+    above, below = _tails(grid, in_left, in_right, log_odds=log_odds)
     # The last row and column stand for a side that is not used. Rates are those of each world: the pilot has more runs
     # of one than of the other, by chance or because pairs share a world.
     upper, lower = (np.append(grid, UNUSED) for _ in range(2))
@@ -86,6 +104,98 @@ def choose(
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"
     return Event(float(lower[j]), float(upper[i]), method), float(worth[i, j])
+
+
+def _tails(grid: Floats, in_left: Floats, in_right: Floats, *, log_odds: bool) -> tuple[list[Floats], list[Floats]]:
+    """Return the smoothed runs of either world at or above each threshold, and at or below it, from sorted scores."""
+    cells = []
+    for side in (in_left, in_right):
+        ends = np.stack([np.searchsorted(side, grid, end) for end in ("left", "right")], axis=1).ravel()
+        cells.append(np.diff(ends, prepend=0, append=side.size))  # below, at, between, ..., at, above
+    upto = [np.cumsum(some) for some in smoothed(cells[0], cells[1], _centres(grid) if log_odds else None)]
+    return [some[-1] - some[:-1:2] for some in upto], [some[1:-1:2] for some in upto]
+
+
+def _centres(grid: Floats) -> Floats:
+    """Return a score for every cell at and between the thresholds."""
+    centres = np.repeat(np.clip(grid, -CERTAIN, CERTAIN), 2)
+    centres[1:-1:2] = (centres[:-2:2] + centres[2::2]) / 2
+    return np.append(grid[:1].clip(-CERTAIN, CERTAIN), centres)
+
+
+def smoothed(
+    in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the runs of each world to be expected in cells of neighbouring scores, given those of all cells.
+
+    The log odds of the cells walk at random, from zero or around a line in the guess, over the log odds of rank [1]_;
+    how far, is what makes the runs most likely (empirical Bayes, Laplace's approximation). So a cell of few runs is
+    like its neighbours, and the best of many events owes less to luck than by the counts themselves.
+
+    Parameters
+    ----------
+    in_left, in_right : int array (cells,)
+        The runs of either world, cells in order of the score.
+    guess : array (cells,), optional
+        Log odds as a model says them.
+    """
+    full = in_left + in_right > 0
+    mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
+    of_left, of_right = float(mine.sum()), float((runs - mine).sum())
+    if runs.size < 2 or not of_left or not of_right:
+        return in_left.astype(np.float64), in_right.astype(np.float64)
+    base = np.full(runs.size, math.log(of_left / of_right))
+    if guess is not None:
+        base += _line(guess[full], mine, runs, base)
+    weight = mine / of_left + (runs - mine) / of_right
+    rank = (np.cumsum(weight) - weight / 2) / 2
+    way = np.diff(special.logit(rank))
+    walk, best, fitted = np.zeros(runs.size), -math.inf, base
+    for step in STEPS:
+        stiff = 1 / (step * way)
+        walk, factor = _walk(walk, mine, runs, base, stiff)
+        fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - stiff @ np.diff(walk) ** 2 / 2
+        evidence = float(fit + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
+        if evidence > best:
+            best, fitted = evidence, walk + base
+    expected = np.zeros(full.size)
+    expected[full] = runs * special.expit(fitted)
+    return expected, in_left + in_right - expected
+
+
+def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> Floats:
+    """Return the guess times what makes the runs most likely (logistic regression), from 0 to 1.5."""
+    basis = np.stack([guess, np.ones(guess.size)])
+    weights = np.zeros(2)
+    for _ in range(20):
+        rate = special.expit(weights @ basis + base)
+        curvature = (basis * (runs * rate * (1 - rate))) @ basis.T + 1e-6 * np.eye(2)
+        move = np.clip(np.linalg.solve(curvature, basis @ (mine - runs * rate) - 1e-6 * weights), -1, 1)
+        weights += move
+        if np.abs(move).max() < 1e-4:
+            break
+    line: Floats = np.clip(weights[0], 0, 1.5) * guess
+    return line
+
+
+def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats) -> tuple[Floats, Floats]:
+    """Return the most likely walk around the base, and the curvature's Cholesky factor there, by Newton's steps."""
+    tied = np.zeros((2, runs.size))  # the upper diagonal, and the diagonal
+    tied[0, 1:] = -stiff
+    tied[1, :-1] += stiff
+    tied[1, 1:] += stiff
+    for _ in range(30):
+        rate = special.expit(walk + base)
+        bent = np.diff(walk) * stiff
+        slope = mine - runs * rate + np.append(bent, 0.0) - np.append(0.0, bent)
+        curvature = tied.copy()
+        curvature[1] += runs * rate * (1 - rate) + 1e-9
+        factor = linalg.cholesky_banded(curvature, check_finite=False)
+        move = linalg.cho_solve_banded((factor, False), slope, check_finite=False)
+        walk = walk + np.clip(move, -2, 2)
+        if np.abs(move).max() < 1e-3:
+            break
+    return walk, factor
 
 
 def transfer(event: Event, scores: Floats, others: Floats) -> Event:
