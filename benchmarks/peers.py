@@ -125,7 +125,7 @@ def six(seeds):
 
 
 def short(row, error, error_at_2m):
-    """Return where a row stays below its goals, with the standard errors of the means: a tenth of the variance at 2M."""
+    """Return where a row stays below its goals, with the standard errors of the means; the variance is 1 / runs."""
     pairs = (("200k", "goal at 200k", error), ("2M", "best peer", error_at_2m))
     return "; ".join(
         f"{mean}: the mean has a standard error of {by:.2g}" for mean, goal, by in pairs if row[mean] < row[goal]
@@ -168,7 +168,7 @@ def verdict_of(name, seed):
 def long(names, runs):
     rows = kept("dp_sniper", "mechanism") if names else {}
     note = (
-        f"Claim .1, 90 % confidence, seed {FRESH}, pair found by search; a row states its runs. DP-Sniper: the better "
+        "Claim .1, 90 % confidence, pair found by search; a row states its runs and seed. DP-Sniper: the better "
         "of its two classifiers, 231M to 642M runs. StatDP: the largest epsilon rejected on a grid, no bound. "
         "Attainable: what a perfect attack that knows the best pair and event is expected to certify with all of the "
         "runs, by the same interval, from the mechanism's law (benchmarks/laws.py)."
@@ -181,7 +181,7 @@ def long(names, runs):
         rows[name] = (
             {"mechanism": name, "DP-Sniper": TABLE[name][0], "StatDP": TABLE[name][1]}
             | {"bound": round(result.epsilon_lower, 4), "attainable": round(best[0], 4)}
-            | {"runs": runs, "CPU s": round(spent, 1), "attack": result.attack}
+            | {"runs": runs, "seed": FRESH, "CPU s": round(spent, 1), "attack": result.attack}
             | {"below, because": why(name, result.epsilon_lower, *best)}
         )
         print(*rows[name].values(), flush=True)
