@@ -125,6 +125,16 @@ def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):
         )
 
 
+def test_a_bound_just_above_where_everything_is_rejected(monkeypatch):
+    """In the first twelfth of the search's bracket, where a wrong sign at its end would raise the bound."""
+    monkeypatch.setattr(intervals, "NUISANCE_SHARE", 0.9)
+    game = (20, 20, 5, 20)
+    floor = math.log(twin_lower(*game[:2], 0.0225) / twin_upper(*game[2:], 0.0225))
+    expected = twin_joint(game, 0.0, 0.05, 0.9)
+    assert floor < expected < floor + 0.03
+    assert intervals.epsilon_joint(*game, alpha=0.05) == pytest.approx(expected, rel=2e-3)
+
+
 def score_p(k, n, x):
     columns = (np.asarray([value], dtype=float) for value in (k, n - k + 1, n, k, x))
     return intervals._score(special.betainc, special.betaincc, *columns)[0]
@@ -205,6 +215,16 @@ def test_the_search_takes_fewer_steps_than_bisection(monkeypatch):
     for game in games:
         intervals.epsilon_joint(*game)
     assert len(looks) <= 16 * len(games)
+
+
+@pytest.mark.parametrize("edge", [0.31, 0.9, 1.3])
+def test_the_search_bisects_where_scores_have_no_slope(edge, monkeypatch):
+    """A score that falls onto the quantile itself: the secant points at the end of the bracket, for ever."""
+    quantile = -special.ndtri(0.05 * (1 - intervals.NUISANCE_SHARE))
+    monkeypatch.setattr(
+        intervals, "_smallest_score", lambda data, box, epsilon: quantile + np.where(epsilon[:, 0] < edge, 5.0, 0.0)
+    )
+    assert intervals.epsilon_joint(60, 100, 12, 80) == pytest.approx(edge, abs=1e-6)
 
 
 def test_alpha_and_delta_may_be_any_real_numbers():
