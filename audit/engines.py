@@ -73,9 +73,12 @@ def in_parallel(
 def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
     began = time.perf_counter()
     first = task(items[0])
-    alone = (time.perf_counter() - began) * (len(items) - 1)
-    others = _on_processes(task, items[1:], jobs) if alone > START else map(task, items[1:])
-    return chain([first], others)
+    each = time.perf_counter() - began
+    if each * (len(items) - 1) <= START:
+        return chain([first], map(task, items[1:]))
+    mine = 1 + int(START / each)  # computed here while the processes start
+    others = _on_processes(task, items[mine:], jobs)
+    return chain([first], map(task, items[1:mine]), others)
 
 
 def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:

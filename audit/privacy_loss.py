@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import fftconvolve
+import scipy  # its parts load when first used: scipy.signal takes as long as all else
 
 from ..mechanisms.draws import Floats
 
@@ -65,7 +65,8 @@ class PrivacyLoss:
         if not math.isclose(self.step, other.step):
             raise ValueError(f"steps must agree, got {self.step!r} and {other.step!r}")
         left, right = (
-            np.maximum(fftconvolve(a, b), 0.0) for a, b in ((self.left, other.left), (self.right, other.right))
+            np.maximum(scipy.signal.fftconvolve(a, b), 0.0)
+            for a, b in ((self.left, other.left), (self.right, other.right))
         )
         return PrivacyLoss(self.step, self.start + other.start, left, right)
 

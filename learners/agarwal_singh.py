@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from scipy.integrate import quad
+import scipy  # its parts load when first used
 from scipy.special import comb, gammaincc
 
 from ..mechanisms.noise import Gaussian, Laplace
@@ -192,7 +192,7 @@ def expected_range(dim: int, draws: int) -> float:
         tail = sum(w * float(gammaincc(shape, x)) for shape, w in weights)
         return 1 - (1 - tail) ** dim - tail**dim  # P(max > x) - P(max < -x)
 
-    return 2 * float(quad(excess, 0, math.inf, limit=200)[0])
+    return 2 * float(scipy.integrate.quad(excess, 0, math.inf, limit=200)[0])
 
 
 def experts_bound(setting: Setting, learner: Ftrl) -> float:

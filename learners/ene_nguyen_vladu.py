@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from scipy.optimize import brentq
+import scipy  # its parts load when first used
 from scipy.special import log_ndtr, ndtr
 
 from ..mechanisms.noise import Gaussian, Laplace
@@ -91,7 +91,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         second = math.exp(epsilon + float(log_ndtr(-epsilon / mu - mu / 2)))
         return float(ndtr(-epsilon / mu + mu / 2)) - second - delta
 
-    return math.exp(float(brentq(excess, math.log(1e-9), math.log(100 + 2 * epsilon), xtol=1e-12)))
+    return math.exp(float(scipy.optimize.brentq(excess, math.log(1e-9), math.log(100 + 2 * epsilon), xtol=1e-12)))
 
 
 def regret_laplace(setting: Setting, learner: Any) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
+import scipy  # its parts load when first used
 from scipy.special import log_ndtr
 
 from ..mechanisms.draws import Draws
@@ -109,7 +109,7 @@ def gaussian_sigma(*, sensitivity: float, epsilon: float, delta: float) -> float
         second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
         return math.exp(first) - math.exp(min(second, first)) - delta
 
-    return sensitivity / math.exp(float(brentq(excess, -20.0, 20.0, xtol=1e-13)))
+    return sensitivity / math.exp(float(scipy.optimize.brentq(excess, -20.0, 20.0, xtol=1e-13)))
 
 
 def _check_horizon(rounds: int) -> None:

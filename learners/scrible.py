@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import null_space
-from scipy.optimize import linprog
 
 from ..mechanisms.draws import Draws, Floats
 from .checks import check_arms, check_positive
@@ -123,7 +122,7 @@ class PolytopeBarrier:
         offset: Floats = np.linalg.lstsq(C, d, rcond=None)[0]
         if not np.allclose(C @ offset, d):
             raise ValueError("the polytope is empty: its equalities contradict each other")
-        return offset, null_space(C)
+        return offset, scipy.linalg.null_space(C)
 
     @cached_property
     def _inequalities(self) -> tuple[Floats, Floats]:
@@ -164,7 +163,9 @@ class PolytopeBarrier:
         columns, which = np.unique(linear, axis=1, return_inverse=True)
         rows, slacks = self._inequalities
         best = [
-            linprog(self.basis.T @ column, rows, slacks, bounds=(None, None)).x if column.any() else self.centre
+            scipy.optimize.linprog(self.basis.T @ column, rows, slacks, bounds=(None, None)).x
+            if column.any()
+            else self.centre
             for column in columns.T
         ]
         points: Floats = self.offset[:, None] + self.basis @ np.array(best).T[:, which.reshape(-1)]
@@ -178,13 +179,13 @@ def _inner_point(rows: Floats, slacks: Floats) -> Floats:
         raise ValueError("the polytope has no interior: its equalities leave one point")
     sizes = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
     bounds = [(None, None)] * dim + [(None, 1.0)]
-    ball = linprog(np.append(np.zeros(dim), -1.0), np.hstack([rows, sizes]), slacks, bounds=bounds)
+    ball = scipy.optimize.linprog(np.append(np.zeros(dim), -1.0), np.hstack([rows, sizes]), slacks, bounds=bounds)
     if ball.status == 2 or ball.x[-1] < 0:
         raise ValueError("the polytope is empty: no point satisfies all constraints")
     if ball.x[-1] < 1e-9:
         raise ValueError("the polytope has no interior: some constraint holds with equality everywhere")
     # Stiemke: no direction leads to infinity iff the rows span and have a positive combination that is 0.
-    combination = linprog(np.ones(count), A_eq=rows.T, b_eq=np.zeros(dim), bounds=(1.0, None))
+    combination = scipy.optimize.linprog(np.ones(count), A_eq=rows.T, b_eq=np.zeros(dim), bounds=(1.0, None))
     if np.linalg.matrix_rank(rows) < dim or combination.status == 2:
         raise ValueError("the polytope is unbounded: bandit linear optimisation needs a bounded domain")
     inner: Floats = ball.x[:-1]

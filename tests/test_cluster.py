@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -365,10 +366,14 @@ def test_a_cluster_without_workers(machines, monkeypatch):
 
 
 def test_workers_paused_for_memory_are_none(machines, monkeypatch):
+    from distributed import Client
+
     machines.kill_all()
     machines.start_scheduler()
     machines.start_worker(DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE="1e-6")
-    machines.wait(1)
+    with Client(machines.address, timeout=60, set_as_default=False) as client:
+        while not client.scheduler_info()["workers"]:  # `wait_for_workers` counts no paused ones
+            time.sleep(0.1)
     monkeypatch.setattr(module, "PATIENCE", 3.0)
     with pytest.raises(ClusterLostError, match=r"had no worker for 3 s; 1 are paused for want of memory"):
         list(Cluster(machines.address, seconds=0).in_parallel(abs, range(100_000)))
