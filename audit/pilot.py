@@ -79,7 +79,7 @@ def choose(
     allowed = (lower < upper[:, None]) | one_sided
     allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, pilot / 8)
     allowed[-1, -1] = False
-    runs_of = np.count_nonzero(left), np.count_nonzero(~left)
+    runs_of = int(np.count_nonzero(left)), int(np.count_nonzero(~left))
     if not allowed.any() or not all(runs_of):
         return Event(UNUSED, UNUSED, "guess"), -math.inf
     # One wrong guess is added to every event: half of it to each side of two.
@@ -89,21 +89,25 @@ def choose(
         (rights / n, (wrongs + unseen * side) / (n + 1))
         for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
     ]
-    slack = np.where(one_sided, delta, 2 * delta)
+    errors = -float(special.ndtri(alpha)) * math.sqrt(pilot / runs) + doubt
+    worth = _promise(rates, runs_of, np.where(one_sided, delta, 2 * delta), errors)
+    worth = np.where(allowed, worth, -np.inf)
+    i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    method = "joint" if one_sided[i, j] else "guess"
+    return Event(float(lower[j]), float(upper[i]), method), float(worth[i, j])
+
+
+def _promise(rates: list[tuple[Floats, Floats]], runs: tuple[int, int], slack: Floats, errors: float) -> Floats:
+    """Return the bounds that events promise, so many standard errors below what their rates in each world say."""
     with np.errstate(divide="ignore", invalid="ignore"):
         excess, false = np.maximum(rates[0][0] + rates[1][0] - slack, 1e-12), rates[0][1] + rates[1][1]
         # Of one world's runs, those guessed right and those guessed wrong exclude each other.
         variance = sum(
             (p / excess**2 + q / false**2 - (p / excess - q / false) ** 2) / n
-            for (p, q), n in zip(rates, runs_of, strict=True)
+            for (p, q), n in zip(rates, runs, strict=True)
         )
-        quantile = -float(special.ndtri(alpha))
-        spread = np.sqrt(np.maximum(variance, 1e-12))
-        worth = np.log(excess / false) - (quantile * math.sqrt(pilot / runs) + doubt) * spread
-    worth = np.where(allowed, worth, -np.inf)
-    i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
-    method = "joint" if one_sided[i, j] else "guess"
-    return Event(float(lower[j]), float(upper[i]), method), float(worth[i, j])
+        promise: Floats = np.log(excess / false) - errors * np.sqrt(np.maximum(variance, 1e-12))
+    return promise
 
 
 def _tails(grid: Floats, in_left: Floats, in_right: Floats, *, log_odds: bool) -> tuple[list[Floats], list[Floats]]:

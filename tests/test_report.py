@@ -296,7 +296,8 @@ def test_terminal_view_fits(record, monkeypatch, columns):
     assert all(len(line) <= columns for line in ruled)
 
 
-def test_claims_that_differ_in_delta_alone_are_told_apart(record):
+def test_claims_that_differ_in_delta_alone_are_told_apart(record, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     one = record["claims"][0]
     twins = [{**one, "claimed": {"epsilon": 1.0, "delta": delta}} for delta in (0.0, 1e-3)]
     lines = click.unstyle(claims_table({**record, "claims": twins})).splitlines()
