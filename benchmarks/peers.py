@@ -168,9 +168,8 @@ def verdict_of(name, seed):
 def long(names, runs):
     rows = kept("dp_sniper", "mechanism") if names else {}
     note = (
-        "Claim .1, 90 % confidence, pair found by search; a row states its runs and seed. Rows of seed 0 were "
-        "measured before events were chosen by smoothed log odds. DP-Sniper: the better "
-        "of its two classifiers, 231M to 642M runs. StatDP: the largest epsilon rejected on a grid, no bound. "
+        "Claim .1, 90 % confidence, pair found by search; a row states its runs and seed. DP-Sniper: the better of "
+        "its two classifiers, 231M to 642M runs. StatDP: the largest epsilon rejected on a grid, no bound. "
         "Attainable: what a perfect attack that knows the best pair and event is expected to certify with all of the "
         "runs, by the same interval, from the mechanism's law (benchmarks/laws.py)."
     )
