@@ -375,9 +375,8 @@ class MechanismAudit(Audit):
         best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
         won = np.zeros(0)
         for model in [*self._known(pair, columns), *models(view, left, thorough=thorough)]:
-            if (
-                isinstance(model, Table) and model.few
-            ):  # from halves every outcome would have two scores, and more luck
+            # From halves every outcome of a small table would have two scores, and more luck.
+            if isinstance(model, Table) and model.few:
                 scores = model.fit(view, left)(view)
             else:
                 scores = np.empty(left.size)

@@ -339,7 +339,6 @@ _ALONE = threading.Lock()
 
 @lru_cache(maxsize=2)
 def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[Any], Any]:
-
     for name, wanted in modules:
         found = digest(name)
         if found != wanted:

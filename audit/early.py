@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from .engines import in_parallel
 from .events import Certificate, Counts, Event, count
 from .pairs import Pair
 from .play import Transcripts, blocks, concatenate
-from .stages import MOST, SEARCH, LearnerAudit, play_block
+from .stages import MOST, SEARCH, LearnerAudit
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
@@ -176,17 +176,18 @@ class _Attacks:
         if not some:
             return
         taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST + 1))
-        task = partial(_guess, self.audit, self.of(epoch), taught)
+        choice = self.of(epoch)
+        task = partial(_guess, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice, taught)
         for (number, _), found in zip(some, in_parallel(task, some, jobs=self.audit.jobs, alike=True), strict=True):
             if found.transcripts is not None:
                 self.seen[number] = found.transcripts
             yield found
 
 
-def _guess(audit: LearnerAudit, choice: Choice, taught: frozenset[int], block: tuple[int, int]) -> _Guesses:
-    transcripts = play_block(
-        audit.learner, choice.pair, audit.seed, Stage.CERTIFY, choice.index, audit.claim.surface, audit.engine, block
-    )
+def _guess(
+    play: Callable[[tuple[int, int]], Transcripts], choice: Choice, taught: frozenset[int], block: tuple[int, int]
+) -> _Guesses:
+    transcripts = play(block)
     scores, event = choice.attack.score(transcripts), choice.event
     sides = (scores >= event.upper).astype(np.int8) - (scores <= event.lower)
     return _Guesses(sides, transcripts.left, transcripts if block[0] in taught else None)

@@ -109,12 +109,15 @@ class LearnerAudit(Audit):
         self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]
     ) -> Iterator[Transcripts]:
         """Yield the transcripts of some blocks."""
-        task = partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
-        return in_parallel(task, some, jobs=self.jobs, alike=True)
+        return in_parallel(self.player(pair, index, stage), some, jobs=self.jobs, alike=True)
+
+    def player(self, pair: Pair, index: int, stage: Stage) -> Callable[[tuple[int, int]], Transcripts]:
+        """Return what plays a block; it travels to processes, and the audit's memory does not."""
+        return partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""
-        return partial(_count_block, self.learner, choice, self.seed, self.claim.surface, self.engine)
+        return partial(_count_block, self.player(choice.pair, choice.index, Stage.CERTIFY), choice)
 
 
 def play_block(
@@ -134,8 +137,6 @@ def play_block(
     return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface)
 
 
-def _count_block(
-    learner: Learner, choice: Choice, seed: int, surface: str, engine: str, block: tuple[int, int]
-) -> Counts:
-    transcripts = play_block(learner, choice.pair, seed, Stage.CERTIFY, choice.index, surface, engine, block)
+def _count_block(play: Callable[[tuple[int, int]], Transcripts], choice: Choice, block: tuple[int, int]) -> Counts:
+    transcripts = play(block)
     return count(choice.event, choice.attack.score(transcripts), transcripts.left)

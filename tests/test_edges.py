@@ -107,19 +107,6 @@ def test_text_that_is_no_such_parameter_is_named(value, kind, message):
     assert str(error.value) == message
 
 
-class Uniform:
-    feedback = "full"
-
-    def __init__(self, arms, rounds, rng):
-        self.arms, self.rng = arms, rng
-
-    def act(self):
-        return int(self.rng.integers(self.arms))
-
-    def update(self, feedback):
-        pass
-
-
 def test_a_users_parameters_are_literals_or_text():
     found = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
     assert found.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
@@ -154,12 +141,16 @@ def test_no_number_ends_a_catalogue_learner_without_a_message(name):
     [
         (lambda: Task(target="x", expected="private"), "expect must be one of falsified, survived, got 'private'"),
         (lambda: Task(target="math:floor").prepare(), "epsilon must be given: math:floor carries no claim of its own"),
-        (
-            lambda: falsify(Uniform, Claim(epsilon=1.0), rounds=3, runs=30),
-            r"runs must be more than \d+, got 30: choosing among \d+ pairs takes \d+; a pair of your own takes fewer",
-        ),
     ],
 )
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()
+
+
+def test_too_few_runs_to_choose_are_named(uniform_class):
+    message = (
+        r"^runs must be more than \d+, got 30: choosing among \d+ pairs takes \d+; a pair of your own takes fewer$"
+    )
+    with pytest.raises(ValueError, match=message):
+        falsify(uniform_class, Claim(epsilon=1.0), rounds=3, runs=30)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sqlite3
 
 import numpy as np
 import pytest
@@ -315,9 +316,23 @@ def test_early_audits_use_every_process(monkeypatch, epsilon):
 
     monkeypatch.setattr(engines, "_on_processes", recorded)
     monkeypatch.setattr(engines, "START", 0.0)
-    alone, both = (
-        falsify(learner, Claim(epsilon=0.95), rounds=2, runs=200_000, stop="early", jobs=jobs) for jobs in (1, 2)
+    alone, both, kept = (
+        falsify(learner, Claim(epsilon=0.95), rounds=2, runs=200_000, stop="early", jobs=jobs, memory=memory)
+        for jobs, memory in ((1, None), (2, None), (2, Connected()))
     )
-    assert alone.certificate == both.certificate
-    assert alone.runs == both.runs
+    assert alone.certificate == both.certificate == kept.certificate
+    assert alone.runs == both.runs == kept.runs
     assert max(shared) > 2
+
+
+class Connected:
+    """A memory that cannot travel to other processes: a ledger's page with its connection open."""
+
+    def __init__(self):
+        self.connection = sqlite3.connect(":memory:")
+
+    def recall(self, stage):
+        return {}
+
+    def keep(self, stage, block, counts):
+        pass
