@@ -163,5 +163,7 @@ def _check_pairs(
     for option in options:
         if option.arms is not None and option.arms != learner.arms:
             raise ValueError(f"the pair has {option.arms} arms, but the learner has {learner.arms}")
+        if option.length not in (None, learner.arms):
+            raise ValueError(f"the pair's losses have length {option.length}, but the learner has {learner.arms} arms")
         option.check(claim, radius=radius)
     return options

@@ -22,7 +22,14 @@ def _world(losses: Any, side: str) -> World:
     """Return the losses as a float array (rounds, arms), or as a tuple where some are convex functions."""
     if len(losses) == 0:
         raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
-    if any(hasattr(loss, "gradient") or hasattr(loss, "given") for loss in losses):
+    if any(_is_function(loss) for loss in losses):
+        for t, loss in enumerate(losses):
+            numbers = isinstance(loss, np.ndarray) and loss.ndim == 1 and loss.size and loss.dtype.kind in "iuf"
+            if not _is_function(loss) and not (numbers and np.isfinite(loss).all()):
+                raise ValueError(
+                    f"the {side} loss of round {t + 1} must be a convex function or, beside such, a NumPy vector of "
+                    f"finite numbers, got {loss!r}"
+                )
         return tuple(losses)
     try:
         array = np.asarray(losses, dtype=float)
@@ -33,6 +40,18 @@ def _world(losses: Any, side: str) -> World:
     if not np.isfinite(array).all():
         raise ValueError(f"the {side} losses must be finite, got {array[~np.isfinite(array)][0]}")
     return array
+
+
+def _is_function(loss: Any) -> bool:
+    return hasattr(loss, "gradient") or hasattr(loss, "given")
+
+
+def _lengths(loss: Any) -> set[int]:
+    """Return the length of a vector, a slope or a centre; none of a user's own kind of loss."""
+    if isinstance(loss, Switch):
+        return _lengths(loss.below) | _lengths(loss.above)
+    vector = loss if isinstance(loss, np.ndarray) else getattr(loss, "slope", getattr(loss, "centre", None))
+    return {len(vector)} if isinstance(loss, np.ndarray | Family) and vector is not None else set()
 
 
 @dataclass(frozen=True)
@@ -68,9 +87,19 @@ class Pair:
         shapes = [np.shape(w) if isinstance(w, np.ndarray) else (len(w),) for w in (self.left, self.right)]
         if shapes[0] != shapes[1]:
             raise ValueError(f"both worlds must have the same shape, got {shapes[0]} and {shapes[1]}")
+        if len(self._lengths) > 1:
+            raise ValueError(
+                f"all losses of a pair must be of one length, got {' and '.join(map(str, self._lengths))}"
+            )
         if len(self._differing) != 1:
             found = ", ".join(str(t + 1) for t in self._differing) or "none"
             raise ValueError(f"a pair must differ in exactly one round, these differ in: {found}")
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        if isinstance(self.left, np.ndarray):
+            return [int(self.left.shape[1])]
+        return sorted(set().union(*(_lengths(loss) for loss in (*self.left, *self.right))))
 
     @cached_property
     def _differing(self) -> list[int]:
@@ -92,6 +121,11 @@ class Pair:
     def arms(self) -> int | None:
         """The length of a loss vector; None for convex losses."""
         return int(self.left.shape[1]) if isinstance(self.left, np.ndarray) else None
+
+    @property
+    def length(self) -> int | None:
+        """The length of every loss vector, slope and centre; None where the losses are all of a user's own kind."""
+        return self._lengths[0] if self._lengths else None
 
     def feedback(
         self,
@@ -127,6 +161,10 @@ class Pair:
         if not isinstance(self.left, np.ndarray) or not isinstance(self.right, np.ndarray):
             for loss in {one for one in (*self.left, *self.right) if isinstance(one, Family | Switch)}:
                 check_lipschitz(loss, radius)
+            for side, both in (("left", self.left), ("right", self.right)):
+                for t, one in enumerate(both):
+                    if isinstance(one, np.ndarray):
+                        LOSS_SETS[claim.losses].check(one, f"the {side} loss of round {t + 1}")
             if claim.neighbours == "zero-out" and not any(
                 _nothing(w[self.t0], radius) for w in (self.left, self.right)
             ):

@@ -8,14 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.alphabets import linear_alphabet
+from overclaim.audit.falsify import falsify
 from overclaim.audit.families import first_round
 from overclaim.audit.pairs import Pair, neighbours
-from overclaim.learners.losses import Linear
+from overclaim.learners import Exp3
+from overclaim.learners.losses import Linear, Switch
 from overclaim.mechanisms.claim import LOSS_SETS, NEIGHBOURS, Claim
 
 
 def claim(**values):
     return Claim(epsilon=1.0, **values)
+
+
+FLAT, TILTED, VECTOR = Linear(slope=(0.0, 0.0)), Linear(slope=(1.0, 0.0)), np.ones(2)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,16 @@ def claim(**values):
         ([["a"]], [["b"]], "must be numbers"),
         ([1, 0], [0, 0], "shape"),
         ([[1, 0], [1]], [[0, 0], [1]], "rows of equal length"),
+        (
+            [FLAT, [1.0, 0.0]],
+            [TILTED, [1.0, 0.0]],
+            r"left loss of round 2 must be a convex function .* got \[1.0, 0.0\]",
+        ),
+        ([FLAT, FLAT], [TILTED, 1.0], r"right loss of round 2 must be .* got 1.0"),
+        ([FLAT, VECTOR * np.inf], [TILTED, VECTOR * np.inf], r"left loss of round 2 must be .* finite numbers"),
+        ([FLAT, VECTOR[:1]], [TILTED, VECTOR[:1]], "of one length, got 1 and 2"),
+        ([FLAT, FLAT], [Linear(slope=(1.0,)), FLAT], "of one length, got 1 and 2"),
+        ([FLAT], [Switch(below=FLAT, above=Linear(slope=(1.0,)))], "of one length, got 1 and 2"),
     ],
 )
 def test_what_is_no_pair(left, right, message):
@@ -43,6 +58,19 @@ def test_losses_outside_the_claims_set():
     with pytest.raises(ValueError, match="L1 norm at most 1"):
         Pair([[1.0, 1.0]], [[0, 0]]).check(claim(losses="l1-ball"))
     Pair([[0.5, -0.5]], [[0, 0]]).check(claim(losses="l1-ball"))
+
+
+def test_vectors_beside_convex_losses_lie_in_the_set():
+    pair = Pair([FLAT, VECTOR], [TILTED, VECTOR])
+    with pytest.raises(ValueError, match=r"left loss of round 2 must .* L2 norm at most 1"):
+        pair.check(claim(losses="lipschitz"))
+    Pair([FLAT, VECTOR / 2], [TILTED, VECTOR / 2]).check(claim(losses="lipschitz"))
+
+
+def test_convex_losses_are_as_long_as_the_learner_has_arms():
+    short = Pair([Linear(slope=(1.0,))], [Linear(slope=(0.0,))])
+    with pytest.raises(ValueError, match="losses have length 1, but the learner has 2 arms"):
+        falsify(Exp3(arms=2, eta=0.5), claim(), pair=short, runs=100)
 
 
 def test_zero_out_needs_a_zero():
