@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..mechanisms.draws import Floats
 from ..mechanisms.noise import Laplace
 from .features import View
+from .pilot import DOUBT
 
 #: Where there is no lowest bit: zero, infinities and nan.
 NO_BIT = 1100.0
@@ -102,7 +103,7 @@ class PreimageRatio:
     noise: Laplace
     left: float
     right: float
-    name = "preimages of the sampler"
+    name, log_odds, doubt = "preimages of the sampler", False, DOUBT
 
     def fit(self, view: View, left: Any) -> Callable[[View], Floats]:
         """Learn nothing: the sampler is known. The released number is the first column."""

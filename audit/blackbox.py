@@ -24,7 +24,7 @@ from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
 from .engines import in_parallel
 from .events import Counts, Event, count
 from .features import Encoder, Features, Outputs, View, leaves
-from .learned import Boosting, Histogram, Logistic, Model, Patterns, Table, models
+from .learned import Histogram, Model, Table, models
 from .pilot import choose, transfer
 from .play import blocks
 from .verdict import Result
@@ -388,7 +388,8 @@ class MechanismAudit(Audit):
                 delta=self.claim.delta,
                 alpha=self.alpha,
                 runs=self.runs,
-                log_odds=isinstance(model, Table | Patterns | Logistic | Boosting),
+                doubt=model.doubt,
+                log_odds=model.log_odds,
             )
             # What a few bins say more than their feature is mostly luck, unless it is much.
             handicap = COARSE * abs(best[0]) if isinstance(model, Histogram) and math.isfinite(best[0]) else 0.0

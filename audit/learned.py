@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..mechanisms.draws import Floats
 from .features import Features, Labels, View
+from .pilot import DOUBT, DOUBT_OF_LOG_ODDS
 
 #: Scores are rounded: the order of a sum must not split ties.
 DIGITS = 9
@@ -40,6 +41,14 @@ class Model(Protocol):
     def name(self) -> str:
         """The attack's name in the record."""
 
+    @property
+    def log_odds(self) -> bool:
+        """Whether the score says log odds of the left world."""
+
+    @property
+    def doubt(self) -> float:
+        """Standard errors to take off what the score's best event promises: see `pilot.choose`."""
+
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Return the score: evidence for the left world, (runs,)."""
 
@@ -49,7 +58,7 @@ class Threshold:
     """One feature as it is: the event's thresholds do the rest."""
 
     index: int
-    name = "single feature"
+    name, log_odds, doubt = "single feature", False, DOUBT
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Learn nothing."""
@@ -62,7 +71,7 @@ class Histogram:
     """The smoothed log ratio of one feature's counts between its quantiles."""
 
     index: int
-    name = "histogram"
+    name, log_odds, doubt = "histogram", False, DOUBT
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Count."""
@@ -92,13 +101,24 @@ class Table:
         "all": the whole output; "halves": the sums of its halves; "order": its values in order of size.
     smooth : bool
         Whether unseen and rare outcomes take the regression's word.
-    few : bool
-        Whether the outcomes are so few that the table needs no other runs to be judged by.
+    outcomes : int
+        How many were seen in training.
     """
 
     projection: str
     smooth: bool = True
-    few: bool = False
+    outcomes: int = FEW_OUTCOMES
+    log_odds = True
+
+    @property
+    def few(self) -> bool:
+        """Whether the outcomes are so few that the table needs no other runs to be judged by."""
+        return self.outcomes <= FEWER_OUTCOMES
+
+    @property
+    def doubt(self) -> float:
+        """Standard errors to take off: more where each outcome has few runs, and the best ones are best by luck."""
+        return DOUBT_OF_LOG_ODDS if self.outcomes <= FEW_OUTCOMES else DOUBT
 
     @property
     def name(self) -> str:
@@ -204,7 +224,7 @@ class Patterns:
     Sparse vectors are such outputs: which queries were above, and the few numbers that were released.
     """
 
-    name = "table of patterns"
+    name, log_odds, doubt = "table of patterns", True, DOUBT_OF_LOG_ODDS
 
     @staticmethod
     def keys(view: View) -> NDArray[np.int64]:
@@ -251,7 +271,7 @@ class Patterns:
 class Logistic:
     """Log odds of a logistic regression on all features (scikit-learn)."""
 
-    name = "logistic regression"
+    name, log_odds, doubt = "logistic regression", True, DOUBT_OF_LOG_ODDS
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Fit the regression."""
@@ -288,7 +308,7 @@ class Logistic:
 class Boosting:
     """Log odds of gradient-boosted trees on all features (scikit-learn)."""
 
-    name = "gradient boosting"
+    name, log_odds, doubt = "gradient boosting", True, DOUBT_OF_LOG_ODDS
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Grow the trees."""
@@ -329,7 +349,7 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
         return []
     found: list[Model] = []
     outcomes = Table.projections(view)
-    found += [Table(name, smooth=thorough, few=many <= FEWER_OUTCOMES) for name, many in outcomes.items()]
+    found += [Table(name, smooth=thorough, outcomes=many) for name, many in outcomes.items()]
     if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
         return found[:1]
     if Patterns.applies(view):

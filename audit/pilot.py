@@ -39,7 +39,7 @@ def choose(
     delta: float,
     alpha: float,
     runs: int,
-    doubt: float | None = None,
+    doubt: float = DOUBT,
     log_odds: bool = False,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises.
@@ -54,8 +54,8 @@ def choose(
         Those of the certificate to come.
     runs : int
         The certification runs to come.
-    doubt : float, optional
-        Standard errors of the pilot taken off; by default as the kind of score demands.
+    doubt : float
+        Standard errors of the pilot taken off.
     log_odds : bool
         Whether the scores estimate the log odds of the left world, so that a line through them is a fair first guess.
     """
@@ -65,8 +65,6 @@ def choose(
     grid = _places(np.sort(scores[known]))
     if not grid.size:
         return Event(UNUSED, UNUSED, "guess"), -math.inf
-    if doubt is None:
-        doubt = DOUBT_OF_LOG_ODDS if log_odds else DOUBT
     above, below = _tails(grid, in_left, in_right, log_odds=log_odds)
     # The last row and column stand for a side that is not used. Rates are those of each world: the pilot has more runs
     # of one than of the other, by chance or because pairs share a world.
