@@ -90,7 +90,7 @@ class DataPair:
 
 @dataclass(frozen=True)
 class Sample:
-    """Outputs of a block of runs with their fair world labels, runs of the left world first."""
+    """Outputs of a block of runs with their world labels, runs of the left world first."""
 
     outputs: Outputs
     left: NDArray[np.bool_]
@@ -103,8 +103,8 @@ class Sample:
         )
 
 
-def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int) -> Sample:
-    """Run a block: each run in the world of its own fair label.
+def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: float = 0.5) -> Sample:
+    """Run a block: each run in the world of its own label, the left one with a probability of `share`.
 
     The runs are independent, so those of the left world may come first; no score looks at their order.
 
@@ -113,7 +113,7 @@ def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int) -> Sample
     LearnerError
         If the mechanism raises, or a batched one returns something that has not one output for each run.
     """
-    left = np.sort(draws.labels(runs))[::-1]
+    left = np.sort(draws.labels(runs, share))[::-1]
     in_left = int(left.sum())
     halves = [
         _outputs(mechanism, data, draws, size)
@@ -440,5 +440,6 @@ def _play_block(mechanism: Any, seed: int, stage: Stage, item: tuple[int, DataPa
 
 def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
     number, runs = block
-    sample = run_block(mechanism, choice.pair, Draws(seed, Stage.CERTIFY, choice.index, 0, number), runs)
+    draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
+    sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)
     return count(choice.event, choice.attack.score(sample.outputs), sample.left)

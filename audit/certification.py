@@ -40,7 +40,10 @@ class Choice:
     @property
     def key(self) -> str:
         """Everything that the counts of a certification block depend on, besides the audit's own facts."""
-        return f"certify/{self.index}/{self.attack.name}/{self.event.method}/{self.event.lower!r}/{self.event.upper!r}"
+        event = self.event
+        return (
+            f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}/{event.share!r}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,11 @@
 
 The choice may be as clever as it likes: it costs power, never validity, because `certify` sees only counts of
 runs that were drawn after the event was fixed.
+
+References
+----------
+.. [1] J. Neyman. On the two different aspects of the representative method. JRSS 97, 1934 (which share of a sample
+   each stratum should have).
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from . import intervals
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
+_LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
 _Floats = NDArray[np.float64]
 
@@ -38,11 +44,15 @@ class Event:
         The thresholds, ``lower < upper`` where both are used.
     method : {"guess", "joint"}
         The estimator the event was chosen for. A joint event uses exactly one side.
+    share : float
+        The probability that a certification run is played in the left world, in (0, 1): 1/2 in the guess game. A
+        joint event that names one world is rarer in the other, which may have more of the runs.
     """
 
     lower: float
     upper: float
     method: str
+    share: float = 0.5
 
     def __post_init__(self) -> None:
         if self.method not in ("guess", "joint"):
@@ -52,6 +62,8 @@ class Event:
                 "a joint event must use exactly one of lower and upper (nan marks the unused one), "
                 f"but got lower={self.lower} and upper={self.upper}"
             )
+        if not 0 < self.share < 1 or (self.method == "guess" and self.share != 0.5):
+            raise ValueError(f"share must be 1/2 in the guess game and in (0, 1) otherwise, but got {self.share}")
         if self.lower >= self.upper:
             raise ValueError(f"lower must be below upper, but got lower={self.lower} and upper={self.upper}")
 
@@ -70,9 +82,9 @@ class Event:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[float | None, float | None, str]:
+    def _key(self) -> tuple[float | None, float | None, str, float]:
         lower, upper = (None if math.isnan(side) else side for side in (self.lower, self.upper))
-        return lower, upper, self.method
+        return lower, upper, self.method, self.share
 
 
 @dataclass(frozen=True)
@@ -200,13 +212,16 @@ def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Cert
     return Certificate(bound, event.method, delta, alpha, counts, _two_interval(event, counts, delta, alpha))
 
 
-def choose_event(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
+def choose_event(
+    scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int, fair: bool = False
+) -> Event:
     """Choose thresholds and method on pilot runs, for `runs` certification runs to come.
 
     Within each family (guess, joint left, joint right) the thresholds maximise ``ln((p^ - delta) / q~) - z
     se(runs) - 1.5 se(pilot)``, q~ smoothed by adding one, z the normal quantile of alpha; in the guess game
-    p^ and q~ are the rates of right and of wrong guesses. Among the three winners the estimators themselves
-    decide, at the expected counts.
+    p^ and q~ are the rates of right and of wrong guesses. A joint event comes with the share of the runs for the left
+    world that makes se(runs) smallest (`allotment`). Among the three winners the estimators themselves decide, at the
+    expected counts.
 
     Parameters
     ----------
@@ -218,6 +233,8 @@ def choose_event(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: flo
         What the certificate will be stated for.
     runs : int
         Certification runs in total, both worlds together.
+    fair : bool
+        Whether these have fair labels whatever the event, because they are played already.
 
     Raises
     ------
@@ -234,7 +251,7 @@ def choose_event(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: flo
         raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), but got {delta}")
-    return _best_event(_Tails.of(values, labels), delta, alpha, runs)
+    return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))
 
 
 def choose_event_from_laws(
@@ -250,13 +267,32 @@ def choose_event_from_laws(
         As for `choose_event`.
     """
     values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
-    return _best_event(_Tails.of_laws(values, left, right), delta, alpha, runs)
+    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs))
 
 
-def _best_event(tails: _Tails, delta: float, alpha: float, runs: int) -> Event:
+def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
+    """Return the share of the runs for the left world that makes a sum of two means' variances smallest [1]_.
+
+    Parameters
+    ----------
+    of_left, of_right : arrays
+        The variances of one run's term in each world; nan or infinite where they are not known.
+
+    Returns
+    -------
+    array
+        In [0.1, 0.9] and multiples of 0.01; 1/2 where a variance is not known.
+    """
+    with np.errstate(invalid="ignore"):
+        share = np.sqrt(of_left) / (np.sqrt(of_left) + np.sqrt(of_right))
+        share = np.where(np.isfinite(of_left + of_right), np.nan_to_num(share, nan=0.5), 0.5)
+    rounded: _Floats = np.clip(np.round(share, 2), _LEAST_SHARE, 1 - _LEAST_SHARE)
+    return rounded
+
+
+def _best_event(tails: _Tails, rule: _Rule) -> Event:
     if tails.thresholds.size == 0:
         return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
-    rule = _Rule(delta, alpha, runs)
     return max([rule.best_guess(tails), *rule.best_joint(tails)], key=lambda found: found[0])[1]
 
 
@@ -292,7 +328,8 @@ class _Tails:
         values = values[known][order]
         grid = _candidates(values)
         endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
-        sums = [np.concatenate([[0.0], np.cumsum(law[known][order])]) * endless / 2 for law in (p, q)]
+        # Rounding may take a law's sum beyond 1, where its variance would be negative.
+        sums = [np.minimum(np.append(0.0, np.cumsum(law[known][order])), 1.0) * endless / 2 for law in (p, q)]
         below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
         return cls(
             grid,
@@ -308,6 +345,7 @@ class _Rule:
     delta: float
     alpha: float
     runs: int
+    fair: bool = False
 
     def best_guess(self, tails: _Tails) -> tuple[float, Event]:
         """Return the best pair of thresholds, one-sided ones included, with its worth."""
@@ -333,7 +371,7 @@ class _Rule:
 
     def best_joint(self, tails: _Tails) -> Iterator[tuple[float, Event]]:
         """Yield the best one-directional event towards each world, with its worth."""
-        n_left, n_right, half = tails.pilot_left, tails.pilot - tails.pilot_left, max(1, self.runs // 2)
+        n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
         if n_left == 0 or n_right == 0:
             return
         for towards, k_p, n_p, k_q, n_q in (
@@ -344,13 +382,18 @@ class _Rule:
             with np.errstate(divide="ignore", invalid="ignore"):
                 spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - q) / q
             pilot = spread_p / n_p + spread_q / n_q
-            worth = self._worth(p, q, np.asarray(self.delta), 2 * (spread_p + spread_q), pilot)
+            share = np.full(p.shape, 0.5) if self.fair else allotment(spread_p, spread_q)  # of P, which is named
+            worth = self._worth(p, q, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot)
             i = int(np.argmax(worth))
-            threshold = float(tails.thresholds[i])
-            lower, upper = (UNUSED, threshold) if towards == "left" else (threshold, UNUSED)
-            expected = round(half * float(p[i])), half, round(half * float(q[i])), half
+            threshold, named = float(tails.thresholds[i]), float(share[i])
+            played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))
+            expected = round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]
             bound = intervals.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha)
-            yield _settle(float(bound), float(pilot[i]), float(worth[i])), Event(lower, upper, "joint")
+            if towards == "left":
+                event = Event(UNUSED, threshold, "joint", named)
+            else:
+                event = Event(threshold, UNUSED, "joint", round(1 - named, 2))
+            yield _settle(float(bound), float(pilot[i]), float(worth[i])), event
 
     def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
         """Return the rule's value; `variance` is that of one certification run, `pilot` that of the pilot."""

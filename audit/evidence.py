@@ -99,9 +99,8 @@ def _budget(result: Result) -> int:
 
 
 def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
-    return concatenate(
-        [play_block(learner, pair, seed, Stage.EVIDENCE, 0, claim.surface, engine, block) for block in blocks(runs)]
-    )
+    fixed = (learner, pair, seed, Stage.EVIDENCE, 0, claim.surface, engine, 0.5)
+    return concatenate([play_block(*fixed, block) for block in blocks(runs)])
 
 
 def _thresholds(scores: Floats) -> Floats:
@@ -228,7 +227,7 @@ def _by_round(
         scores, left = recipe.fit(learner, short, training).score(cut), cut.left
         chosen_on = slice(third // 2 if recipe.trained else 0, third)
         event = choose_event(
-            scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third
+            scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third, fair=True
         )
         counts = count(event, scores[third:], left[third:])
         rounds.append(t)

@@ -66,6 +66,7 @@ def play(
     runs: int,
     *,
     surface: str = "actions",
+    share: float = 0.5,
     width: int | None = None,
 ) -> Transcripts:
     """Play one block, as `play.play` does, with the learner's kernel.
@@ -89,7 +90,7 @@ def play(
     if width is None:
         width = WIDE if sum(map(len, kernel.arrays)) <= FEW else LANES
     kernel = kernel_of(learner, width) or kernel
-    left = draws.labels(runs)
+    left = draws.labels(runs, share)
     points = kernel.dim is not None
     padded = -(-runs // width) * width  # whole blocks: loops of a fixed length are the fast ones
     actions = np.empty((pair.rounds, kernel.dim or 1, padded), dtype=np.float64 if points else np.intp)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from ..mechanisms.draws import Floats
-from .events import UNUSED, Event
+from .events import UNUSED, Event, allotment
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
@@ -87,25 +87,46 @@ def choose(
         (rights / n, (wrongs + unseen * side) / (n + 1))
         for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
     ]
-    errors = -float(special.ndtri(alpha)) * math.sqrt(pilot / runs) + doubt
-    worth = _promise(rates, runs_of, np.where(one_sided, delta, 2 * delta), errors)
+    worth, share = _promise(rates, runs_of, one_sided, delta, runs, (-float(special.ndtri(alpha)), doubt))
     worth = np.where(allowed, worth, -np.inf)
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"
-    return Event(float(lower[j]), float(upper[i]), method), float(worth[i, j])
+    return Event(float(lower[j]), float(upper[i]), method, float(share[i, j])), float(worth[i, j])
 
 
-def _promise(rates: list[tuple[Floats, Floats]], runs: tuple[int, int], slack: Floats, errors: float) -> Floats:
-    """Return the bounds that events promise, so many standard errors below what their rates in each world say."""
+def _promise(
+    rates: list[tuple[Floats, Floats]],
+    pilot: tuple[int, int],
+    one_sided: NDArray[np.bool_],
+    delta: float,
+    runs: int,
+    errors: tuple[float, float],
+) -> tuple[Floats, Floats]:
+    """Return the bounds that events promise, from their rates in each world, and the left world's share of the runs.
+
+    Parameters
+    ----------
+    rates : list of (right, wrong)
+        Of guesses, in the left and in the right world.
+    pilot : (left, right)
+        Its runs.
+    runs : int
+        The certification runs to come.
+    errors : (float, float)
+        Standard errors taken off: of the runs to come, and of the pilot.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        excess, false = np.maximum(rates[0][0] + rates[1][0] - slack, 1e-12), rates[0][1] + rates[1][1]
+        excess = np.maximum(rates[0][0] + rates[1][0] - np.where(one_sided, delta, 2 * delta), 1e-12)
+        false = rates[0][1] + rates[1][1]
         # Of one world's runs, those guessed right and those guessed wrong exclude each other.
-        variance = sum(
-            (p / excess**2 + q / false**2 - (p / excess - q / false) ** 2) / n
-            for (p, q), n in zip(rates, runs, strict=True)
+        of_left, of_right = (
+            np.maximum(p / excess**2 + q / false**2 - (p / excess - q / false) ** 2, 1e-12) for p, q in rates
         )
-        promise: Floats = np.log(excess / false) - errors * np.sqrt(np.maximum(variance, 1e-12))
-    return promise
+        share = np.where(one_sided, allotment(of_left, of_right), 0.5)
+        promise: Floats = np.log(excess / false)
+        promise -= errors[0] * np.sqrt((of_left / share + of_right / (1 - share)) / runs)
+        promise -= errors[1] * np.sqrt(of_left / pilot[0] + of_right / pilot[1])
+    return promise, share
 
 
 def _tails(grid: Floats, in_left: Floats, in_right: Floats, *, log_odds: bool) -> tuple[list[Floats], list[Floats]]:
@@ -215,7 +236,7 @@ def transfer(event: Event, scores: Floats, others: Floats) -> Event:
         lower = _lowest_of_top(others, int(np.sum(scores <= event.lower)))
     if not math.isnan(upper) and not math.isnan(lower) and lower >= upper:
         return event
-    return Event(lower, upper, event.method)
+    return Event(lower, upper, event.method, event.share)
 
 
 def _lowest_of_top(scores: Floats, many: int) -> float:

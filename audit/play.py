@@ -29,7 +29,7 @@ class Transcripts:
     actions : array (rounds, runs) of arms, or (rounds, dim, runs) of points
         Arms in the smallest integer type that holds them: widen them before arithmetic.
     left : bool array (runs,)
-        The fair world label: True where the run was played on the left losses.
+        The world label: True where the run was played on the left losses.
     releases : array (releases, [dim,] runs), or None
         The noisy quantities, where the surface includes them.
     """
@@ -60,8 +60,10 @@ def concatenate(parts: Sequence[Transcripts]) -> Transcripts:
 
 
 @blaming
-def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str = "actions") -> Transcripts:
-    """Play one block: every run in the world of its own fair label.
+def play(
+    learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str = "actions", share: float = 0.5
+) -> Transcripts:
+    """Play one block: every run in the world of its own label.
 
     Releases are those of all rounds but the last, whose release no action ever uses.
 
@@ -73,6 +75,8 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
         Of both worlds together.
     surface : {"actions", "release"}
         Whether releases are kept too.
+    share : float
+        The probability that a run is played in the left world.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def play(learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str 
     LearnerError
         If the learner raises, or plays something that is no arm and no point.
     """
-    left = draws.labels(runs)
+    left = draws.labels(runs, share)
     actions: Actions | None = None
     past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
     releases: list[Floats] = []

@@ -111,13 +111,16 @@ class LearnerAudit(Audit):
         """Yield the transcripts of some blocks."""
         return in_parallel(self.player(pair, index, stage), some, jobs=self.jobs, alike=True)
 
-    def player(self, pair: Pair, index: int, stage: Stage) -> Callable[[tuple[int, int]], Transcripts]:
+    def player(
+        self, pair: Pair, index: int, stage: Stage, share: float = 0.5
+    ) -> Callable[[tuple[int, int]], Transcripts]:
         """Return what plays a block; it travels to processes, and the audit's memory does not."""
-        return partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine)
+        return partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine, share)
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""
-        return partial(_count_block, self.player(choice.pair, choice.index, Stage.CERTIFY), choice)
+        play = self.player(choice.pair, choice.index, Stage.CERTIFY, choice.event.share)
+        return partial(_count_block, play, choice)
 
 
 def play_block(
@@ -128,13 +131,15 @@ def play_block(
     index: int,
     surface: str,
     engine: str,
+    share: float,
     block: tuple[int, int],
 ) -> Transcripts:
     """Return the transcripts of one block, (its number, its runs), played on an engine."""
     number, runs = block
     if engine == "numba":
-        return kernels.play(learner, pair, CounterDraws(seed, stage, index, 0, number), runs, surface=surface)
-    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface)
+        draws = CounterDraws(seed, stage, index, 0, number)
+        return kernels.play(learner, pair, draws, runs, surface=surface, share=share)
+    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface, share=share)
 
 
 def _count_block(play: Callable[[tuple[int, int]], Transcripts], choice: Choice, block: tuple[int, int]) -> Counts:

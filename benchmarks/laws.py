@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
 from overclaim.audit import intervals
+from overclaim.audit.events import allotment
 from overclaim.mechanisms import classic, sparse_vector
 from overclaim.mechanisms.randomised_response import OneTimeRappor, Rappor
 
@@ -65,7 +66,12 @@ def best_event(table: Floats, *, runs: int, alpha: float) -> tuple[float, tuple[
     i, j = np.unravel_index(int(np.argmax(found)), found.shape)
     best = float(found[i, j]), (int(upper[0][i]), int(upper[1][i]), int(lower[1][j]), int(lower[0][j]))
     for a, b, side in ((upper[0], upper[1], 0), (lower[1], lower[0], 2)):
-        one_sided = intervals.epsilon_joint(a, half, b, half, alpha=alpha)
+        with np.errstate(divide="ignore"):
+            share = allotment(half / a - 1, half / np.maximum(b, 1) - 1)
+        named = np.rint(runs * share).astype(np.int64)
+        others = runs - named
+        a, b = np.rint(a / half * named).astype(np.int64), np.rint(b / half * others).astype(np.int64)
+        one_sided = intervals.epsilon_joint(a, named, b, others, alpha=alpha)
         i = int(np.argmax(one_sided))
         if one_sided[i] > best[0]:
             counts = [0] * 4

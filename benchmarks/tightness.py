@@ -141,14 +141,14 @@ def attainable(result: Result) -> float:
         return float("nan")
     scores, p, q = result.scorer.laws
     event, certificate = result.event, result.certificate
-    half = certificate.counts.runs // 2
+    runs, left = certificate.counts.runs, round(event.share * certificate.counts.runs)
     with np.errstate(invalid="ignore"):
         tails = [
-            round(half * float(law[tail].sum()))
+            round(played * float(law[tail].sum()))
             for tail in (scores >= event.upper, scores <= event.lower)
-            for law in (p, q)
+            for law, played in ((p, left), (q, runs - left))
         ]
-    expected = Counts(2 * half, half, *tails)
+    expected = Counts(runs, left, *tails)
     return certify(event, expected, delta=certificate.delta, alpha=certificate.alpha).epsilon_lower
 
 

@@ -65,9 +65,15 @@ class Draws:
         """The learner's generator. Use it directly only for laws that have no short inverse."""
         return self.stream(Purpose.LEARNER)
 
-    def labels(self, runs: int) -> NDArray[np.bool_]:
-        """Return a fair, independent world label for each run: (runs,), True for the left world."""
-        return self.stream(Purpose.LABEL).random(runs) < 0.5
+    def labels(self, runs: int, share: float = 0.5) -> NDArray[np.bool_]:
+        """Return an independent world label for each run: (runs,), True for the left world.
+
+        Parameters
+        ----------
+        share : float
+            The probability of the left world; fair by default.
+        """
+        return self.stream(Purpose.LABEL).random(runs) < share
 
     def uniform(self, shape: int | tuple[int, ...]) -> Floats:
         """Return uniforms on [0, 1), multiples of 2**-53."""

@@ -3,8 +3,10 @@
 A regression is found by Fisher's exact test on right and wrong guesses: given how many guesses each record made, a new
 share of right guesses that is no larger than the old one gives a p-value of at most alpha with probability at most
 alpha. The logarithm of the odds of a right guess is the epsilon that the frozen attack shows, so this is the question
-whether the new bound exceeds what the old attack could have produced on the baseline. The claims of a report share
-alpha by Holm's procedure: some regression of a frozen attack is reported without cause with probability at most alpha.
+whether the new bound exceeds what the old attack could have produced on the baseline. Where the two audits gave the
+worlds other shares of their runs, two exact intervals of the odds at alpha / 2 each are compared instead, a factor of
+the shares' odds apart. The claims of a report share alpha by Holm's procedure: some regression of a frozen attack is
+reported without cause with probability at most alpha.
 
 Audits that stopped early are compared with each other by limits that hold whenever one stops: a regression is reported
 at alpha if the new lower bound on epsilon, at alpha / 2, exceeds the upper limit, at alpha / 2, of what the baseline's
@@ -20,10 +22,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..audit.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.multiplicity import SMALLEST, holm
 from .record import read_record
 
@@ -125,7 +128,30 @@ def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float 
         return None
     if new["method"] == "anytime":
         return _early_p_value(new, old)
+    if (odds := _odds(new) / _odds(old)) != 1:
+        return _weighted_p_value(table, odds)
     return float(fisher_exact(table, alternative="greater").pvalue)
+
+
+def _odds(claim: Mapping[str, Any]) -> float:
+    """Return the odds of a right guess that an event has if its outcomes are as likely in both worlds."""
+    share = (claim.get("event") or {}).get("share", 0.5)
+    names_left = claim["counts"].get("left_upper", 0) + claim["counts"].get("right_upper", 0) > 0
+    odds: float = share / (1 - share) if names_left else (1 - share) / share
+    return odds
+
+
+def _weighted_p_value(table: Sequence[Sequence[int]], odds: float) -> float:
+    """Return the p-value of "the odds of a right guess grew at most by this factor", from two exact intervals."""
+    (right, wrong), (was_right, was_wrong) = table
+
+    def rejected(log_alpha: float) -> bool:
+        half = math.exp(log_alpha) / 2
+        least = clopper_pearson_lower(right, right + wrong, half)
+        most = clopper_pearson_upper(was_right, was_right + was_wrong, half)
+        return bool(least * (1 - most) > odds * most * (1 - least))
+
+    return _smallest_level(rejected)
 
 
 def _early_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float:
@@ -145,6 +171,11 @@ def _early_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float:
         wealth = bets.log_wealth(counts["right"], wrong, counts["runs"], shown)
         return float(wealth) >= -math.log(half)
 
+    return _smallest_level(rejected)
+
+
+def _smallest_level(rejected: Callable[[float], bool]) -> float:
+    """Return the smallest error level at which a test rejects, given the logarithm of one; 1 if none does."""
     low, high = math.log(SMALLEST), 0.0
     if not rejected(high):
         return 1.0

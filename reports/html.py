@@ -144,6 +144,7 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "witness": _witness(claim),
         "shrunken": claim.get("shrunk") or None,
         "event_words": _event_words(shown),
+        "coin": _coin(claim.get("event") or {}),
         "allowed": _allowed(shown),
         "statement": statement(shown),
         "exact": exact_words(shown, infinite="∞"),
@@ -240,6 +241,12 @@ def _vector(loss: Any) -> str:
     if len(words) > MOST_NUMBERS:
         words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
     return "(" + ", ".join(words) + ")"
+
+
+def _coin(event: Mapping[str, Any]) -> str:
+    """Return what draws the world of a run, in words."""
+    share = event.get("share", 0.5)
+    return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"
 
 
 def _event_words(claim: Mapping[str, Any]) -> str:

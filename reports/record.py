@@ -62,7 +62,11 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
             "right": certificate.counts.right,
             "guesses": certificate.counts.guesses,
         },
-        "event": {"lower": finite(result.event.lower), "upper": finite(result.event.upper)},
+        "event": {
+            "lower": finite(result.event.lower),
+            "upper": finite(result.event.upper),
+            "share": result.event.share,
+        },
         "pair": result.pair.to_json(),
         "two_interval_bound": certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),

@@ -71,7 +71,7 @@ _CLAIM = _table(
     p_value=_maybe(SHARE),
     counts=_maybe(_COUNTS),
     holm=_maybe(_table("p_value", "level", **_all(SHARE, "p_value", "level"))),
-    event=_maybe(_table(**_all(_maybe(NUMBER), "lower", "upper"))),
+    event=_maybe(_table(**_all(_maybe(NUMBER), "lower", "upper"), share=INSIDE)),
     where=_maybe(_table("file", "line", file=TEXT, line=ROUND)),
     evidence=_maybe(_EVIDENCE),
     shrunk=_maybe(

@@ -66,8 +66,14 @@ def twin_guess(scores, left, delta, alpha, runs):
     return settled(bound, worth, doubt), event
 
 
+def twin_share(spread_p, spread_q):
+    """Return Neyman's share for P: the runs are worth most where the standard deviation of one is largest."""
+    if not 0 < spread_p + spread_q < math.inf:
+        return 0.5
+    return min(0.9, max(0.1, round(math.sqrt(spread_p) / (math.sqrt(spread_p) + math.sqrt(spread_q)), 2)))
+
+
 def twin_joint(scores, left, delta, alpha, runs):
-    half = max(1, runs // 2)
     for towards in ("left", "right"):
         n_p, n_q = (left.sum(), (~left).sum()) if towards == "left" else ((~left).sum(), left.sum())
         found = []
@@ -78,11 +84,14 @@ def twin_joint(scores, left, delta, alpha, runs):
             spread_p = p * (1 - p) / (p - delta) ** 2 if p > delta else math.inf
             spread_q = (1 - q) / q
             doubt = spread_p / n_p + spread_q / n_q
-            worth = worth_of(p, q, delta, 2 * (spread_p + spread_q), doubt, alpha, runs)
+            share = twin_share(spread_p, spread_q)
+            worth = worth_of(p, q, delta, spread_p / share + spread_q / (1 - share), doubt, alpha, runs)
             sides = (UNUSED, threshold) if towards == "left" else (threshold, UNUSED)
-            found.append((worth, Event(*sides, "joint"), p, q, doubt))
-        worth, event, p, q, doubt = max(found, key=lambda row: row[0])
-        expected = round(half * p), half, round(half * q), half
+            of_left = share if towards == "left" else round(1 - share, 2)
+            found.append((worth, Event(*sides, "joint", of_left), p, q, doubt, share))
+        worth, event, p, q, doubt, share = max(found, key=lambda row: row[0])
+        of_p, of_q = max(1, round(runs * share)), max(1, round(runs * (1 - share)))
+        expected = round(of_p * p), of_p, round(of_q * q), of_q
         yield settled(intervals.epsilon_joint(*expected, delta=delta, alpha=alpha), worth, doubt), event
 
 
