@@ -28,6 +28,7 @@ from typing import Any
 
 from ..audit.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.multiplicity import SMALLEST, holm
+from .legible import named_world
 from .record import read_record
 
 #: Where `accept` puts the baseline.
@@ -212,13 +213,18 @@ def _why_not(new: Mapping[str, Any], old: Mapping[str, Any]) -> str:
 def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
     attack = "the same attack" if _same(new, old, "attack", "event", "pair") else "another attack than the baseline's"
     return (
-        f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: {attack} is right in "
-        f"{_share(new)} of its guesses, was {_share(old)} (adjusted p-value {p:.2g}); {new['replay']}"
+        f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: {attack} "
+        f"{_shown(new)}; before: {_shown(old)} (adjusted p-value {p:.2g}); {new['replay']}"
     )
 
 
-def _share(claim: Mapping[str, Any]) -> str:
-    return f"{100 * claim['counts']['right'] / claim['counts']['guesses']:.2f} %"
+def _shown(claim: Mapping[str, Any]) -> str:
+    found, counts = named_world(claim), claim["counts"]
+    if found is None or not found[2] or not found[4]:
+        return f"is right in {100 * counts['right'] / counts['guesses']:.2f} % of its guesses"
+    name, hits, runs, misses, others = found
+    other = {"left": "right", "right": "left"}[name]
+    return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
 
 
 def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, str]]:

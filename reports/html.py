@@ -17,7 +17,7 @@ from markupsafe import Markup
 from ..audit.events import Counts, Event, certify
 from ..audit.multiplicity import holm
 from . import figures, ruler
-from .legible import bound_words, by_holm, exact_words, filled, is_mechanism, legible
+from .legible import bound_words, by_holm, exact_words, filled, is_mechanism, legible, named_world
 from .terminal import number
 
 VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
@@ -146,6 +146,7 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "event_words": _event_words(shown),
         "coin": _coin(claim.get("event") or {}),
         "allowed": _allowed(shown),
+        "named": _named(shown),
         "statement": statement(shown),
         "exact": exact_words(shown, infinite="∞"),
         "by_holm": by_holm(shown),
@@ -273,6 +274,17 @@ def _event_words(claim: Mapping[str, Any]) -> str:
     if not sides:
         return ""
     return f"The observer looks at {about}, says " + " and ".join(sides) + ", and abstains otherwise."
+
+
+def _named(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
+    found, claimed = named_world(claim), claim["claimed"]
+    if found is None or not found[2] or not found[4]:
+        return None
+    name, hits, runs, misses, others = found
+    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * misses / others + claimed["delta"])
+    other = {"left": "right", "right": "left"}[name]
+    return {"name": name, "other": other, "here": hits / runs, "there": misses / others, "most": most}
 
 
 def _allowed(claim: Mapping[str, Any]) -> dict[str, float] | None:

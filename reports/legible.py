@@ -68,6 +68,30 @@ def bound_words(claim: Mapping[str, Any]) -> str:
     )
 
 
+def named_world(claim: Mapping[str, Any]) -> tuple[str, int, int, int, int] | None:
+    """Return the world that a joint event names, its runs with the event and in all, and those of the other world.
+
+    None in the guess game, where right and wrong guesses are what counts, and where a record does not say.
+    """
+    counts = claim.get("counts") or {}
+    if claim.get("method") != "joint" or "left_upper" not in counts or "runs_left" not in counts:
+        return None
+    left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
+    if counts["left_lower"] + counts["right_lower"]:
+        return "right", counts["right_lower"], right, counts["left_lower"], left
+    return "left", counts["left_upper"], left, counts["right_upper"], right
+
+
+def counted_words(claim: Mapping[str, Any]) -> str:
+    """Return the counts that a certificate rests on."""
+    found, counts = named_world(claim), claim["counts"]
+    if found is None:
+        return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
+    name, hits, runs, misses, others = found
+    other = {"left": "right", "right": "left"}[name]
+    return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
+
+
 def exact_words(claim: Mapping[str, Any], infinite: str = "inf") -> str:
     """Return the exact epsilon with four digits, what infinity is called, or a dash where it is not known."""
     if claim.get("exact_infinite"):

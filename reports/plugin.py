@@ -114,9 +114,12 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
+        from .legible import counted_words
+        from .record import counted
+
         result = self.result
-        claim, certificate, pair = result.claim, result.certificate, result.pair
-        counts, t0 = certificate.counts, pair.t0
+        claim, pair, t0 = result.claim, result.pair, result.pair.t0
+        counts = {"method": result.certificate.method, **counted(result)}
         at = f" at delta {claim.delta:g}" if claim.delta else ""
         world = pair.to_json()
         found = {
@@ -134,10 +137,7 @@ class AuditedResult:
                 f"epsilon {claim.epsilon:g}{at}, {claim.neighbours}, losses {claim.losses}, on {claim.surface}",
             ),
             ("found", found),
-            (
-                "evidence",
-                f"{counts.right:,} of {counts.guesses:,} guesses right in {counts.runs:,} runs; {result.attack}",
-            ),
+            ("evidence", f"{result.attack}, {counted_words(counts)}"),
             ("would catch", caught),
             ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
             ("  left", _short(world["left"])),

@@ -57,16 +57,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "budget": task.runs,
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
-        "counts": {
-            **asdict(certificate.counts),
-            "right": certificate.counts.right,
-            "guesses": certificate.counts.guesses,
-        },
-        "event": {
-            "lower": finite(result.event.lower),
-            "upper": finite(result.event.upper),
-            "share": result.event.share,
-        },
+        **counted(result),
         "pair": result.pair.to_json(),
         "two_interval_bound": certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
@@ -80,6 +71,15 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
     if with_evidence and not prepared.mechanism:
         record["evidence"] = claim_evidence(prepared, result, exact)
     return record
+
+
+def counted(result: Result) -> dict[str, Any]:
+    """Return the event and its counts."""
+    event, counts = result.event, result.certificate.counts
+    return {
+        "counts": {**asdict(counts), "right": counts.right, "guesses": counts.guesses},
+        "event": {"lower": finite(event.lower), "upper": finite(event.upper), "share": event.share},
+    }
 
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import click
 
 from ..learners.catalogue import Entry
 from ..mechanisms.zoo import Specimen
-from .legible import bound_words, by_holm, exact_words, is_mechanism
+from .legible import bound_words, by_holm, counted_words, exact_words, is_mechanism
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -194,15 +194,14 @@ def claim_lines(claim: dict[str, Any]) -> str:
     caught = claim["detectable_epsilon"]
     exact = f", exactly {claim['exact_epsilon']:.4f} on this pair" if claim["exact_epsilon"] is not None else ""
     exact = ", infinite on this pair" if claim["exact_infinite"] else exact
-    pair, counts = claim["pair"], claim["counts"]
+    pair = claim["pair"]
     t0 = pair["round"] - 1
     lines = [
         f"{verdict_word(claim['verdict'])}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
         f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
         f"would have caught: {'no violation nine times in ten' if caught is None else number(caught)}",
-        f"attack: {claim['attack']}, {claim['method']}, {counts['right']:,} right of {counts['guesses']:,} guesses "
-        f"in {counts['runs']:,} certification runs",
+        f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         f"inputs: left {pair['left']}, right {pair['right']}"
         if is_mechanism(claim)
         else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",

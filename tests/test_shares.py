@@ -104,11 +104,19 @@ def test_the_record_and_the_report_say_the_share(tmp_path, monkeypatch):
     Path("plan.toml").write_text('[[claims]]\ntarget = "mechanisms/noisy-max-3"\nepsilon = 1\nruns = 20000\n')
     ran = overclaim("run", "plan.toml", "--jobs", 1)
     assert ran.exit_code == 1, ran.output
+    shown = overclaim("check", "mechanisms/noisy-max-3", "--epsilon", 1, "--runs", 20_000).output
     (claim,) = json.loads(Path("out/record.json").read_text())["claims"]
     share, counts = claim["event"]["share"], claim["counts"]
     assert share != 0.5
     assert stats.binomtest(counts["runs_left"], counts["runs"], share).pvalue > 1e-9
-    assert f"a coin that says “left” with probability {share:g}" in Path("out/report.html").read_text(encoding="utf-8")
+    runs = {"left": counts["runs_left"], "right": counts["runs"] - counts["runs_left"]}
+    name, other, side = ("left", "right", "upper") if counts["left_upper"] else ("right", "left", "lower")
+    hits, misses = counts[f"{name}_{side}"], counts[f"{other}_{side}"]
+    words = f"says {name} in {hits:,} of {runs[name]:,} {name} runs and in {misses:,} of {runs[other]:,} {other} ones"
+    assert words in " ".join(shown.split())
+    report = Path("out/report.html").read_text(encoding="utf-8")
+    assert f"a coin that says “left” with probability {share:g}" in report
+    assert f"of the {name} world's runs and in" in report
 
 
 def claim(right, wrong, share, side="left"):
