@@ -42,8 +42,8 @@ class Plan:
         return 1 - self.confidence
 
     def faster(self) -> Plan:
-        """Return the same plan on compiled kernels, where its learners have them."""
-        return replace(self, tasks=tuple(replace(task, fast=True) for task in self.tasks))
+        """Return the same plan on compiled kernels, where its learners have them; mechanisms have none."""
+        return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
 
 
 def literature(seed: int = 0, alpha: float = 0.01) -> Plan:

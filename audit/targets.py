@@ -95,12 +95,12 @@ class Parameters:
     own: Mapping[str, Any]
 
 
-def parse_parameters(target: Entry | Any, values: Mapping[str, Any]) -> Parameters:
+def parse_parameters(target: Entry | Specimen | Any, values: Mapping[str, Any]) -> Parameters:
     """Check and convert parameters for a target.
 
     Parameters
     ----------
-    target : Entry or a user's object
+    target : Entry, Specimen or a user's object
     values : mapping
         Names to values, as text or already typed.
 
@@ -109,19 +109,21 @@ def parse_parameters(target: Entry | Any, values: Mapping[str, Any]) -> Paramete
     ValueError
         For an unknown name, with the near matches, or a value that does not convert.
     """
+    if isinstance(target, Entry | Specimen):
+        known = list(target.parameters)
+        known = [*SETTING_NAMES, *known] if isinstance(target, Entry) else known
+        for name in values:
+            if name not in known:
+                near = near_matches(name, known)
+                raise ValueError(f"{target.name} has no parameter {name!r}{near}; it has {', '.join(known)}")
     if not isinstance(target, Entry):
         return Parameters({}, {name: _literal(value) for name, value in values.items()})
-    own = target.parameters
-    known = [*SETTING_NAMES, *own]
     setting, rest = {}, {}
     for name, value in values.items():
         if name in _SETTING_TYPES:
             setting[name] = convert(name, value, _SETTING_TYPES[name])
-        elif name in own:
-            rest[name] = convert(name, value, own[name])
         else:
-            near = near_matches(name, known)
-            raise ValueError(f"{target.name} has no parameter {name!r}{near}; it has {', '.join(known)}")
+            rest[name] = convert(name, value, target.parameters[name])
     return Parameters(setting, rest)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..learners.catalogue import Entry, Setting, lookup
 from ..learners.scalar import recipe
 from ..mechanisms.claim import LOSS_SETS, Claim
-from ..mechanisms.zoo import Specimen
+from ..mechanisms.draws import Draws
+from ..mechanisms.zoo import Specimen, zoo
 from .adversaries import regret_losses
 from .blackbox import falsify_mechanism
 from .certification import Memory
@@ -30,13 +31,19 @@ from .verdict import Result
 PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
+#: What of a game a mechanism cannot have, where it is not as usual.
+_GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
 #: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
 MOST = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default."""
+    """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default.
+
+    `epsilon` is the claim. It also sets the noise of a catalogue target that has an epsilon, unless `parameters` do.
+    The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null.
+    """
 
     target: str
     epsilon: float | None = None
@@ -52,8 +59,8 @@ class Task:
     stop: str = "budget"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     pair: Pair | None = None
-    left: Any = None
-    right: Any = None
+    left: Any = ...
+    right: Any = ...
     bits: bool = False
     fast: bool = False
     expected: str | None = None
@@ -75,6 +82,11 @@ class Task:
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
+    @property
+    def is_mechanism(self) -> bool:
+        """Whether the target is known to be a mechanism before it is loaded."""
+        return self.target in zoo() or bool(self._inputs())
+
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
 
@@ -91,15 +103,17 @@ class Task:
             self._refuse_inputs()
             return self._prepare_entry(target, parameters.setting, parameters.own)
         if isinstance(target, Specimen):
+            self._refuse_game()
             return self._prepare_specimen(target, parameters.own)
         if self.epsilon is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
-        if self.left is not None or self.right is not None:
+        if self._inputs():
             self._check_mechanism(target)
             claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
             return Prepared(self, target, claim, None, "", mechanism=True)
         if _is_mechanism(target):
-            raise ValueError(f"{self.target} is a mechanism: it needs its two inputs, left and right")
+            raise ValueError(f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right)")
+        self._refuse_inputs()
         claim = Claim(
             epsilon=self.epsilon,
             delta=self.delta or 0.0,
@@ -126,32 +140,50 @@ class Task:
         return Prepared(self, learner, claim, self._given(), entry.source, chosen.rounds, chosen)
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
-        try:
-            made = specimen.build(self.epsilon, **own)
-            claimed = specimen.claimed(self.epsilon, **own)
-        except TypeError as error:
-            raise ValueError(f"{self.target} cannot be built so: {error}") from None
+        parameters = {"epsilon": self.epsilon, **own}
+        made = specimen.build(**parameters)
+        claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
         claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
-        pairs = None if self.left is not None or self.right is not None else specimen.pairs
+        self._check_inputs()
+        for side, data in self._inputs().items():  # ours raise for nothing but what they cannot take
+            try:
+                made(data, Draws(self.seed), 1)
+            except Exception as error:
+                told = " ".join(str(error).split())
+                raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
+        pairs = None if self._inputs() else specimen.pairs
         return Prepared(self, made, claim, pairs, specimen.source, mechanism=True)
+
+    def _inputs(self) -> dict[str, Any]:
+        """Return those inputs of a mechanism that are given, by their side."""
+        return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
+
+    def _check_inputs(self) -> None:
+        """Raise ValueError if only one input is given."""
+        if len(self._inputs()) == 1:
+            missing = "right" if "left" in self._inputs() else "left"
+            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
 
     def _check_mechanism(self, target: Any) -> None:
         """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
-        if self.left is None or self.right is None:
-            missing = "left" if self.left is None else "right"
-            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+        self._check_inputs()
         if inspect.isclass(target) or not callable(target):
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
             raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
-        learners = {"rounds": self.rounds, "arms": self.arms, "losses": self.losses, "pair": self.pair}
-        given = [name for name, value in learners.items() if value is not None]
-        given += ["set"] if self.parameters else []
-        given += [n for n, usual in (("surface", "actions"), ("neighbours", "replace")) if getattr(self, n) != usual]
+        self._refuse_game(["set"] if self.parameters else [])
+
+    def _refuse_game(self, more: Sequence[str] = ()) -> None:
+        """Raise ValueError for what only learners take: no option may go unheeded."""
+        given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
+        given += more
+        given += [name for name, usual in _GAME.items() if getattr(self, name) != usual]
         if given:
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
+        if self.stop != "budget":
+            raise ValueError(f"mechanisms are audited with stop budget, got {self.stop!r}")
 
     def _refuse_inputs(self) -> None:
-        if self.left is not None or self.right is not None or self.bits:
+        if self._inputs() or self.bits:
             raise ValueError(f"left, right and bits are for mechanisms: {self.target} is a learner, give it a pair")
 
     def _given(self) -> tuple[Pair, ...] | None:
@@ -174,9 +206,8 @@ class Task:
             words += [] if value == default else [f"--{name}", _text(value)]
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={_text(value)}"]
-        for name in ("left", "right"):
-            value = getattr(self, name)
-            words += [] if value is None else [f"--{name}", json.dumps(value)]
+        for side, value in self._inputs().items():
+            words += [f"--{side}", json.dumps(value)]
         words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
@@ -185,8 +216,9 @@ class Task:
 
 
 def _is_mechanism(target: Any) -> bool:
-    if not inspect.isfunction(target):
-        return False
+    if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
+        played = any(hasattr(target, name) for name in ("start", "act", "update"))
+        return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
     names = inspect.signature(target).parameters.keys()
     return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
 
@@ -224,9 +256,7 @@ class Prepared:
         alike |= {"pairs": self.pairs, "jobs": jobs, "progress": progress, "memory": memory, "cluster": cluster}
         if not self.mechanism:
             return falsify(self.learner, self.claim, rounds=self.rounds, stop=task.stop, fast=task.fast, **alike)
-        if task.stop != "budget":
-            raise ValueError(f"mechanisms are audited with stop budget, got {task.stop!r}")
-        return falsify_mechanism(self.learner, self.claim, left=task.left, right=task.right, bits=task.bits, **alike)
+        return falsify_mechanism(self.learner, self.claim, bits=task.bits, **task._inputs(), **alike)
 
 
 @dataclass(frozen=True)
@@ -271,6 +301,8 @@ def regret_setting(
         For a target, parameter or value that does not fit.
     """
     found = resolve(target)
+    if isinstance(found, Specimen):
+        raise ValueError(f"regret is measured for learners, {target} is a mechanism")
     parsed = parse_parameters(found, parameters)
     chosen = {"arms": arms, "losses": losses, **parsed.setting}
     changes = {name: value for name, value in chosen.items() if value is not None}

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from .draws import Draws, Floats
 from .noise import Laplace
+from .parameters import check_epsilon
 
 Data = Sequence[float]
 Outputs = NDArray[Any]
@@ -66,8 +67,7 @@ class OneShot:
     batched: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (self.epsilon > 0 and math.isfinite(self.epsilon)):
-            raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
+        check_epsilon(self.epsilon)
 
     def laplace(self, scale: float, data: Data, draws: Draws, runs: int) -> Floats:
         """Return independent Laplace noise for every answer, (dim, runs)."""
@@ -126,6 +126,11 @@ class TruncatedGeometric(OneShot):
 
     n: ClassVar[int] = 5
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cumulative(0)[1] >= 2**62:
+            raise ValueError(f"epsilon is too small for 64-bit integers, got {self.epsilon!r}")
+
     @property
     def k(self) -> int:
         """The number of bits of the base."""
@@ -150,8 +155,6 @@ class TruncatedGeometric(OneShot):
         if not 0 <= count <= self.n:
             raise ValueError(f"the count must be in 0..{self.n}, got {data[0]!r}")
         law, d = self.cumulative(count)
-        if d >= 2**62:
-            raise ValueError(f"epsilon is too small for 64-bit integers, got {self.epsilon!r}")
         return np.searchsorted(np.array(law), draws.generator.integers(1, d + 1, runs)).astype(np.int64)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .draws import Draws
+from .parameters import check_epsilon
 
 Integers = NDArray[np.int64]
 #: Products of a numerator or denominator with a loop's counter must stay far below 2**63.
@@ -80,19 +81,19 @@ class DiscreteLaplace:
     Parameters
     ----------
     epsilon : float or Fraction
-        Positive. A float is taken as the nearest fraction with a denominator of at most 10**6.
+        In 1e-6..2000. A float is taken as the nearest fraction with a denominator of at most 10**6.
     """
 
     epsilon: float | Fraction = 1.0
     batched: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon, least=1e-6, most=2000)
+
     @property
     def scale(self) -> Fraction:
         """The scale of the noise."""
-        rate = Fraction(self.epsilon).limit_denominator(10**6)
-        if rate <= 0:
-            raise ValueError(f"epsilon must be positive, at least 1e-6, got {self.epsilon!r}")
-        return 1 / rate
+        return 1 / Fraction(self.epsilon).limit_denominator(10**6)
 
     def __call__(self, data: Sequence[int], draws: Draws, runs: int) -> Integers:
         """Return the noisy integers, (dim, runs).

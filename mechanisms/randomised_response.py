@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .draws import Draws
+from .parameters import check_count, is_finite
 
 _MASK = 0xFFFFFFFF
 
@@ -52,7 +53,7 @@ class OneTimeRappor:
     Parameters
     ----------
     hashes, size : int
-        The Bloom filter's hash functions and bits.
+        The Bloom filter's hash functions and bits, positive.
     f : float
         In (0, 1].
     """
@@ -61,6 +62,12 @@ class OneTimeRappor:
     size: int = 20
     f: float = 0.95
     batched: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_count("hashes", self.hashes)
+        check_count("size", self.size)
+        if not is_finite(self.f) or not 0 < self.f <= 1:
+            raise ValueError(f"f must be in (0, 1], got {self.f!r}")
 
     @property
     def claimed(self) -> float:
@@ -94,12 +101,17 @@ class Rappor(OneTimeRappor):
     hashes, size, f
         As for `OneTimeRappor`.
     p, q : float
-        The rates of a released one where the permanent bit is 0, and where it is 1.
+        The rates of a released one where the permanent bit is 0, and where it is 1: 0 <= p < q <= 1.
     """
 
     f: float = 0.75
     p: float = 0.45
     q: float = 0.55
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_finite(self.p) or not is_finite(self.q) or not 0 <= self.p < self.q <= 1:
+            raise ValueError(f"p and q must be rates with 0 <= p < q <= 1, got {self.p!r} and {self.q!r}")
 
     @property
     def claimed(self) -> float:

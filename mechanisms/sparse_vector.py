@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .classic import Data, OneShot, Outputs, column
 from .draws import Draws, Floats
 from .noise import Laplace
+from .parameters import check_count, check_finite
 
 #: Where an answer is a number: "below the threshold" and "no answer any more".
 BELOW, STOPPED = np.nan, -np.inf
@@ -36,13 +37,18 @@ class SparseVector1(OneShot):
     ----------
     epsilon : float
     limit : int
-        c, the number of answers above.
+        c, the number of answers above, positive.
     threshold : float
-        T.
+        T, finite.
     """
 
     limit: int = 1
     threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("limit", self.limit)
+        check_finite("threshold", self.threshold)
 
     @property
     def scales(self) -> tuple[float, float]:
@@ -168,6 +174,11 @@ class SparseVector34Parallel(OneShot):
 
     limit: int = 2
     threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("limit", self.limit)
+        check_finite("threshold", self.threshold)
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the answers of both, (2 dim, runs)."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -71,10 +70,10 @@ class Specimen:
     ----------
     name : str
         Its target on the command line, `mechanisms/...`.
-    make : callable
-        Builds it from epsilon and its own parameters.
+    make : type
+        Its class, a dataclass; its fields are its parameters.
     epsilon : float
-        The default of its parameter epsilon.
+        The default of its parameter epsilon, if it has one.
     fault : str
         What is broken; empty if nothing is.
     dimension : int
@@ -85,16 +84,24 @@ class Specimen:
     """
 
     name: str
-    make: Callable[..., Mechanism]
+    make: type[Any]
     epsilon: float = 1.0
     fault: str = ""
     dimension: int = 1
     differ: str = "one"
     source: str = ""
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(field.name for field in fields(self.make))
+
     def build(self, epsilon: float | None = None, **parameters: Any) -> Mechanism:
-        """Return the mechanism."""
-        return self.make(self.epsilon if epsilon is None else epsilon, **parameters)
+        """Return the mechanism; one that has no parameter epsilon, as RAPPOR with its rates, takes no notice of it."""
+        if "epsilon" in self.parameters:
+            parameters["epsilon"] = self.epsilon if epsilon is None else epsilon
+        made: Mechanism = self.make(**parameters)
+        return made
 
     def claimed(self, epsilon: float | None = None, **parameters: Any) -> float:
         """Return the claimed epsilon: the mechanism's own statement where it has one, else its parameter."""
@@ -112,16 +119,6 @@ class Specimen:
         return "falsified" if self.fault else "survived"
 
 
-def _without_epsilon(kind: type[Any]) -> Callable[..., Mechanism]:
-    """RAPPOR has rates of its own and no epsilon."""
-
-    def make(epsilon: float, **parameters: Any) -> Mechanism:
-        made: Mechanism = kind(**parameters)
-        return made
-
-    return make
-
-
 _DING, _LYU = "Ding et al. 2018, Algorithm {}", "Lyu, Su & Li 2017, Algorithm {}"
 _SNIPER, _SHADOW = "Bichsel et al. 2021", "Wang et al. 2019"
 _VALUE = "releases the noisy maximum, not its index"
@@ -131,13 +128,13 @@ _VALUE = "releases the noisy maximum, not its index"
 def zoo() -> dict[str, Specimen]:
     """Return the specimens by name."""
 
-    def histogram(name: str, make: Any, **more: Any) -> Specimen:
+    def histogram(name: str, make: type[Any], **more: Any) -> Specimen:
         return Specimen(name=name, make=make, dimension=5, **more)
 
-    def maximum(name: str, make: Any, **more: Any) -> Specimen:
+    def maximum(name: str, make: type[Any], **more: Any) -> Specimen:
         return Specimen(name=name, make=make, dimension=5, differ="all", **more)
 
-    def vector(name: str, make: Any, **more: Any) -> Specimen:
+    def vector(name: str, make: type[Any], **more: Any) -> Specimen:
         return Specimen(name=name, make=make, dimension=10, differ="all", **more)
 
     specimens = [
@@ -166,8 +163,8 @@ def zoo() -> dict[str, Specimen]:
         vector("svt6", SparseVector6NoLimit, fault="no limit on answers above", source=_LYU.format(6)),
         vector("numerical-svt", NumericalSparseVector, source=_SHADOW),
         vector("svt34-parallel", SparseVector34Parallel, fault="two broken variants at once", source=_SNIPER),
-        Specimen(name="rappor", make=_without_epsilon(Rappor), source="Erlingsson et al. 2014, Theorem 2"),
-        Specimen(name="one-time-rappor", make=_without_epsilon(OneTimeRappor), source="Erlingsson et al. 2014"),
+        Specimen(name="rappor", make=Rappor, source="Erlingsson et al. 2014, Theorem 2"),
+        Specimen(name="one-time-rappor", make=OneTimeRappor, source="Erlingsson et al. 2014"),
         Specimen(name="prefix-sum", make=PrefixSum, dimension=10, source=_SHADOW),
         vector("prefix-sum-all", PrefixSum, fault="noise for one changed answer, all change", source=_SHADOW),
     ]

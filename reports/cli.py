@@ -70,7 +70,10 @@ def list_catalogue(as_json: bool) -> None:
             {"name": e.name, "summary": e.summary, "source": e.source, "parameters": list(e.parameters)}
             for e in entries().values()
         ]
-        rows += [{"name": s.name, "summary": s.fault, "source": s.source, "parameters": []} for s in zoo().values()]
+        rows += [
+            {"name": s.name, "summary": s.fault, "source": s.source, "parameters": list(s.parameters)}
+            for s in zoo().values()
+        ]
         click.echo(json.dumps(rows, indent=1))
     else:
         click.echo(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
@@ -82,8 +85,8 @@ def list_catalogue(as_json: bool) -> None:
 @GAME
 @SURFACE
 @PAIR
-@click.option("--left", type=Json(), help="A mechanism's input in the left world.")
-@click.option("--right", type=Json(), help="Its input in the right world.")
+@click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world.")
+@click.option("--right", type=Json(), default=..., help="Its input in the right world.")
 @click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs.")
 @click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
 @SEED
@@ -134,10 +137,10 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     from .terminal import smoke_lines
 
     task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
+    if task.is_mechanism:
+        raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
     with own_stdout():
         prepared = task.prepare()
-        if prepared.mechanism:
-            raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
         found = smoke_test(
             prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
@@ -385,10 +388,11 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     from ..audit.exact_search import worst_exactly
     from .record import finite
 
-    with own_stdout():
-        prepared = _task(target=target, **choices).prepare()
-    if prepared.mechanism:
+    task = _task(target=target, **choices)
+    if task.is_mechanism:
         raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
+    with own_stdout():
+        prepared = task.prepare()
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
     epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
     if as_json:

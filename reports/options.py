@@ -63,8 +63,12 @@ SURFACE = options(
     click.option("--surface", type=click.Choice(["actions", "release"]), default="actions", show_default=True),
     NEIGHBOURS,
 )
+EPSILON = (
+    "Claimed epsilon, in nats. It also sets the noise of a catalogue target that has an epsilon, unless --set epsilon "
+    "does.  [default: the target's own]"
+)
 CLAIMED = options(
-    click.option("--epsilon", type=float, help="Claimed epsilon, in nats.  [default: the catalogue's]"),
+    click.option("--epsilon", type=float, help=EPSILON),
     click.option("--delta", type=float, help="Claimed delta.  [default: the catalogue's, or 0]"),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")

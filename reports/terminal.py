@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -53,6 +54,10 @@ def zoo_table(specimens: Iterable[Specimen]) -> str:
     """Return name, fault and source of every mechanism."""
     rows = [(s.name, s.fault or "-", s.source) for s in specimens]
     return table(("mechanism", "fault", "source"), rows)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def verdict_word(verdict: str) -> str:
@@ -202,7 +207,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
         f"would have caught: {'no violation nine times in ten' if caught is None else number(caught)}",
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
-        f"inputs: left {pair['left']}, right {pair['right']}"
+        f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"
         if is_mechanism(claim)
         else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
         f"replay: {claim['replay']}",

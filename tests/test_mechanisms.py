@@ -166,3 +166,48 @@ def test_discrete_laplace_refuses_what_is_no_integer():
         discrete_laplace(Fraction(0), 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match="epsilon must be positive"):
         DiscreteLaplace(0.0)([1], Draws(0), 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("svt1", {"limit": 0}, "limit must be an integer in 1..10000, got 0"),
+        ("svt2", {"limit": -3}, "limit must be an integer in 1..10000, got -3"),
+        ("numerical-svt", {"limit": True}, "limit must be an integer in 1..10000, got True"),
+        ("svt34-parallel", {"limit": 2.0}, "limit must be an integer in 1..10000, got 2.0"),
+        ("svt6", {"threshold": math.nan}, "threshold must be a finite number, got nan"),
+        ("svt34-parallel", {"threshold": "abc"}, "threshold must be a finite number, got 'abc'"),
+        ("svt1", {"threshold": 10**400}, "threshold must be a finite number, got 1000"),
+        ("rappor", {"hashes": 0}, "hashes must be an integer in 1..10000, got 0"),
+        ("one-time-rappor", {"size": 10**9}, "size must be an integer in 1..10000, got 1000000000"),
+        ("one-time-rappor", {"f": 0}, r"f must be in \(0, 1\], got 0"),
+        ("rappor", {"f": 1.5}, r"f must be in \(0, 1\], got 1.5"),
+        ("rappor", {"p": 0.6}, "p and q must be rates with 0 <= p < q <= 1, got 0.6 and 0.55"),
+        ("rappor", {"q": None}, "p and q must be rates with 0 <= p < q <= 1, got 0.45 and None"),
+        ("laplace", {"epsilon": "abc"}, "epsilon must be positive and finite, got 'abc'"),
+        ("prefix-sum", {"epsilon": math.inf}, "epsilon must be positive and finite, got inf"),
+        ("noisy-max-1", {"epsilon": 1e-310}, "epsilon must be at least 1e-300, got 1e-310"),
+        ("truncated-geometric", {"epsilon": 1e-6}, "epsilon is too small for 64-bit integers, got 1e-06"),
+        ("discrete-laplace", {"epsilon": math.inf}, "epsilon must be positive and finite, got inf"),
+        ("discrete-laplace", {"epsilon": 1e-9}, "epsilon must be at least 1e-06, got 1e-09"),
+        ("discrete-laplace", {"epsilon": 1e9}, "epsilon must be at most 2000, got 1000000000.0"),
+    ],
+)
+def test_a_parameter_outside_its_range_is_refused_when_the_mechanism_is_made(name, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        zoo()[f"mechanisms/{name}"].build(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("svt1", {"epsilon": 1e-300, "limit": 10_000}),
+        ("rappor", {"f": 1, "p": 0, "q": 1, "hashes": 40}),
+        ("discrete-laplace", {"epsilon": 1e-6}),
+        ("discrete-laplace", {"epsilon": 1999.9999999}),
+        ("truncated-geometric", {"epsilon": 0.001}),
+    ],
+)
+def test_a_parameter_at_the_end_of_its_range_is_taken(name, parameters):
+    specimen = zoo()[f"mechanisms/{name}"]
+    assert np.shape(specimen.build(**parameters)(specimen.pairs[0][0], Draws(0), 8))[-1] == 8

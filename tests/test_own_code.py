@@ -107,6 +107,20 @@ def noisy(data, rng):
 class Learner:
     pass
 
+class Called:
+    def __call__(self, data, rng):
+        return len(data or []) + rng.laplace()
+
+class Played:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        pass
+    def act(self):
+        return 0
+    def update(self, feedback):
+        pass
+
+called = Called()
 number = 3
 """
 
@@ -114,7 +128,10 @@ number = 3
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("noisy", (), "it needs its two inputs, left and right"),
+        ("noisy", (), "it needs two inputs, left and right (--left, --right)"),
+        ("called", (), "called is a mechanism: it needs two inputs, left and right (--left, --right)"),
+        ("called", ("--left", "[0]", "--right", "[1]", "--fast"), "is a mechanism: it takes no fast"),
+        ("Played", ("--bits",), "left, right and bits are for mechanisms"),
         ("noisy", ("--left", "[0]"), "needs two inputs, left and right; right is missing"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--rounds", 3), "is a mechanism: it takes no rounds"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "is a mechanism: it takes no set"),
@@ -128,6 +145,18 @@ def test_a_mechanism_asked_for_wrongly(tmp_path, name, options, message):
     result = check(f"{file}:{name}", "--epsilon", 1, *options)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert message in result.stderr
+
+
+def test_a_mechanism_may_read_null(tmp_path):
+    """null is an input; what is missing is none."""
+    file = tmp_path / "mine.py"
+    file.write_text(PRINTING)
+    result = check(f"{file}:called", "--left", "null", "--right", "[1]", "--runs", 400)
+    assert result.exit_code == 0, result.output
+    assert "inputs: left null, right [1]" in result.output
+    assert "--left null --right '[1]'" in result.output
+    result = check(f"{file}:called", "--left", "null", "--runs", 400)
+    assert (result.exit_code, "right is missing" in result.stderr) == (2, True)
 
 
 def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
@@ -276,6 +305,17 @@ def test_a_mechanism_of_the_zoo():
         ("mechanisms/laplace", ["--left", "[0"], "expected JSON"),
         ("mechanisms/laplace", ["--left", "[0]", "--right", "[0]"], "the two inputs must differ"),
         ("mechanisms/laplace", ["--stop", "early"], "mechanisms are audited with stop budget"),
+        ("mechanisms/laplace", ["--left", "[0]"], "needs two inputs, left and right; right is missing"),
+        ("mechanisms/laplace", ["--right", "null"], "needs two inputs, left and right; left is missing"),
+        ("mechanisms/laplace", ["--left", "0", "--right", "1"], "cannot take the left input 0: 'int' object"),
+        ("mechanisms/truncated-geometric", ["--left", "[5]", "--right", "[6]"], "right input [6]: the count must be"),
+        ("mechanisms/laplace", ["--rounds", 5, "--losses", "unit", "--arms", 7], "takes no rounds, arms, losses"),
+        ("mechanisms/laplace", ["--surface", "release", "--neighbours", "zero-out"], "takes no surface, neighbours"),
+        ("mechanisms/laplace", ["--pair", '{"left": [[0, 0]], "right": [[1, 1]]}'], "it takes no pair"),
+        ("mechanisms/laplace", ["--fast"], "mechanisms/laplace is a mechanism: it takes no fast"),
+        ("mechanisms/svt1", ["--set", "limit=abc"], "limit must be an integer in 1..10000, got 'abc'"),
+        ("mechanisms/svt1", ["--set", "limt=3"], "has no parameter 'limt'; did you mean limit?"),
+        ("mechanisms/rappor", ["--set", "epsilon=3"], "has no parameter 'epsilon'; it has hashes, size, f, p, q"),
         ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "is a learner, give it a pair"),
     ],
 )
@@ -283,6 +323,41 @@ def test_bad_mechanism_input(target, words, message):
     result = check(target, "--runs", 200, *words)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "claimed", "code"),
+    [
+        ("rappor", ["--epsilon", 0.2], 0.2, 0),  # its rates set its noise
+        ("rappor", [], 0.400083, 0),
+        ("truncated-geometric", ["--set", "epsilon=0.1"], 0.117783, 0),  # as its theorem states
+        ("laplace", ["--epsilon", 1, "--set", "epsilon=2"], 1, 1),
+        ("laplace", ["--epsilon", 2], 2, 0),
+    ],
+)
+def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
+    """What is asked for is the claim; else it is the mechanism's own."""
+    result = overclaim("check", f"mechanisms/{target}", "--runs", 20_000, "--jobs", 1, *words)
+    assert f"claimed epsilon {claimed}\n" in result.stdout
+    assert result.exit_code == code, result.output
+
+
+def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
+    """The whole plan may be fast, a mechanism alone not."""
+    plan = '[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n' + PLAN.partition("confidence = 0.95\n")[2]
+    result = run_plan(tmp_path, plan, "--fast")
+    assert result.exit_code == 0, result.output
+    claims = json.loads((tmp_path / "out" / "record.json").read_text())["claims"]
+    assert ["--fast" in claim["replay"] for claim in claims] == [False, True, True]
+    result = run_plan(tmp_path, plan.replace("runs = 400\n", "runs = 400\nfast = true\n"))
+    assert (result.exit_code, "is a mechanism: it takes no fast" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["exact", "regret", "smoke"])
+def test_what_needs_a_learner_refuses_mechanisms(command):
+    result = overclaim(command, "mechanisms/laplace")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "mechanisms/laplace is a mechanism" in result.stderr
 
 
 ANY_INPUT = """

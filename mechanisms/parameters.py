@@ -1,0 +1,45 @@
+"""Checks of the parameters that mechanisms are made with: the message names the value and what was expected."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+#: The most answers, bits or hash functions: more do not fit into memory, as many times as an audit calls a mechanism.
+MOST = 10_000
+#: Noise of a scale some thousand times 1 / epsilon is still finite.
+LEAST_EPSILON = 1e-300
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is an integer in 1..`MOST`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= MOST:
+        raise ValueError(f"{name} must be an integer in 1..{MOST}, got {value!r}")
+
+
+def check_finite(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a finite number."""
+    if not is_finite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+
+
+def check_epsilon(value: Any, *, least: float = LEAST_EPSILON, most: float = math.inf) -> None:
+    """Raise ValueError unless the value is a positive, finite number that noise can be scaled by."""
+    if not is_finite(value) or not value > 0:
+        raise ValueError(f"epsilon must be positive and finite, got {value!r}")
+    if not least <= value <= most:
+        bound = f"at least {least:g}" if value < least else f"at most {most:g}"
+        raise ValueError(f"epsilon must be {bound}, got {value!r}")
+
+
+def is_finite(value: Any) -> bool:
+    """Tell whether a value is a finite number; truth values are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer too large for a float
+        return False
