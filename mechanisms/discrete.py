@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,14 @@ def discrete_laplace(scale: Fraction, size: int, generator: np.random.Generator)
     return noise
 
 
+def integers(data: Sequence[Any]) -> Integers:
+    """Return the data as an array, or raise ValueError if they are not integers."""
+    values = np.asarray(data)
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"discrete noise needs integers, got {data!r}")
+    return values
+
+
 @dataclass(frozen=True)
 class DiscreteLaplace:
     """Release integers with exact discrete Laplace noise of scale 1 / epsilon on every coordinate.
@@ -103,9 +111,7 @@ class DiscreteLaplace:
         ValueError
             If the data are not integers.
         """
-        values = np.asarray(data)
-        if values.dtype.kind not in "iu":
-            raise ValueError(f"discrete noise needs integers, got {data!r}")
+        values = integers(data)
         noise = discrete_laplace(self.scale, values.size * runs, draws.generator)
         released: Integers = noise.reshape(values.size, runs) + values.reshape(-1, 1)
         return released

@@ -32,6 +32,7 @@ from .sparse_vector import (
     SparseVector6NoLimit,
     SparseVector34Parallel,
 )
+from .tree_sums import TreeSumsDiscrete, TreeSumsNaive
 
 Inputs = tuple[list[Any], list[Any]]
 
@@ -76,6 +77,8 @@ class Specimen:
         The default of its parameter epsilon, if it has one.
     fault : str
         What is broken; empty if nothing is.
+    bits : bool
+        Whether only the low-order bits of its outputs show the fault: in real arithmetic the claim is true.
     dimension : int
         The number of query answers in its inputs.
     differ : str
@@ -87,6 +90,7 @@ class Specimen:
     make: type[Any]
     epsilon: float = 1.0
     fault: str = ""
+    bits: bool = False
     dimension: int = 1
     differ: str = "one"
     source: str = ""
@@ -115,7 +119,7 @@ class Specimen:
 
     @property
     def expected(self) -> str:
-        """The expected verdict of an audit of the claim."""
+        """The expected verdict of an audit of the claim, with its bits where only they show the fault."""
         return "falsified" if self.fault else "survived"
 
 
@@ -141,6 +145,17 @@ def zoo() -> dict[str, Specimen]:
         Specimen(name="laplace", make=LaplaceMechanism, source="Dwork et al. 2006"),
         Specimen(name="laplace-half-scale", make=LaplaceHalfScale, fault="half the noise"),
         Specimen(name="discrete-laplace", make=DiscreteLaplace, source="Canonne, Kamath & Steinke 2020, Algorithm 2"),
+        Specimen(
+            name="tree-sums",
+            make=TreeSumsNaive,
+            fault="double-precision noise, seen with --bits",
+            bits=True,
+            dimension=8,
+            source="Agarwal & Singh 2017, Algorithms 1 and 2; Mironov 2012",
+        ),
+        Specimen(
+            name="tree-sums-discrete", make=TreeSumsDiscrete, dimension=8, source="Canonne, Kamath & Steinke 2020"
+        ),
         Specimen(name="laplace-parallel", make=LaplaceParallel, source=_SNIPER),
         Specimen(name="truncated-geometric", make=TruncatedGeometric, source="Balcer & Vadhan 2018, Algorithm 4.8"),
         histogram("noisy-histogram-1", NoisyHistogram1, source=_DING.format(9)),

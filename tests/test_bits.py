@@ -10,6 +10,7 @@ from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 from overclaim.mechanisms.tree import Tree
+from overclaim.mechanisms.tree_sums import TreeSumsDiscrete, TreeSumsNaive
 from overclaim.mechanisms.zoo import zoo
 
 CLAIM = Claim(epsilon=1.0)
@@ -54,26 +55,56 @@ def test_unknown_sampler_is_falsified_by_its_lowest_bits():
     assert result.epsilon_lower > 3
 
 
-class TreeRelease:
-    """The noisy prefix sums that FTRL composes: the tree counter with its Laplace noise."""
-
-    batched = True
-
-    def __call__(self, data, draws, runs):
-        tree = Tree(Laplace(3.0), 8)
-        state = tree.start(1, runs)
-        released = []
-        for value in data:
-            tree.add(state, np.array([[float(value)]]), draws)
-            released.append(state.noisy[0].copy())
-        return np.stack(released)
+@pytest.mark.parametrize("losses", [[1, 0, 0], [0.25, 0.5, 1.0, 0.0, 0.75, 0.1, 1, 0]])
+def test_tree_sums_are_those_of_the_tree_counter(losses):
+    """Bit for bit: what FTRL releases before padding."""
+    mechanism = zoo()["mechanisms/tree-sums"].build(0.5)
+    tree, draws = Tree(Laplace(2.0 * len(losses).bit_length()), len(losses)), Draws(4)
+    state = tree.start(1, 50)
+    released = mechanism(losses, Draws(4), 50)
+    for row, loss in zip(released, losses, strict=True):
+        tree.add(state, np.array([[float(loss)]]), draws)
+        np.testing.assert_array_equal(row, state.noisy[0])
 
 
-def test_prefix_sums_of_ftrl_are_falsified_by_their_bits():
-    """At most one loss in [0, 1] differs and reaches two of the nodes released here: 2/3-DP in real arithmetic."""
-    options = {"left": [1, 0, 0], "right": [0, 0, 0], "runs": 20_000}
-    assert falsify_mechanism(TreeRelease(), CLAIM, **options).verdict is Verdict.SURVIVED
-    assert falsify_mechanism(TreeRelease(), CLAIM, bits=True, **options).epsilon_lower > 3
+@pytest.mark.parametrize("kind", [TreeSumsNaive, TreeSumsDiscrete])
+@pytest.mark.parametrize("rounds", [1, 2, 7, 8, 13])
+def test_a_loss_reaches_as_many_nodes_as_its_noise_is_scaled_for(kind, rounds):
+    """Every prefix is the sum of disjoint nodes; each loss is in at most as many nodes as the scale says."""
+    asked = []
+
+    class Counted(kind):
+        def noise(self, nodes, runs, draws):
+            asked.append(nodes)
+            return np.full(runs, 2 ** len(asked))  # node t has bit t
+
+    released = Counted()([0] * rounds, Draws(0), 1)[:, 0].astype(int)
+    covered = np.zeros(rounds + 1, dtype=int)
+    for t in range(1, rounds + 1):
+        inside = [s for s in range(1, t + 1) if released[t - 1] >> s & 1]
+        starts = [0, *inside[:-1]]
+        assert inside[-1] == t
+        assert all(s - start == s & -s for start, s in zip(starts, inside, strict=True))
+        covered[starts[-1] + 1 : t + 1] += 1
+    assert set(asked) == {covered.max()}
+
+
+def test_tree_sums_of_ftrl_are_falsified_by_their_bits():
+    """And by nothing else: their claim is true in real arithmetic."""
+    specimen = zoo()["mechanisms/tree-sums"]
+    options = {"pairs": specimen.pairs, "runs": 20_000}
+    assert falsify_mechanism(specimen.build(1.0), CLAIM, **options).verdict is Verdict.SURVIVED
+    assert falsify_mechanism(specimen.build(1.0), CLAIM, bits=True, **options).epsilon_lower > 3
+    assert specimen.bits
+
+
+def test_discrete_tree_sums_resist():
+    """Certificate at 1 - 1e-6: the test's false-alarm probability."""
+    specimen = zoo()["mechanisms/tree-sums-discrete"]
+    options = {"pairs": specimen.pairs, "runs": 40_000, "bits": True, "confidence": 1 - 1e-6}
+    result = falsify_mechanism(specimen.build(1.0), CLAIM, **options)
+    assert result.verdict is Verdict.SURVIVED
+    assert result.epsilon_lower > 0.5
 
 
 @pytest.mark.parametrize(("left", "right"), [([0], [1]), ([-3], [-2])])

@@ -162,6 +162,8 @@ def test_discrete_laplace_law(scale):
 def test_discrete_laplace_refuses_what_is_no_integer():
     with pytest.raises(ValueError, match="needs integers"):
         DiscreteLaplace()([0.5], Draws(0), 3)
+    with pytest.raises(ValueError, match="needs integers"):
+        zoo()["mechanisms/tree-sums-discrete"].build()([1, 0.5], Draws(0), 3)
     with pytest.raises(ValueError, match="positive"):
         discrete_laplace(Fraction(0), 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match="epsilon must be positive"):
@@ -187,6 +189,7 @@ def test_discrete_laplace_refuses_what_is_no_integer():
         ("laplace", {"epsilon": "abc"}, "epsilon must be positive and finite, got 'abc'"),
         ("prefix-sum", {"epsilon": math.inf}, "epsilon must be positive and finite, got inf"),
         ("noisy-max-1", {"epsilon": 1e-310}, "epsilon must be at least 1e-300, got 1e-310"),
+        ("tree-sums-discrete", {"epsilon": 1e-9}, "epsilon must be at least 1e-06, got 1e-09"),
         ("truncated-geometric", {"epsilon": 1e-6}, "epsilon is too small for 64-bit integers, got 1e-06"),
         ("discrete-laplace", {"epsilon": math.inf}, "epsilon must be positive and finite, got inf"),
         ("discrete-laplace", {"epsilon": 1e-9}, "epsilon must be at least 1e-06, got 1e-09"),
