@@ -128,19 +128,21 @@ _SNIPER, _SHADOW = "Bichsel et al. 2021", "Wang et al. 2019"
 _VALUE = "releases the noisy maximum, not its index"
 
 
+def _histogram(name: str, make: type[Any], **more: Any) -> Specimen:
+    return Specimen(name=name, make=make, dimension=5, **more)
+
+
+def _maximum(name: str, make: type[Any], **more: Any) -> Specimen:
+    return Specimen(name=name, make=make, dimension=5, differ="all", **more)
+
+
+def _vector(name: str, make: type[Any], **more: Any) -> Specimen:
+    return Specimen(name=name, make=make, dimension=10, differ="all", **more)
+
+
 @cache
 def zoo() -> dict[str, Specimen]:
     """Return the specimens by name."""
-
-    def histogram(name: str, make: type[Any], **more: Any) -> Specimen:
-        return Specimen(name=name, make=make, dimension=5, **more)
-
-    def maximum(name: str, make: type[Any], **more: Any) -> Specimen:
-        return Specimen(name=name, make=make, dimension=5, differ="all", **more)
-
-    def vector(name: str, make: type[Any], **more: Any) -> Specimen:
-        return Specimen(name=name, make=make, dimension=10, differ="all", **more)
-
     specimens = [
         Specimen(name="laplace", make=LaplaceMechanism, source="Dwork et al. 2006"),
         Specimen(name="laplace-half-scale", make=LaplaceHalfScale, fault="half the noise"),
@@ -158,30 +160,30 @@ def zoo() -> dict[str, Specimen]:
         ),
         Specimen(name="laplace-parallel", make=LaplaceParallel, source=_SNIPER),
         Specimen(name="truncated-geometric", make=TruncatedGeometric, source="Balcer & Vadhan 2018, Algorithm 4.8"),
-        histogram("noisy-histogram-1", NoisyHistogram1, source=_DING.format(9)),
-        histogram(
+        _histogram("noisy-histogram-1", NoisyHistogram1, source=_DING.format(9)),
+        _histogram(
             "noisy-histogram-2",
             NoisyHistogram2WrongScale,
             epsilon=0.5,  # at 1 the wrong scale is the right one
             fault="scale epsilon, not 1 / epsilon",
             source=_DING.format(10),
         ),
-        maximum("noisy-max-1", NoisyMax1, source=_DING.format(5)),
-        maximum("noisy-max-2", NoisyMax2, source=_DING.format(6)),
-        maximum("noisy-max-3", NoisyMax3ReleasesValue, fault=_VALUE, source=_DING.format(7)),
-        maximum("noisy-max-4", NoisyMax4ReleasesValue, fault=_VALUE, source=_DING.format(8)),
-        vector("svt1", SparseVector1, source=_LYU.format(1)),
-        vector("svt2", SparseVector2, source=_LYU.format(2)),
-        vector("svt3", SparseVector3ReleasesValue, fault="releases the compared noise", source=_LYU.format(3)),
-        vector("svt4", SparseVector4UnscaledNoise, fault="query noise too small", source=_LYU.format(4)),
-        vector("svt5", SparseVector5NoQueryNoise, fault="no query noise, no limit", source=_LYU.format(5)),
-        vector("svt6", SparseVector6NoLimit, fault="no limit on answers above", source=_LYU.format(6)),
-        vector("numerical-svt", NumericalSparseVector, source=_SHADOW),
-        vector("svt34-parallel", SparseVector34Parallel, fault="two broken variants at once", source=_SNIPER),
+        _maximum("noisy-max-1", NoisyMax1, source=_DING.format(5)),
+        _maximum("noisy-max-2", NoisyMax2, source=_DING.format(6)),
+        _maximum("noisy-max-3", NoisyMax3ReleasesValue, fault=_VALUE, source=_DING.format(7)),
+        _maximum("noisy-max-4", NoisyMax4ReleasesValue, fault=_VALUE, source=_DING.format(8)),
+        _vector("svt1", SparseVector1, source=_LYU.format(1)),
+        _vector("svt2", SparseVector2, source=_LYU.format(2)),
+        _vector("svt3", SparseVector3ReleasesValue, fault="releases the compared noise", source=_LYU.format(3)),
+        _vector("svt4", SparseVector4UnscaledNoise, fault="query noise too small", source=_LYU.format(4)),
+        _vector("svt5", SparseVector5NoQueryNoise, fault="no query noise, no limit", source=_LYU.format(5)),
+        _vector("svt6", SparseVector6NoLimit, fault="no limit on answers above", source=_LYU.format(6)),
+        _vector("numerical-svt", NumericalSparseVector, source=_SHADOW),
+        _vector("svt34-parallel", SparseVector34Parallel, fault="two broken variants at once", source=_SNIPER),
         Specimen(name="rappor", make=Rappor, source="Erlingsson et al. 2014, Theorem 2"),
         Specimen(name="one-time-rappor", make=OneTimeRappor, source="Erlingsson et al. 2014"),
         Specimen(name="prefix-sum", make=PrefixSum, dimension=10, source=_SHADOW),
-        vector("prefix-sum-all", PrefixSum, fault="noise for one changed answer, all change", source=_SHADOW),
+        _vector("prefix-sum-all", PrefixSum, fault="noise for one changed answer, all change", source=_SHADOW),
     ]
     named = {f"mechanisms/{s.name}": s for s in specimens}
     return {name: Specimen(**{**vars(s), "name": name}) for name, s in named.items()}
