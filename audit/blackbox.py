@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,21 +10,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..learners.protocol import LearnerError
 from ..mechanisms.claim import Claim
 from ..mechanisms.draws import Draws, Floats, Stage
 from .bits import BitColumns, HasSampler, PreimageRatio
 from .certification import Audit, Choice, Memory, all_runs, check_budget, conclude
 from .cluster import Cluster
-from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
 from .engines import in_parallel
 from .events import Counts, Event, count
-from .features import Encoder, Features, Outputs, View, leaves
+from .features import Encoder, Features, Outputs, View
 from .learned import Histogram, Model, Table, models
+from .mechanism_runs import DataPair, Sample, join, run_block
 from .pilot import choose, transfer
 from .play import blocks
+from .stateless import check_independence, check_neighbours, check_replay
 from .verdict import Result
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
@@ -37,116 +34,6 @@ ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
 MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
-#: Runs played twice to see that draws decide the outputs, and runs of each block that is compared with others.
-_REPLAYED, _COMPARED = 16, 256
-
-
-@dataclass(frozen=True)
-class DataPair:
-    """Two neighbouring inputs of a mechanism. Whether they are neighbours is the caller's to know.
-
-    Parameters
-    ----------
-    left, right : anything that JSON can hold
-
-    Raises
-    ------
-    ValueError
-        If an input is not JSON, or both are the same.
-    """
-
-    left: Any
-    right: Any
-
-    def __post_init__(self) -> None:
-        texts = []
-        for side in ("left", "right"):
-            try:
-                texts.append(json.dumps(getattr(self, side), allow_nan=False, sort_keys=True))
-            except (TypeError, ValueError):
-                raise ValueError(f"the {side} input must be JSON, got {getattr(self, side)!r}") from None
-        if texts[0] == texts[1]:
-            raise ValueError(f"the two inputs must differ, both are {texts[0]}")
-
-    @property
-    def t0(self) -> int:
-        """The index of the differing round: a mechanism has one."""
-        return 0
-
-    @property
-    def rounds(self) -> int:
-        """One: a mechanism answers once."""
-        return 1
-
-    @property
-    def arms(self) -> None:
-        """None: there are no arms."""
-        return None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record's form."""
-        return {"round": 1, "left": self.left, "right": self.right}
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Outputs of a block of runs with their world labels, runs of the left world first."""
-
-    outputs: Outputs
-    left: NDArray[np.bool_]
-
-    def of_left(self) -> Sample:
-        """Return the runs of the left world."""
-        n = int(self.left.sum())
-        return Sample(
-            self.outputs[..., :n] if isinstance(self.outputs, np.ndarray) else self.outputs[:n], self.left[:n]
-        )
-
-
-def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: float = 0.5) -> Sample:
-    """Run a block: each run in the world of its own label, the left one with a probability of `share`.
-
-    The runs are independent, so those of the left world may come first; no score looks at their order.
-
-    Raises
-    ------
-    LearnerError
-        If the mechanism raises, or a batched one returns something that has not one output for each run.
-    """
-    left = np.sort(draws.labels(runs, share))[::-1]
-    in_left = int(left.sum())
-    halves = [
-        _outputs(mechanism, data, draws, size)
-        for data, size in ((pair.left, in_left), (pair.right, runs - in_left))
-        if size
-    ]
-    return Sample(_join(halves), left)
-
-
-def _outputs(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
-    try:
-        if not getattr(mechanism, "batched", False):
-            return [mechanism(copy.deepcopy(data), draws.generator) for _ in range(runs)]
-        outputs = mechanism(copy.deepcopy(data), draws, runs)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        name = getattr(mechanism, "__name__", type(mechanism).__name__)
-        told = " ".join(str(error).split())
-        raise LearnerError(f"{name} raised {type(error).__name__} on {data!r}: {told}".removesuffix(": ")) from error
-    outputs = np.asarray(outputs)
-    if outputs.ndim not in (1, 2) or outputs.shape[-1] != runs:
-        raise LearnerError(f"a batched mechanism must return ({runs},) or (dim, {runs}) outputs, got {outputs.shape}")
-    return outputs if outputs.dtype.kind in "biuf" else [tuple(column) for column in np.atleast_2d(outputs).T.tolist()]
-
-
-def _join(parts: Sequence[Outputs]) -> Outputs:
-    if all(isinstance(part, np.ndarray) for part in parts):
-        if len({part.shape[:-1] for part in parts}) == 1:  # type: ignore[union-attr]
-            return np.concatenate(parts, axis=-1)
-        # The number of columns depends on the input, which is a leak that a list can show.
-        parts = [list(np.atleast_2d(part).T) for part in parts]
-    return [output for part in parts for output in part]
 
 
 def falsify_mechanism(
@@ -207,13 +94,14 @@ def falsify_mechanism(
     ValueError
         For parameters outside their range, or inputs that are missing, equal or no JSON.
     LearnerError
-        If the mechanism raises, returns what cannot be read, or draws from something else than its generator.
+        If the mechanism raises, returns what cannot be read, draws from something else than its generator, or has runs
+        that depend on each other, whether seen before the audit, in its certification or after it.
     """
     began = time.perf_counter()
     check_budget(runs, confidence)
     options = _pairs(left, right, pairs)
-    check_replay(mechanism, options[0], seed)
-    check_independence(mechanism, options[0], seed)
+    before = check_replay(mechanism, options[0], seed, runs)
+    check_independence(mechanism, options[0], seed, runs)
     audit = MechanismAudit(
         mechanism=mechanism,
         claim=claim,
@@ -226,7 +114,12 @@ def falsify_mechanism(
         cluster=cluster,
         bits=bits,
     )
-    return conclude(audit, all_runs(audit, options), began)
+    found = all_runs(audit, options)
+    # A memory may show only after many calls, or on another input.
+    check_replay(mechanism, options[0], seed, runs, before)
+    if found.choice.index:
+        check_replay(mechanism, found.choice.pair, seed, runs)
+    return conclude(audit, found, began)
 
 
 def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:
@@ -240,54 +133,6 @@ def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> li
     if left is None and right is None:
         raise ValueError("two neighbouring inputs must be given: left and right")
     return [DataPair(left, right)]
-
-
-def check_replay(mechanism: Any, pair: DataPair, seed: int) -> None:
-    """Raise LearnerError unless the same draws give the same outputs: all randomness must come from the generator."""
-    texts = [
-        repr(_listed(run_block(mechanism, pair, Draws(seed, Stage.CONFORMANCE), _REPLAYED).outputs)) for _ in range(2)
-    ]
-    if texts[0] != texts[1]:
-        raise LearnerError(
-            "the same draws gave other outputs: a mechanism must draw from its generator alone and keep no state"
-        )
-
-
-def check_independence(mechanism: Any, pair: DataPair, seed: int) -> None:
-    """Raise LearnerError if the runs of a batched mechanism share randomness, such as one draw for a whole block.
-
-    A block of such runs says as much as one run, and no interval that counts them holds.
-    """
-    if not getattr(mechanism, "batched", False):
-        return
-    blocks = [
-        _outputs(mechanism, pair.left, Draws(seed, Stage.CONFORMANCE, 0, 0, block), _COMPARED)
-        for block in SHARED_BLOCKS
-    ]
-    if all(isinstance(block, np.ndarray) for block in blocks) and len({np.shape(b)[:-1] for b in blocks}) == 1:
-        samples = [np.atleast_2d(block)[None].astype(float) for block in blocks]
-        if not all(np.isfinite(sample).all() for sample in samples):
-            samples = [np.nan_to_num(sample, nan=0.0) for sample in samples]
-    else:
-        seen: dict[str, int] = {}
-        samples = [
-            np.array([[seen.setdefault(repr(leaves(output)), len(seen)) for output in _rows(block)]])
-            for block in blocks
-        ]
-    if homogeneity_p_value(*samples) < SHARED:
-        raise LearnerError(
-            "the runs of the mechanism share randomness, such as one draw for a whole block: blocks differ more "
-            "than independent runs do. Draw for every run"
-        )
-
-
-def _rows(outputs: Outputs) -> list[Any]:
-    return list(np.atleast_2d(outputs).T) if isinstance(outputs, np.ndarray) else outputs
-
-
-def _listed(outputs: Outputs) -> list[Any]:
-    listed = outputs.tolist() if isinstance(outputs, np.ndarray) else [leaf for o in outputs for leaf in leaves(o)]
-    return listed
 
 
 @dataclass(frozen=True)
@@ -362,7 +207,7 @@ class MechanismAudit(Audit):
         Every model is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
         choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
         """
-        outputs = _join([sample.outputs for sample in samples])
+        outputs = join([sample.outputs for sample in samples])
         left = np.concatenate([sample.left for sample in samples])
         encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
         if self.bits:
@@ -442,4 +287,6 @@ def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, in
     number, runs = block
     draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
     sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)
-    return count(choice.event, choice.attack.score(sample.outputs), sample.left)
+    scores = choice.attack.score(sample.outputs)
+    check_neighbours(choice.event, scores, sample.left)
+    return count(choice.event, scores, sample.left)

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.blackbox import DataPair, _of_same_left, check_independence, falsify_mechanism, run_block
+from overclaim.audit.blackbox import _of_same_left, falsify_mechanism
 from overclaim.audit.features import Encoder, Features, leaves
 from overclaim.audit.learned import Patterns, Table, models, screen
+from overclaim.audit.mechanism_runs import DataPair, run_block
 from overclaim.audit.pilot import choose, smoothed
+from overclaim.audit.stateless import check_independence
 from overclaim.audit.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
