@@ -79,6 +79,13 @@ set = {{ batch = 1 }}     # parameters of the target
 # fast = true                  # compiled kernels, with draws of their own: pip install overclaim[fast]
 # expect = "survived"
 # note = "printed beside the verdict"
+
+# [[claims]]
+# target = "my_mechanism.py:noisy"   # a function of (data, rng) that answers once
+# epsilon = 1.0
+# left = [1]                   # its two neighbouring inputs, whatever TOML can hold
+# right = [0]
+# bits = true                  # the attack reads the low-order bits of floating-point outputs
 """
 
 
