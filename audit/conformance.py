@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..learners.losses import Loss, feedback
-from ..learners.protocol import Actions, HasRelease, Learner, LearnerError
+from ..learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError
 from ..learners.scalar import Scalar, recipe
 from ..mechanisms.draws import Draws, Floats, Stage
 from ..mechanisms.noise import Laplace
 from .pairs import Pair
 from .play import play
+from .stated import check_stated
 
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
@@ -74,7 +75,8 @@ def check_learner(
 
     The rules: every action is an arm or a finite point; state is fresh for every run and all randomness comes from the
     draws, so that a keyed block is always the same; runs do not interact; the state does not grow with the rounds;
-    without noise (epsilon = inf, or a noise of scale 0) each release is its mean; and a slow twin has the same law.
+    what it plays and releases follows what its abilities say (`overclaim.audit.stated`); without noise (epsilon = inf,
+    or a noise of scale 0) each release is its mean; and a slow twin has the same law.
 
     Parameters
     ----------
@@ -112,7 +114,7 @@ def check_learner(
     --------
     >>> from overclaim.learners import Exp3
     >>> print(check_learner(Exp3(arms=2, eta=0.5, gamma=0.1)))
-    Exp3 conforms: arms and points, fresh state, no interaction, bounded state
+    Exp3 conforms: arms and points, fresh state, no interaction, bounded state, abilities
     does not apply: no noise at epsilon = inf, twin
     """
     if rounds < _ROUNDS:
@@ -136,6 +138,9 @@ def check_learner(
         checked.append("no noise at epsilon = inf")
     else:
         skipped.append("no noise at epsilon = inf")
+
+    says = _check_abilities(learner, pair, losses is None, seed)
+    (checked if says else skipped).append("abilities")
 
     if twin is None:
         skipped.append("twin")
@@ -264,6 +269,16 @@ def _without_noise(learner: Any) -> Any:
         return replace(learner, **changes) if changes else None  # type: ignore[type-var]
     except ValueError as error:
         raise LearnerError(f"{_name(learner)} must accept epsilon = inf, which means no noise: {error}") from error
+
+
+def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) -> bool:
+    """Hold the abilities of a learner, and of one inside it, against what they play; tell whether there were any."""
+    rows = (
+        np.vstack([np.eye(learner.arms), 1 - np.eye(learner.arms), np.ones((1, learner.arms))]) if extremes else None
+    )
+    surface = "release" if isinstance(learner, HasRelease) else "actions"
+    says = check_stated(learner, pair, seed, rows=rows, surface=surface)
+    return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or says
 
 
 def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:

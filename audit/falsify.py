@@ -9,6 +9,7 @@ from typing import Any
 from ..learners.protocol import Learner
 from ..learners.scalar import recipe
 from ..mechanisms.claim import Claim
+from .alphabets import linear_alphabet
 from .attacks import has_release
 from .certification import Memory, all_runs, check_budget, conclude
 from .cluster import Cluster
@@ -18,6 +19,7 @@ from .kernels import engine_of
 from .pairs import Pair
 from .search import candidates
 from .stages import LearnerAudit
+from .stated import check_stated
 from .verdict import Result
 
 #: When an audit ends: after all its runs, or as soon as the claim is falsified.
@@ -109,6 +111,8 @@ def falsify(
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
+    rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
+    check_stated(built, options[0], seed, rows=rows, surface=claim.surface)
 
     audit = LearnerAudit(
         learner=built,

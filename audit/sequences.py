@@ -92,20 +92,21 @@ def has_noiseless_law(learner: Learner) -> bool:
     return (inner is None or isinstance(inner, HasProbabilities)) and not _draws_to_learn(learner)
 
 
-class _NoDraws(Draws):
+class NoDraws(Draws):
     """Draws for a learner that must not draw."""
 
     def stream(self, purpose: Purpose) -> np.random.Generator:
+        """Raise NotEnumerableError."""
         raise NotEnumerableError("the learner draws noise of its own while it learns: its law is not known")
 
 
 def _draws_to_learn(learner: Learner) -> bool:
     """Tell whether `start`, or one of the first updates, draws."""
     try:
-        state = learner.start(1, _NoDraws(0))
+        state = learner.start(1, NoDraws(0))
         told = np.zeros(1) if learner.feedback == "bandit" else np.zeros((learner.arms, 1))
         for _ in range(max(_PROBED, batch_of(learner))):
-            learner.update(state, np.zeros(1, dtype=np.intp), told, _NoDraws(0))
+            learner.update(state, np.zeros(1, dtype=np.intp), told, NoDraws(0))
     except NotEnumerableError:
         return True
     except Exception:  # for instance beyond its horizon: until there, nothing was drawn
@@ -160,7 +161,7 @@ def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -
     """
     assert isinstance(learner, HasProbabilities)
     runs = actions.shape[-1]
-    draws = _NoDraws(0)  # a learner without noise draws only its arms, which are given
+    draws = NoDraws(0)  # a learner without noise draws only its arms, which are given
     state = learner.start(runs, draws)
     total = np.zeros(runs)
     columns = np.arange(runs)

@@ -83,7 +83,7 @@ def test_every_entry_of_the_catalogue_is_fresh():
 def test_a_sound_plain_class_conforms():
     result = check_learner(Plain)
     assert result.checked == ("arms and points", "fresh state", "no interaction", "bounded state")
-    assert result.skipped == ("no noise at epsilon = inf", "twin")
+    assert result.skipped == ("no noise at epsilon = inf", "abilities", "twin")
     assert "does not apply: no noise" in str(result)
 
 
