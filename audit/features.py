@@ -227,11 +227,12 @@ class Features:
         self.columns = [looked[i] for i in self.kept]
         self.discrete = all(column.discrete for column in self.columns)
         self.steps: list[Column] = []
+        self.names: list[str] = []
         self.rows: list[Feature] = []
         if self.kept:
             if len(self.kept) > 1 and not self.discrete:
                 self.steps = [Column.of(row) for row in View(self, columns[self.kept]).steps]
-            self.rows = list(self._list())
+            self.names, self.rows = map(list, zip(*self._list(), strict=True))
 
     def view(self, columns: Floats) -> View:
         """Return the view of encoded outputs."""
@@ -241,37 +242,39 @@ class Features:
         """Return all features, (runs, features)."""
         return np.stack([row(view) for row in self.rows], axis=1)
 
-    def _list(self) -> Iterator[Feature]:
-        for i, column in enumerate(self.columns):
-            yield partial(_row, "clean", i)
+    def _list(self) -> Iterator[tuple[str, Feature]]:
+        names = [f"column {i + 1}" for i in self.kept]
+        for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
+            yield name, partial(_row, "clean", i)
             if not column.discrete:
-                yield partial(_row, "signs", i)
+                yield f"side of {name}", partial(_row, "signs", i)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:
-                    yield partial(_equals, i, column, float(value))
+                    yield f"{name} is {value:g}", partial(_equals, i, column, float(value))
         count = len(self.columns)
         if count == 1:
             return
-        for half in (0, 1):
-            yield partial(_row, "halves", half)
-            yield partial(_square_of_half, half)
-        yield lambda view: view.halves.sum(axis=0)
-        yield lambda view: view.halves.prod(axis=0)
-        yield lambda view: view.clean.argmax(axis=0).astype(np.float64)
-        yield lambda view: view.clean.argmin(axis=0).astype(np.float64)
+        for half, which in enumerate(("first", "second")):
+            yield f"sum of the {which} half", partial(_row, "halves", half)
+            yield f"square of the {which} half's sum", partial(_square_of_half, half)
+        yield "sum", lambda view: view.halves.sum(axis=0)
+        yield "product of the halves' sums", lambda view: view.halves.prod(axis=0)
+        yield "position of the largest", lambda view: view.clean.argmax(axis=0).astype(np.float64)
+        yield "position of the smallest", lambda view: view.clean.argmin(axis=0).astype(np.float64)
         if self.discrete:
-            yield lambda view: view.clean.max(axis=0)
-            yield lambda view: view.clean.min(axis=0)
+            yield "largest", lambda view: view.clean.max(axis=0)
+            yield "smallest", lambda view: view.clean.min(axis=0)
             return
-        yield lambda view: view.signs.sum(axis=0)
-        yield lambda view: view.step_signs.sum(axis=0)
-        yield from (partial(_row, "steps", i) for i in range(1, count))
-        yield from (partial(_row, "step_signs", i) for i in range(count))
-        yield from (partial(_row, "ordered", i) for i in (range(count) if count <= MOST_SORTED else (0, count - 1)))
+        yield "sum of the sides", lambda view: view.signs.sum(axis=0)
+        yield "sum of the steps' sides", lambda view: view.step_signs.sum(axis=0)
+        yield from ((f"step to {names[i]}", partial(_row, "steps", i)) for i in range(1, count))
+        yield from ((f"side of the step to {names[i]}", partial(_row, "step_signs", i)) for i in range(count))
+        places = range(count) if count <= MOST_SORTED else (0, count - 1)
+        yield from ((f"{i + 1} of {count} in order of size", partial(_row, "ordered", i)) for i in places)
         for value in sorted({float(v) for c in self.columns for v in c.values if not np.isnan(v)}):
-            yield partial(_times, value)
-        yield lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
-        yield lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
+            yield f"how many are {value:g}", partial(_times, value)
+        yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
+        yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
 
 
 def _row(name: str, index: int, view: View) -> Floats:

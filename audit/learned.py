@@ -58,7 +58,13 @@ class Threshold:
     """One feature as it is: the event's thresholds do the rest."""
 
     index: int
-    name, log_odds, doubt = "single feature", False, DOUBT
+    feature: str
+    log_odds, doubt = False, DOUBT
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return f"single feature ({self.feature})"
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Learn nothing."""
@@ -71,7 +77,13 @@ class Histogram:
     """The smoothed log ratio of one feature's counts between its quantiles."""
 
     index: int
-    name, log_odds, doubt = "histogram", False, DOUBT
+    feature: str
+    log_odds, doubt = False, DOUBT
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return f"histogram ({self.feature})"
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Count."""
@@ -355,9 +367,9 @@ def models(view: View, left: Labels, *, thorough: bool) -> list[Model]:
     if Patterns.applies(view):
         found.append(Patterns())
     picked = screen(view, left, 4 if thorough else 2)
-    found += [Threshold(i) for i in picked]
+    found += [Threshold(i, features.names[i]) for i in picked]
     if thorough and not features.discrete:
-        found += [Histogram(i) for i in picked[:2]]
+        found += [Histogram(i, features.names[i]) for i in picked[:2]]
     if len(features.rows) > 2 and (thorough or "all" not in outcomes):
         found.append(Logistic())
     if thorough and not outcomes and len(features.columns) > 1 and left.size >= FEWEST_BOOSTED:

@@ -152,7 +152,7 @@ def one(cell: Cell, seed: int, runs: int, share: float = 1.0) -> dict[str, Any]:
     began = time.process_time()
     result = cell.audit(seed, runs, share)
     return {
-        "method": result.attack,
+        "method": result.attack.partition(" (")[0],
         "delta": cell.delta,
         "kind": f"{cell.kind}{', early' if cell.what.endswith('early') else ''}",
         "room": "zoo" if cell.what.startswith("mechanisms/") else "catalogue",
