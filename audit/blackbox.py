@@ -16,9 +16,10 @@ from ..mechanisms.draws import Draws, Floats, Stage
 from .bits import BitColumns, HasSampler, PreimageRatio
 from .certification import Audit, Choice, Memory, all_runs, check_budget, conclude
 from .cluster import Cluster
+from .encoding import Encoder
 from .engines import in_parallel
 from .events import Counts, Event, count
-from .features import Encoder, Features, Outputs, View
+from .features import Features, Outputs, View
 from .learned import Histogram, Model, Table, models
 from .mechanism_runs import DataPair, Sample, join, run_block
 from .pilot import choose, transfer
@@ -58,8 +59,8 @@ def falsify_mechanism(
     ----------
     mechanism : callable
         `mechanism(data, rng)` with a numpy Generator, its only randomness, returns one output: a number, a vector, a
-        category, a mixed tuple or None. With a true attribute `batched` it is called as `mechanism(data, draws, runs)`
-        and returns (runs,) or (dim, runs).
+        text, None, or lists, tuples, sets, dictionaries and arrays of them (see `encoding`). With a true attribute
+        `batched` it is called as `mechanism(data, draws, runs)` and returns (runs,) or (dim, runs).
     claim : Claim
         Its epsilon and delta; the rest of a claim is about learners.
     left, right : JSON
@@ -126,13 +127,19 @@ def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> li
     if pairs is not None:
         if left is not None or right is not None:
             raise ValueError("give either left and right, or pairs")
-        options = [DataPair(*pair) for pair in pairs]
+        options = [_pair(pair) for pair in pairs]
         if not options:
             raise ValueError("there is no pair of inputs to audit on")
         return options
     if left is None and right is None:
         raise ValueError("two neighbouring inputs must be given: left and right")
     return [DataPair(left, right)]
+
+
+def _pair(pair: Any) -> DataPair:
+    if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+        raise ValueError(f"a pair must be two inputs, (left, right), got {pair!r}")
+    return DataPair(*pair)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -153,5 +154,9 @@ def check_budget(runs: int, confidence: float) -> None:
     """Raise ValueError for a budget that no audit can have."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    try:
+        operator.index(runs)
+    except TypeError:
+        raise ValueError(f"runs must be a whole number, got {runs!r}") from None
     if runs < 20:
         raise ValueError(f"runs must be at least 20, got {runs!r}")

@@ -1,7 +1,7 @@
-"""Outputs of any form as features: what a classifier or a threshold can use.
+"""Columns of numbers as features: what a classifier or a threshold can use.
 
-An output may be a number, a vector, a category, a mixed tuple or None. `Encoder` turns outputs into columns of
-numbers, `Features` into what `learned` makes evidence from.
+`encoding.Encoder` turns outputs of any form into columns of numbers, `Features` these into what `learned` makes
+evidence from. Features are finite, whatever the columns hold.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,91 +21,14 @@ from ..mechanisms.draws import Floats
 FEW_VALUES = 24
 #: A value that a continuous column repeats so often is an outcome of its own: ties have probability 0 there.
 REPEATS = 5
+#: A column with larger numbers is taken by its logarithm, and numbers that training has not seen so large are cut:
+#: sums and squares of squares must be finite. A column of a smaller range is stretched: scores are rounded.
+LARGE, SMALL = 1e50, 1e-3
 #: At most so many repeated values of a column are told apart, and columns used for order statistics.
 MOST_SPECIALS, MOST_SORTED = 8, 12
 
 Labels = NDArray[np.bool_]
 Outputs = NDArray[Any] | list[Any]
-
-
-# ----------------------------------------------------------------------------------------------------
-# Outputs to columns
-# ----------------------------------------------------------------------------------------------------
-
-
-def leaves(output: Any) -> list[Any]:
-    """Return the scalars of a nested output, in a fixed order."""
-    if isinstance(output, np.ndarray):
-        output = output.tolist()
-    if isinstance(output, dict):
-        return [leaf for key in sorted(output, key=repr) for leaf in (repr(key), *leaves(output[key]))]
-    if isinstance(output, set | frozenset):
-        output = sorted(output, key=repr)
-    if isinstance(output, list | tuple):
-        return [leaf for part in output for leaf in leaves(part)]
-    return [output]
-
-
-def is_number(leaf: Any) -> bool:
-    """Tell whether a scalar of an output is a number; truth values are."""
-    return isinstance(leaf, int | float | np.integer | np.floating | np.bool_)
-
-
-def _as_float(number: Any) -> float:
-    """Return the number as a float, infinite where it is too large for one."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-@dataclass(frozen=True)
-class Encoder:
-    """Outputs as columns of numbers, (columns, runs).
-
-    A numeric array is its own encoding. Of any other output every scalar gives a number (nan if it is none) and the
-    code of its category (0 for a number, -1 for one never seen in training); the number of scalars comes last.
-    """
-
-    categories: tuple[dict[str, int], ...] | None
-
-    @classmethod
-    def fit(cls, outputs: Outputs) -> Encoder:
-        """Learn the width and the categories."""
-        if isinstance(outputs, np.ndarray):
-            return cls(None)
-        rows = [leaves(output) for output in outputs]
-        width = max(map(len, rows), default=0)
-        seen: list[set[str]] = [set() for _ in range(width)]
-        for row in rows:
-            for place, leaf in enumerate(row):
-                if not is_number(leaf):
-                    seen[place].add(repr(leaf))
-        return cls(tuple({name: i for i, name in enumerate(sorted(names), start=1)} for names in seen))
-
-    def __call__(self, outputs: Outputs) -> Floats:
-        """Encode."""
-        if self.categories is None:
-            numbers = np.asarray(outputs, dtype=np.float64)
-            return numbers.reshape(-1, numbers.shape[-1])
-        width = len(self.categories)
-        columns = np.full((2 * width + 1, len(outputs)), np.nan)
-        columns[width : 2 * width] = -2.0  # no such scalar
-        for run, output in enumerate(outputs):
-            row = leaves(output)
-            columns[-1, run] = len(row)
-            for place, leaf in enumerate(row[:width]):
-                if is_number(leaf):
-                    columns[place, run] = _as_float(leaf)
-                    columns[width + place, run] = 0.0
-                else:
-                    columns[width + place, run] = self.categories[place].get(repr(leaf), -1)
-        return columns
-
-
-# ----------------------------------------------------------------------------------------------------
-# Columns to features
-# ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -118,13 +41,16 @@ class Column:
         Its distinct values if it is discrete, else the repeated ones, nan and the infinities included.
     discrete : bool
     centre, spread : float
-        Median and half the distance of the quartiles of the finite rest.
+        Median and half the distance of the quartiles of the finite rest, as `look` shows it.
+    lens : "log", int or None
+        How to look at numbers of an extreme size: by their logarithm, or times this power of two.
     """
 
     values: Floats
     discrete: bool
     centre: float
     spread: float
+    lens: Literal["log"] | int | None = None
 
     @classmethod
     def of(cls, column: Floats) -> Column:
@@ -138,8 +64,20 @@ class Column:
         if not discrete and values.size:
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest
+        lens = _lens(rest)
+        rest = _through(lens, rest)
         low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
-        return cls(values, discrete, float(centre), float(high - low) / 2 or 1.0)
+        spread = float(high - low) / 2
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, lens)
+
+    def look(self, column: Floats) -> Floats:
+        """Return the numbers as features take them: finite, special values at the centre."""
+        shown = _through(self.lens, column)
+        shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
+        if not self.discrete:
+            for value in self.values:
+                shown[self.equals(column, float(value))] = self.centre
+        return shown
 
     def equals(self, column: Floats, value: float) -> Labels:
         """Return where the column has the value; nan equals itself."""
@@ -154,6 +92,25 @@ class Column:
         return place, (found == column) | (np.isnan(found) & np.isnan(column))
 
 
+def _lens(numbers: Floats) -> Literal["log"] | int | None:
+    if not numbers.size:
+        return None
+    low, high = float(numbers.min()), float(numbers.max())
+    if max(-low, high) > LARGE:
+        return "log"
+    return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
+
+
+def _through(lens: Literal["log"] | int | None, numbers: Floats) -> Floats:
+    if lens is None:
+        return numbers
+    if lens == "log":
+        return np.arcsinh(numbers)
+    with np.errstate(over="ignore"):
+        stretched: Floats = np.ldexp(numbers, lens)
+    return stretched
+
+
 class View:
     """A block of encoded outputs, with what several features share computed once."""
 
@@ -166,13 +123,10 @@ class View:
 
     @cached_property
     def clean(self) -> Floats:
-        """The columns with every value that is no ordinary number at the column's centre, (columns, runs)."""
-        clean = self.columns.copy()
-        for row, column in zip(clean, self.features.columns, strict=True):
-            if not column.discrete:
-                for value in column.values:
-                    row[column.equals(row, value)] = column.centre
-            row[~np.isfinite(row)] = column.centre
+        """The columns with every value that is no ordinary number at the column's centre: finite, (columns, runs)."""
+        clean: Floats = np.empty(self.columns.shape)
+        for i, column in enumerate(self.features.columns):
+            clean[i] = column.look(self.columns[i])
         return clean
 
     @cached_property

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..learners.protocol import LearnerError
 from ..mechanisms.draws import Draws
+from .encoding import scalars
 from .features import Outputs
 
 
@@ -115,6 +116,8 @@ def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
         outputs = np.asarray(outputs)
     except ValueError:
         raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got ragged lists") from None
+    if not outputs.ndim and outputs.dtype == object:
+        list(scalars(outputs.item()))  # refuses coroutines and the like by their name
     if outputs.ndim not in (1, 2) or outputs.shape[-1] != runs:
         raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got {outputs.shape}")
     return outputs if outputs.dtype.kind in "biuf" else [tuple(column) for column in np.atleast_2d(outputs).T.tolist()]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.blackbox import _of_same_left, falsify_mechanism
-from overclaim.audit.features import Encoder, Features, leaves
+from overclaim.audit.features import Features
 from overclaim.audit.learned import Patterns, Table, models, screen
 from overclaim.audit.mechanism_runs import DataPair, run_block
 from overclaim.audit.pilot import choose, smoothed
@@ -196,6 +196,12 @@ def test_batched_output_of_a_wrong_shape_is_refused():
         ({"pairs": []}, "no pair of inputs"),
         ({"left": [1], "right": [2], "pairs": [([1], [2])]}, "either left and right, or pairs"),
         ({"left": [1], "right": [2], "runs": 5}, "runs must be at least 20"),
+        ({"left": [1], "right": [2], "runs": 4000.5}, r"runs must be a whole number, got 4000\.5"),
+        ({"left": [1], "right": [2], "runs": "4000"}, "runs must be a whole number, got '4000'"),
+        ({"pairs": [(0, 1, 2)]}, r"a pair must be two inputs, \(left, right\), got \(0, 1, 2\)"),
+        ({"pairs": [7]}, "a pair must be two inputs"),
+        ({"pairs": ["ab"]}, "a pair must be two inputs"),
+        ({"pairs": [{0: 1, 2: 3}]}, "a pair must be two inputs"),
         ({"left": [1], "right": [2], "confidence": 1.0}, "confidence must be"),
         ({"left": [1], "right": [2], "seed": -1}, "seed must be"),
     ],
@@ -205,19 +211,14 @@ def test_bad_input_is_a_value_error(inputs, message):
         falsify_mechanism(lambda data, rng: 0, CLAIM, **inputs)
 
 
+def test_null_is_an_input():
+    result = falsify_mechanism(lambda data, rng: (data is None) + rng.laplace(), CLAIM, left=None, right=[1], runs=200)
+    assert result.pair.to_json() == {"round": 1, "left": None, "right": [1]}
+
+
 def test_pair_is_plain():
     pair = DataPair([0], [1])
     assert (pair.t0, pair.rounds, pair.to_json()) == (0, 1, {"round": 1, "left": [0], "right": [1]})
-
-
-def test_leaves_of_nested_outputs():
-    assert leaves({"b": (1, None), "a": np.array([2.0, 3.0])}) == ["'a'", 2.0, 3.0, "'b'", 1, None]
-
-
-def test_encoder_marks_unseen_categories_and_missing_scalars():
-    encoder = Encoder.fit([("a", 1), ("b",)])
-    columns = encoder([("c", 2.0), ("a",)])
-    np.testing.assert_array_equal(columns, [[np.nan] * 2, [2, np.nan], [-1, 1], [0, -2], [2, 1]])
 
 
 def test_features_are_finite_whatever_the_outputs():
@@ -319,13 +320,6 @@ def test_a_large_table_does_not_win_by_the_luck_of_its_outcomes(seed):
     result = audit_zoo("svt6", runs=200_000, seed=seed)
     assert result.attack != "table of outcomes"
     assert result.epsilon_lower > 2.9
-
-
-def test_numbers_too_large_for_a_float_are_infinite():
-    columns = Encoder.fit([(1, "a"), (2, "b")])([(10**400, "a"), (-(10**400), "b")])
-    np.testing.assert_array_equal(columns[0], [math.inf, -math.inf])
-    result = audit(lambda data, rng: 10**400 if rng.random() < 0.1 + 0.8 * data[0] else -(10**400))
-    assert result.verdict is Verdict.FALSIFIED
 
 
 def test_patterns_of_special_values_and_the_numbers_within_them():
