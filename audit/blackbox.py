@@ -33,6 +33,8 @@ SEARCH, TRAIN = 0.18, 0.20
 #: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
 ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
 MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
+#: The part of a score's doubt that counts while pairs are compared: a rough estimate may be of the best pair.
+SEARCH_DOUBT = 0.5
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
 
@@ -240,7 +242,7 @@ class MechanismAudit(Audit):
                 delta=self.claim.delta,
                 alpha=self.alpha,
                 runs=self.runs,
-                doubt=model.doubt,
+                doubt=model.doubt if thorough else SEARCH_DOUBT * model.doubt,
                 log_odds=model.log_odds,
             )
             # What a few bins say more than their feature is mostly luck, unless it is much.

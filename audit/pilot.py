@@ -8,6 +8,8 @@ References
 ----------
 .. [1] L. Fahrmeir, S. Lang. Bayesian inference for generalized additive mixed models based on Markov random field
    priors. Applied Statistics 50, 2001 (random walks as priors of curves).
+.. [2] E. Wilson, M. Hilferty. The distribution of chi-square. PNAS 17, 1931.
+.. [3] G. Zou, A. Donner. Construction of confidence limits about effect measures. Statistics in Medicine 27, 2008.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 CERTAIN = 20.0
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
-_FEWEST = 6.0  # right guesses, below which a normal standard error means nothing
+_FEWEST = 3.0  # right guesses, below which an event is no candidate
 
 
 def choose(
@@ -42,7 +44,10 @@ def choose(
     doubt: float = DOUBT,
     log_odds: bool = False,
 ) -> tuple[Event, float]:
-    """Return the event that promises most, and the bound (nats) that it promises.
+    """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
+
+    Where none does, the event is the one that would promise most without the doubt: it may be a rare one, and there is
+    nothing to lose.
 
     Parameters
     ----------
@@ -87,8 +92,12 @@ def choose(
         (rights / n, (wrongs + unseen * side) / (n + 1))
         for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
     ]
-    worth, share = _promise(rates, runs_of, one_sided, delta, runs, (-float(special.ndtri(alpha)), doubt))
+    setting = rates, runs_of, one_sided, delta, runs
+    worth, share = _promise(*setting, (-float(special.ndtri(alpha)), doubt))
     worth = np.where(allowed, worth, -np.inf)
+    if worth.max() <= 0:
+        worth, share = _promise(*setting, (-float(special.ndtri(alpha)), 0.0))
+        worth = np.where(allowed, -np.exp(-worth), -np.inf)  # in the same order, and below every promise
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"
     return Event(float(lower[j]), float(upper[i]), method, float(share[i, j])), float(worth[i, j])
@@ -118,15 +127,36 @@ def _promise(
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.maximum(rates[0][0] + rates[1][0] - np.where(one_sided, delta, 2 * delta), 1e-12)
         false = rates[0][1] + rates[1][1]
-        # Of one world's runs, those guessed right and those guessed wrong exclude each other.
-        of_left, of_right = (
-            np.maximum(p / excess**2 + q / false**2 - (p / excess - q / false) ** 2, 1e-12) for p, q in rates
+        # Variances of ln(excess) and of ln(false) by one run of each world. Its right and wrong guesses exclude each
+        # other, which makes the two logarithms depend: each takes half of that.
+        of_right, of_wrong = (
+            [
+                np.maximum(one * (1 - one) / total**2 + p * q / (excess * false), 1e-12)
+                for (p, q), one in zip(rates, ones, strict=True)
+            ]
+            for ones, total in (([p for p, _ in rates], excess), ([q for _, q in rates], false))
         )
-        share = np.where(one_sided, allotment(of_left, of_right), 0.5)
+        share = np.where(one_sided, allotment(of_right[0] + of_wrong[0], of_right[1] + of_wrong[1]), 0.5)
         promise: Floats = np.log(excess / false)
-        promise -= errors[0] * np.sqrt((of_left / share + of_right / (1 - share)) / runs)
-        promise -= errors[1] * np.sqrt(of_left / pilot[0] + of_right / pilot[1])
+        for error, runs_of in zip(errors, ((runs * share, runs * (1 - share)), pilot), strict=True):
+            promise -= _doubt(
+                error,
+                of_right[0] / runs_of[0] + of_right[1] / runs_of[1],
+                of_wrong[0] / runs_of[0] + of_wrong[1] / runs_of[1],
+            )
     return promise, share
+
+
+def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
+    """Return what to take off a log ratio of two rates for so many standard errors, given the logarithms' variances.
+
+    A count of c has the variance 1 / c, and limits far from symmetric where it is small [2]_; the two distances from
+    the ratio to its limit are summed as standard errors are [3]_.
+    """
+    least = np.maximum(1 - right / 9 - errors * np.sqrt(right) / 3, 1e-3)
+    most = np.maximum(1 - wrong / 9 + errors * np.sqrt(wrong) / 3, 1e-3)
+    doubt: Floats = 3 * np.sign(errors) * np.hypot(np.log(least), np.log(most))
+    return doubt
 
 
 def _tails(grid: Floats, in_left: Floats, in_right: Floats, *, log_odds: bool) -> tuple[list[Floats], list[Floats]]:

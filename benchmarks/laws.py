@@ -49,7 +49,8 @@ def best_event(table: Floats, *, runs: int, alpha: float) -> tuple[float, tuple[
     with np.errstate(divide="ignore"):
         ratio = np.log(table[0]) - np.log(table[1])
     order = np.argsort(ratio)
-    sums = np.cumsum(table[:, order], axis=1)[:, np.flatnonzero(np.diff(ratio[order], append=np.inf) > 0)]
+    ends = np.append(ratio[order][1:] > ratio[order][:-1], True)
+    sums = np.cumsum(table[:, order], axis=1)[:, ends]
     rest = sums[:, -1:] - sums
     half = runs // 2
     # An event of few runs, or an outcome of many: equal steps of the smaller tail's logarithm find both.

@@ -11,7 +11,7 @@ from overclaim.audit.blackbox import _of_same_left, falsify_mechanism
 from overclaim.audit.features import Features
 from overclaim.audit.learned import Patterns, Table, models, screen
 from overclaim.audit.mechanism_runs import DataPair, run_block
-from overclaim.audit.pilot import choose, smoothed
+from overclaim.audit.pilot import _doubt, choose, smoothed
 from overclaim.audit.stateless import check_independence
 from overclaim.audit.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
@@ -279,6 +279,29 @@ def test_the_worth_of_an_event_is_what_it_would_certify(sides):
     event, worth = choose(scores, left, delta=0.0, alpha=0.5, runs=10**9, doubt=0.0)
     assert worth == pytest.approx(math.log(2), abs=1e-4)
     assert event.upper == len(rates[0]) - 1
+
+
+@pytest.mark.parametrize("count", [4, 30, 400])
+@pytest.mark.parametrize("errors", [1.2, 2.5])
+def test_doubts_are_those_of_counts(count, errors):
+    """Against Garwood's exact limits of a Poisson mean, by gamma quantiles, to a tenth of the distance."""
+    nothing, variance = np.array(1e-12), np.array(1 / count)
+    least = math.log(count / stats.gamma.ppf(stats.norm.sf(errors), count))
+    most = math.log(stats.gamma.isf(stats.norm.sf(errors), count) / count)
+    assert _doubt(errors, variance, nothing) == pytest.approx(least, rel=0.1)
+    assert _doubt(errors, nothing, variance) == pytest.approx(most, rel=0.1)
+    assert _doubt(errors, variance, variance) == pytest.approx(math.hypot(least, most), rel=0.1)
+    unseen = math.log(stats.gamma.isf(stats.norm.sf(errors), 1))  # of one wrong guess that is added to none
+    assert _doubt(errors, nothing, np.array(1.0)) == pytest.approx(unseen, rel=0.1)
+
+
+def test_where_nothing_promises_anything_a_rare_outcome_is_worth_a_try():
+    """4 of 2000 left runs and no right one: too few to promise, and all that there is to hope for."""
+    left = np.arange(4000) % 2 == 0
+    scores = np.where(np.arange(4000) < 8, np.where(left, 2.0, 0.0), np.arange(4000) // 2 % 2 * 0.01)
+    event, worth = choose(scores, left, delta=0.0, alpha=0.05, runs=16_000, doubt=1.2, log_odds=True)
+    assert (event.direction, event.upper) == ("left", 2.0)
+    assert worth < 0
 
 
 def test_runs_of_the_left_world_serve_every_pair_with_the_same_left_input():
