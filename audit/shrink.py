@@ -1,7 +1,11 @@
 """Shrink: the smallest horizon, the fewest arms and the simplest losses that still falsify, certified afresh.
 
 As in property-based testing, a witness is worth more the smaller it is. Every step is judged by the exact epsilon
-where there is one, else by a trial audit; the last pair is then certified on runs that nothing before has seen.
+where there is one, else by a trial audit that must falsify with little doubt: among many trials some are lucky. The
+last pair is then certified on runs that nothing before has seen; if it fails, larger ones of those that were accepted.
+At most `CERTIFICATES` pairs are certified, each on fresh runs of its own and at alpha / `CERTIFICATES`, so that the
+one which is shown is wrong with probability at most alpha, however many failed before it. Where all fail, the audit's
+own witness is shown with the audit's own certificate, which was there before and needs no further share.
 """
 
 from __future__ import annotations
@@ -10,12 +14,9 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from ..learners.losses import LOSS_SETS, Linear, Quadratic
+from ..learners.losses import TOLERANCE
 from ..learners.protocol import Learner, LearnerError
 from ..mechanisms.claim import Claim
 from .alphabets import alphabet_of
@@ -25,17 +26,24 @@ from .falsify import falsify
 from .pairs import Pair
 from .power import detectable_epsilon
 from .sequences import COARSE
+from .simplify import cost, largest, simplifications
 from .tasks import Task
 from .verdict import Result, Verdict
+from .witness import Shrunk
 
-#: The seed of the last certificate is the audit's own plus this; trials use later ones. No stream is drawn twice.
+#: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
+#: stream is drawn twice.
 FRESH = 1_000_000
+#: The most pairs that are certified.
+CERTIFICATES = 3
+#: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
+DOUBT = 1e-6
 #: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
 #: rounds times runs of all trials, so that long horizons do not take hours.
 TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 6_000_000
 #: Evaluations of an exact epsilon.
 EXACT = 400
-#: Runs of the last certificate.
+#: The most runs of a certificate.
 CERTIFIED_RUNS = 200_000
 #: Horizons tried from below; beyond them the horizon is bisected.
 HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -44,91 +52,17 @@ HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
 Build = Callable[[Pair], tuple[Learner, Claim]]
 
 
-@dataclass(frozen=True)
-class Shrunk:
-    """The smallest witness found, certified afresh.
-
-    Attributes
-    ----------
-    pair : Pair
-    arms : int
-    epsilon_lower, claimed : float
-        The new certificate, and the claim that it falsifies.
-    seed, runs : int
-        Of the new certificate.
-    trials : int
-        Pairs that were tried.
-    replay : str
-        The command that repeats the certificate.
-    """
-
-    pair: Pair
-    arms: int
-    epsilon_lower: float
-    claimed: float
-    seed: int
-    runs: int
-    trials: int
-    replay: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record's form."""
-        return {
-            "rounds": self.pair.rounds,
-            "arms": self.arms,
-            "pair": self.pair.to_json(),
-            "epsilon_lower": self.epsilon_lower,
-            "claimed": self.claimed,
-            "seed": self.seed,
-            "runs": self.runs,
-            "replay": self.replay,
-        }
-
-    def __str__(self) -> str:
-        data = self.pair.to_json()
-        left, right = (_row(data[side], self.pair.t0) for side in ("left", "right"))
-        size = f"{_count(self.pair.rounds, 'round')}, {_count(self.arms, 'arm')}"
-        lines = [
-            f"shrunk to {size}: epsilon at least {self.epsilon_lower:.4g}, claimed {self.claimed:g}",
-            f"  left   {left}",
-            f"  right  {right}",
-        ]
-        return "\n".join([*lines, f"  {self.replay}"] if self.replay else lines)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _row(losses: list[Any], t0: int) -> str:
-    """Return the losses in words, the differing one between stars, equal neighbours counted."""
-    words = [f"*{_shown(loss)}*" if t == t0 else _shown(loss) for t, loss in enumerate(losses)]
-    groups = [(word, len(list(same))) for word, same in groupby(words)]
-    return "  ".join(
-        word if count < 4 else f"{word} x {count}" for word, count in groups for _ in range(count if count < 4 else 1)
-    )
-
-
-def _shown(loss: Any) -> str:
-    if isinstance(loss, float):
-        return f"{loss:.6g}"
-    if isinstance(loss, list):
-        return "(" + ", ".join(_shown(x) for x in loss) + ")"
-    if isinstance(loss, dict):
-        fields = (f"{k} {_shown(v)}" for k, v in loss.items() if k != "loss")
-        return f"{loss['loss']}[{', '.join(fields)}]"
-    return str(loss)
-
-
 def shrink_task(task: Task, result: Result) -> Shrunk | None:
-    """Shrink the witness of a falsified task; None if it was not falsified, or nothing smaller certifies.
+    """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
+
+    Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
 
     Parameters
     ----------
     task : Task
         The audit.
     result : Result
-        Its outcome. Nothing of it but the pair is used, and no run of it again.
+        Its outcome. No run of it is used again.
     """
     if result.verdict is not Verdict.FALSIFIED or not isinstance(result.pair, Pair):
         return None
@@ -140,8 +74,12 @@ def shrink_task(task: Task, result: Result) -> Shrunk | None:
     runs = min(task.runs, CERTIFIED_RUNS)
     found = shrink(build, result.pair, runs=runs, seed=task.seed, confidence=task.confidence, fast=task.fast)
     if found is None:
-        return None
-    again = replace(_smaller(task, found.pair), runs=found.runs, seed=found.seed, pair=None)
+        learner = build(result.pair)[0]
+        how: dict[str, Any] = {"claimed": result.claim.epsilon, "seed": task.seed, "runs": task.runs, "trials": 0}
+        how |= {"confidence": task.confidence, "replay": task.command(), "fresh": False}
+        return Shrunk(result.pair, learner.arms, result.epsilon_lower, **how)
+    how = {"runs": found.runs, "seed": found.seed, "confidence": found.confidence, "stop": "budget"}
+    again = replace(_smaller(task, found.pair), **how, pair=None)
     text = json.dumps(_plain(found.pair), separators=(",", ":"))
     return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
@@ -174,28 +112,36 @@ def shrink(
     pair : Pair
         The witness.
     runs : int
-        Of the new certificate.
+        Of a new certificate.
     seed : int
         Of the audit that found the witness.
     confidence : float
-        1 - alpha of the new certificate.
+        1 - alpha, shared by the certificates that are tried.
     fast : bool
         Play on compiled kernels where the learner has one.
     """
-    judge = _Judge(build, runs, seed, 1 - confidence, fast)
+    share = (1 - confidence) / CERTIFICATES
+    judge = _Judge(build, runs, seed, share, fast)
     judge.use(pair)
     best = _fewer_arms(judge, pair)
     best = _fewer_rounds(judge, best)
     best = _simpler_losses(judge, best)
-    best = _fewer_rounds(judge, best)
-    learner, claim = build(best)
-    fresh = seed + FRESH
-    result = falsify(
-        learner, claim, pair=best, arms=learner.arms, runs=runs, seed=fresh, confidence=confidence, fast=fast
-    )
-    if result.verdict is not Verdict.FALSIFIED:
-        return None
-    return Shrunk(best, learner.arms, result.epsilon_lower, claim.epsilon, fresh, runs, judge.trials)
+    _fewer_rounds(judge, best)
+    for i, smaller in enumerate(_ladder(judge.accepted)):
+        learner, claim = build(smaller)
+        own = seed + FRESH + (i and EXACT + i)  # beyond those of the trials
+        budget: dict[str, Any] = {"runs": runs, "seed": own, "confidence": 1 - share, "fast": fast}
+        result = falsify(learner, claim, pair=smaller, arms=learner.arms, **budget)
+        if result.verdict is Verdict.FALSIFIED:
+            found = result.epsilon_lower, claim.epsilon, own, runs, judge.trials, 1 - share
+            return Shrunk(smaller, learner.arms, *found)
+    return None
+
+
+def _ladder(accepted: list[Pair]) -> list[Pair]:
+    """Return the pairs to certify in turn: the last, and a half and a quarter of the way to it."""
+    places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
+    return [accepted[place - 1] for place in places if place > 0]
 
 
 @dataclass
@@ -211,9 +157,12 @@ class _Judge:
     work: int = 0
     exactly: bool = True
     known: dict[str, bool] = field(default_factory=dict)
+    accepted: list[Pair] = field(default_factory=list)
+    bound: float = 0.0  # of the witness's values
 
     def use(self, pair: Pair) -> None:
         """Decide how to judge: by exact epsilon only if it falsifies the witness itself."""
+        self.bound = self.size(self.build(pair)[0], pair)
         try:
             self.exactly = self._exact(*self.build(pair), pair)
         except (NotExactError, ValueError, LearnerError):
@@ -235,11 +184,20 @@ class _Judge:
                 pair.check(claim)
                 if pair.arms not in (None, learner.arms):
                     raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+                if learner.feedback == "bandit" and self.size(learner, pair) > self.bound * (1 + TOLERANCE):
+                    raise ValueError("the values of the losses are larger than the witness's")
                 self.trials += 1
                 self.known[key] = (self._exact if self.exactly else self._trial)(learner, claim, pair)
             except (ValueError, LearnerError):  # no such learner, or NotExactError
                 self.known[key] = False
+            if self.known[key]:
+                self.accepted.append(pair)
         return self.known[key]
+
+    @staticmethod
+    def size(learner: Learner, pair: Pair) -> float:
+        """Return the largest value of the pair's convex losses on the learner's domain."""
+        return largest(pair, getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
 
     def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         delta = max(claim.delta, RANKING_DELTA)
@@ -250,7 +208,7 @@ class _Judge:
         seed = self.seed + FRESH + self.trials
         runs = min(self.runs // 4, TRIAL_RUNS)
         self.work += runs * pair.rounds
-        budget: dict[str, Any] = {"runs": runs, "seed": seed, "confidence": 1 - self.alpha, "fast": self.fast}
+        budget: dict[str, Any] = {"runs": runs, "seed": seed, "confidence": 1 - DOUBT, "fast": self.fast}
         result = falsify(learner, claim, pair=pair, arms=learner.arms, **budget)
         return result.verdict is Verdict.FALSIFIED
 
@@ -326,67 +284,15 @@ def _cut(pair: Pair, rounds: int, start: int, columns: range | None) -> Pair:
 
 
 def _simpler_losses(judge: _Judge, pair: Pair) -> Pair:
-    """Return the pair with the most zeros and the roundest values."""
+    """Return the pair with the most zeros and the shortest numbers."""
     changed = True
     while changed:
         changed = False
-        for simpler in _simplifications(judge, pair):
+        _, claim = judge.build(pair)
+        for simpler in simplifications(claim, pair):
             if judge.spent:
                 return pair
-            if _cost(simpler) < _cost(pair) and judge(simpler):
+            if cost(simpler) < cost(pair) and judge(simpler):
                 pair, changed = simpler, True
                 break
     return pair
-
-
-def _simplifications(judge: _Judge, pair: Pair) -> Iterator[Pair]:
-    """Yield simpler pairs, the boldest first: all other rounds 0, then stretches, rounds, and single entries."""
-    nothing = _nothing(pair)
-    rounds, t0 = pair.rounds, pair.t0
-    stretches = [range(rounds), range(t0 + 1, rounds), range(t0), *(range(t, rounds) for t in range(t0 + 2, rounds))]
-    for stretch in (*stretches, *(range(t, t + 1) for t in range(rounds))):
-        worlds = [
-            [nothing if t in stretch and t != t0 else loss for t, loss in enumerate(world)]
-            for world in (pair.left, pair.right)
-        ]
-        if any(t != t0 for t in stretch):
-            yield Pair(*worlds)
-    if pair.arms is None:
-        return
-    _, claim = judge.build(pair)
-    losses = LOSS_SETS[claim.losses]
-    for t in range(rounds):
-        for arm in range(pair.arms):
-            for value in (0.0, losses.high, losses.low, (losses.low + losses.high) / 2):
-                for sides in ((0, 1),) if t != t0 else ((0, 1), (0,), (1,)):
-                    arrays = [np.array(pair.left), np.array(pair.right)]
-                    for side in sides:
-                        arrays[side][t, arm] = value
-                    if not np.array_equal(arrays[0], arrays[1]):
-                        yield Pair(arrays[0], arrays[1])
-
-
-def _nothing(pair: Pair) -> Any:
-    if pair.arms is not None:
-        return np.zeros(pair.arms)
-    first: Any = pair.left[0]
-    example = getattr(first, "below", first)
-    if isinstance(example, Quadratic):  # as convex as the others
-        return Quadratic(curvature=example.curvature, centre=(0.0,) * len(example.centre))
-    return Linear(slope=(0.0,) * len(getattr(example, "slope", (0.0,))))
-
-
-def _cost(pair: Pair) -> tuple[int, int, float]:
-    """Return what a reader pays: losses that are not 0, then distinct ones, then values that are not round."""
-    if pair.arms is None:
-        worlds = [list(pair.left), list(pair.right)]
-        zero = _nothing(pair)
-        return (
-            sum(loss != zero for world in worlds for loss in world),
-            len({str(x) for world in worlds for x in world}),
-            0.0,
-        )
-    values = np.concatenate([np.ravel(np.asarray(world)) for world in (pair.left, pair.right)])
-    rounded = np.isin(values, (0.0, 1.0, -1.0, 0.5))
-    half = np.abs(values) == 0.5
-    return int(np.count_nonzero(values)), len(np.unique(values)), float((~rounded).sum() + 0.5 * half.sum())

@@ -142,7 +142,7 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "change": None if before is None else shown["epsilon_lower"] - before,
         "counts": _counts(claim.get("counts") or {}),
         "witness": _witness(claim),
-        "shrunken": claim.get("shrunk") or None,
+        "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
         "event_words": _event_words(shown),
         "coin": _coin(claim.get("event") or {}),
         "allowed": _allowed(shown),
