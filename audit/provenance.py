@@ -12,8 +12,8 @@ from .. import __version__
 
 
 def packages(*, fast: bool = False) -> str:
-    """Return the versions of what plays a block, with that of numba if it is `fast`."""
-    names = ("numpy", "scipy", "scikit-learn", *(["numba"] if fast else []))
+    """Return the versions of what plays a block and of what chooses its pair, with that of numba if it is `fast`."""
+    names = ("numpy", "scipy", "scikit-learn", "optuna", *(["numba"] if fast else []))
     found = (f"{name} {version(name)}" for name in names)
     return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *found])
 

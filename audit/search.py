@@ -1,7 +1,7 @@
 """Search: which pair of neighbouring loss sequences to audit on.
 
 Where exact laws can be computed the search computes them. Elsewhere families are compared by what a few runs promise,
-and the winner is mutated. Nothing here certifies.
+and an optimiser proposes more. Nothing here certifies.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from ..mechanisms.claim import Claim
 from .alphabets import alphabet_of
 from .exact_search import PLANNED, find_exactly
 from .families import first_round, later
-from .mutations import Mutations
+from .pair_space import PairSpace
 from .pairs import Pair
+from .proposals import Proposals
 from .sequences import batch_of
 
 #: Beyond so many rounds a few families must do: every run of every pair takes its time.
 LONG = 256
-#: Mutants of the best pair that compete in one round of `climb`, and the least runs that each gets.
-MUTANTS, LEAST = 6, 60
+#: Shares of the runs for the families and for what is proposed beside them; the rest is for the final.
+FAMILIES, PROPOSED = 0.3, 0.4
+#: Proposals, at most and at least; the runs that each gets at least; and the pairs of the final.
+MOST_TRIALS, FEWEST_TRIALS, LEAST, FINALISTS = 100, 4, 60, 4
 #: From a pair, its index and a number of runs to what the runs promise, and the runs played.
 Trial = Callable[[Pair, int, int], tuple[float, int]]
 
@@ -52,53 +55,67 @@ def climb(
     trial: Trial,
     budget: int,
     *,
-    mutate: Mutations | None = None,
+    space: PairSpace | None = None,
+    each: int = LEAST,
+    seed: int = 0,
 ) -> tuple[Pair, int, int]:
-    """Return the pair that wins, its index, and the runs spent: successive halving, then mutation of the winner.
+    """Return the pair that wins, its index, and the runs spent.
 
-    A round of `climb` halves mutants of the best pair together with it on new runs of the same budget, until half of
-    the runs that mutation may use are spent without success. Mutants get indices of their own, so that no stream of
-    random numbers serves two pairs.
+    Families compete by successive halving. Then a tree-structured Parzen estimator (optuna), which knows what they
+    promised, proposes pairs from a space, one after the other. Since the best of many noisy values is too good, the
+    best proposals and the best family compete once more, on fresh runs. Every pair has an index of its own, so that no
+    stream of random numbers serves two.
 
     Parameters
     ----------
     options : sequence of Pair
         The families.
     trial : callable
-        `trial(pair, index, runs)` plays runs at the search stage and returns what they promise, and the runs played.
+        `trial(pair, index, runs)` plays fresh runs at the search stage and returns what they promise, and how many.
     budget : int
         Runs in all.
-    mutate : Mutations, optional
-        None where the pairs are the user's own.
+    space : PairSpace, optional
+        Where pairs are proposed from. None where the pairs are the user's own: then they only compete.
+    each : int
+        Runs for each proposal, at least; they are not used where the budget is too small for a few.
+    seed : int
+        Of the proposals.
     """
-    alive = list(enumerate(options))
-    families = budget if mutate is None else budget // 2
-    best, spent = _halve(alive, trial, families)
-    if mutate is None or len(options) == 1:
-        return best[1], best[0], spent
-    number = len(options)
-    each_round = max((budget - families) // 3, 2 * LEAST * MUTANTS)
-    while spent + each_round <= budget:
-        mutants = mutate(best[1], MUTANTS, number)
-        if not mutants:
+    families = list(enumerate(options))
+    trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
+    if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
+        (index, pair), spent, _ = _halve(families, trial, budget)
+        return pair, index, spent
+    best, spent, worths = _halve(families, trial, int(FAMILIES * budget))
+    proposals = Proposals(space, seed)
+    for index, pair in families:
+        proposals.know(pair, worths[index])
+    found: list[tuple[int, Pair]] = []
+    each = int(PROPOSED * budget) // trials
+    for _ in range(trials):
+        proposed = proposals.next()
+        if proposed is None:
             break
-        alive = [best, *enumerate(mutants, start=number)]
-        number += len(mutants)
-        winner, used = _halve(alive, trial, each_round)
+        index = len(options) + len(found)
+        worths[index], used = trial(proposed, index, each)
+        proposals.tell(worths[index])
+        found.append((index, proposed))
         spent += used
-        best = winner
-    return best[1], best[0], spent
+    found.sort(key=lambda one: -worths[one[0]])
+    (index, pair), used, _ = _halve([best, *found[: FINALISTS - 1]], trial, budget - spent)
+    return pair, index, spent + used
 
 
-def _halve(alive: list[tuple[int, Pair]], trial: Trial, budget: int) -> tuple[tuple[int, Pair], int]:
-    """Return the winner of successive halving, and the runs spent."""
+def _halve(
+    alive: Sequence[tuple[int, Pair]], trial: Trial, budget: int
+) -> tuple[tuple[int, Pair], int, dict[int, float]]:
+    """Return the winner of successive halving, the runs spent, and what each pair promised last, by its index."""
     stages = max(1, (len(alive) - 1).bit_length())
-    spent = 0
+    spent, worths = 0, {}
     while len(alive) > 1:
         each = max(10, budget // stages // len(alive))
-        worth = {}
         for index, pair in alive:
-            worth[index], used = trial(pair, index, each)
+            worths[index], used = trial(pair, index, each)
             spent += used
-        alive = sorted(alive, key=lambda one: -worth[one[0]])[: len(alive) // 2]
-    return alive[0], spent
+        alive = sorted(alive, key=lambda one: -worths[one[0]])[: len(alive) // 2]
+    return alive[0], spent, worths

@@ -135,7 +135,8 @@ def run_record(
     utility : sequence of dict
         Published statements about regret that do not hold: `paper`, `statement`, `truth`, `witness`.
     """
-    packages = ["numpy", "scipy", *(["numba"] if any(claim.get("engine") == "numba" for claim in claims) else [])]
+    fast = any(claim.get("engine") == "numba" for claim in claims)
+    packages = ["numpy", "scipy", "optuna", *(["numba"] if fast else [])]
     return {
         "schema": SCHEMA,
         "overclaim": __version__,
