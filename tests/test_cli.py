@@ -13,8 +13,10 @@ def test_list():
     assert result.exit_code == 0
     assert "agarwal-singh/ftrl-experts" in result.output
     assert "Lemma 4.2" in result.output
-    names = [row["name"] for row in json.loads(overclaim("list", "--json").output)]
-    assert "asi-raman-talwar/batched-exp3" in names
+    rows = {row["name"]: row["parameters"] for row in json.loads(overclaim("list", "--json").output)}
+    assert "asi-raman-talwar/batched-exp3" in rows
+    assert rows["mechanisms/svt1"] == ["epsilon", "limit", "threshold"]
+    assert rows["mechanisms/rappor"] == ["hashes", "size", "f", "p", "q"]
 
 
 def test_check_prints_one_claim_of_the_record():
