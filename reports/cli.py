@@ -24,6 +24,7 @@ from .options import (
     PAIR,
     SEED,
     SETTING,
+    SHRINK,
     STOP,
     SURFACE,
     WHERE,
@@ -93,10 +94,11 @@ def list_catalogue(as_json: bool) -> None:
 @CONFIDENCE
 @STOP
 @FAST
+@SHRINK
 @WHERE
 @JSON
 @command
-def check(jobs: int | None, engine: str, scheduler: str | None, as_json: bool, **choices: Any) -> None:
+def check(jobs: int | None, engine: str, scheduler: str | None, shrink: bool, as_json: bool, **choices: Any) -> None:
     """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
 
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
@@ -110,6 +112,11 @@ def check(jobs: int | None, engine: str, scheduler: str | None, as_json: bool, *
         prepared = task.prepare()
         result = prepared.audit(jobs=jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
         record = claim_record(prepared, result)
+        if shrink:
+            from ..audit.shrink import shrink_task
+
+            shrunk = shrink_task(task, result)
+            record["shrunk"] = None if shrunk is None else shrunk.to_json()
     click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
     sys.exit(VERDICTS[result.verdict.value])
 
@@ -267,7 +274,9 @@ def run(
         click.echo(to_text(record), nl=False)
     else:
         click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
-        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}")
+        shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
+        found = f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
+        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}{found}")
     sys.exit(exit_code(record))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from ..audit.witness import witness_lines
 from ..learners.catalogue import Entry
 from ..mechanisms.zoo import Specimen
 from .legible import bound_words, by_holm, counted_words, exact_words, is_mechanism
@@ -106,6 +107,7 @@ def claims_table(record: dict[str, Any]) -> str:
         lines.append(
             f"  {verdict_word(claim['verdict'])}, expected {claim['expected']}: {visible_line(claim['replay'])}"
         )
+        lines += [f"  {line}" for line in _shrunk_lines(claim)]
     lines += [
         f"falsified together: {visible_line(c['name'])}, {_setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
     ]
@@ -216,7 +218,19 @@ def claim_lines(claim: dict[str, Any]) -> str:
         lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
-    return _filled(lines)
+    return "\n".join([_filled(lines), *_shrunk_lines(claim)])
+
+
+def _shrunk_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return a claim's shrunk witness: its bound, the losses of both worlds, and the command that replays it."""
+    shrunk = claim.get("shrunk")
+    if not shrunk:
+        return []
+    filled = [
+        textwrap.fill(line, width(), subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False)
+        for line in witness_lines(shrunk)
+    ]
+    return [*filled, f"  replay: {visible_line(shrunk['replay'])}"]
 
 
 def smoke_lines(found: dict[str, Any]) -> str:

@@ -251,3 +251,17 @@ def test_regret():
         refused = overclaim("regret", "agarwal-singh/ftrl-experts", *wrong)
         assert refused.exit_code == 2
         assert message in refused.stderr
+
+
+def test_shrink_prints_two_short_lists_and_a_replay_that_gives_the_same_bound():
+    words = ("agarwal-singh/reduction-threshold", "--rounds", 4, "--runs", 20_000)
+    lines = check(*words, "--shrink").output.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("shrunk to 2 rounds, 2 arms: epsilon at least 1."))
+    assert lines[at + 1 : at + 3] == ["  left   *(1, 0)*  (0, 0)", "  right  *(-1, 0)*  (0, 0)"]
+    replay = shlex.split(lines[at + 3].removeprefix("  replay: "))
+    again = json.loads(overclaim(*replay[1:], "--json").stdout)
+    assert f"epsilon at least {again['epsilon_lower']:.4g}, claimed 1" in lines[at]
+    assert "shrunk" not in check(*words).output
+    assert json.loads(check(*words, "--shrink", "--json").stdout)["shrunk"]["seed"] == again["seed"]
+    survived = check("asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 2000, "--shrink", "--json")
+    assert json.loads(survived.stdout)["shrunk"] is None

@@ -42,6 +42,8 @@ def test_a_surprise_fails_the_run(tmp_path):
     result = run_plan(tmp_path, PLAN.replace('"falsified"', '"survived"'))
     assert result.exit_code == 1
     assert "unexpected: agarwal-singh/reduction-threshold" in result.output
+    assert "    left   *(1, 0)*  (0, 0)" in result.output
+    assert "report.html: both hold 1 shrunk witness" in result.output
     assert "FALSIFIED, expected survived" in result.output
 
 
