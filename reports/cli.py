@@ -245,7 +245,7 @@ def run(
     from . import baseline
     from .html import render
     from .record import to_text, write_atomically
-    from .terminal import claims_table
+    from .terminal import claims_table, shrunk_words
 
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     if plan_file is not None and seed is not None:
@@ -274,9 +274,7 @@ def run(
         click.echo(to_text(record), nl=False)
     else:
         click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
-        shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
-        found = f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
-        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}{found}")
+        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}{shrunk_words(record)}")
     sys.exit(exit_code(record))
 
 

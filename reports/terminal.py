@@ -221,6 +221,12 @@ def claim_lines(claim: dict[str, Any]) -> str:
     return "\n".join([_filled(lines), *_shrunk_lines(claim)])
 
 
+def shrunk_words(record: Mapping[str, Any]) -> str:
+    """Return how many shrunk witnesses the files of a run hold; nothing where there are none."""
+    shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
+    return f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
+
+
 def _shrunk_lines(claim: Mapping[str, Any]) -> list[str]:
     """Return a claim's shrunk witness: its bound, the losses of both worlds, and the command that replays it."""
     shrunk = claim.get("shrunk")
