@@ -79,6 +79,19 @@ def test_a_bit_in_any_form_is_seen(form, runs):
     assert result.verdict is Verdict.FALSIFIED, str(result)
 
 
+def text_and_list(data, rng):
+    return [f"{rng.integers(10**9)}-{data if rng.random() < 0.9 else 1 - data}", [rng.normal()] * int(rng.integers(3))]
+
+
+def test_processes_encode_alike():
+    one, two = (
+        falsify_mechanism(text_and_list, Claim(epsilon=1.0), left=1, right=0, runs=20_000, jobs=jobs)
+        for jobs in (1, 2)
+    )
+    assert one.certificate == two.certificate
+    assert one.event == two.event
+
+
 @pytest.mark.parametrize(
     "shown",
     [
@@ -208,3 +221,19 @@ def test_features_and_scores_are_finite_and_silent(scale):
         assert np.isfinite(features.matrix(features.view(some))).all()
     for model in models(features.view(columns), left, thorough=True):
         assert np.isfinite(model.fit(features.view(columns), left)(features.view(extreme))).all()
+
+
+@pytest.mark.parametrize("power", [-200, -40, 40, 200])
+def test_the_unit_of_the_outputs_does_not_matter(power):
+    """Scores are rounded to 9 digits: in small units every number was 0, and only bins of it were seen."""
+
+    def bound(power):
+        @batched
+        def mechanism(data, draws, runs):
+            rare = draws.uniform(runs) < 0.02 * data
+            return np.ldexp(draws.normal(runs) + rare * draws.uniform(runs) + 30 * rare, power)
+
+        return falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=60_000).epsilon_lower
+
+    assert bound(power) > bound(0) - 0.01
+    assert bound(power) > 2
