@@ -10,7 +10,11 @@ References
 
 from __future__ import annotations
 
+import copy
 import math
+import warnings
+from collections import deque
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -35,6 +39,13 @@ _IN_A_BLOCK = 1e-14
 #: Standard errors below which the exact p-value cannot be so small.
 _PLAIN = 5.0
 
+#: Runs of the blocks that a copy of the mechanism plays, and globals that may be a memory.
+_FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
+
+_STATE = (
+    "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
+    "and keep no state"
+)
 _ALIKE = "the runs of the mechanism share randomness"
 
 
@@ -59,18 +70,63 @@ def check_replay(
         What the first block looked like.
     """
     size = max(16, min(_REPLAYED, runs // 64))
-    _played(mechanism, pair, seed, 3, 1)  # what cannot be read is refused at the first sight
+    _played(mechanism, pair, seed, 3, 1) if before else _check_memory(mechanism, pair, seed)
     first = _played(mechanism, pair, seed, 0, size)
     _played(mechanism, pair, seed, 1, size)
     # One call more, so that a counter of calls is not back where it was, whatever it is divided by.
     _played(mechanism, pair, seed, 2, 1)
     again = _played(mechanism, pair, seed, 0, size)
     if first != again or before not in (None, first):
-        raise LearnerError(
-            "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator "
-            "alone and keep no state"
-        )
+        raise LearnerError(_STATE)
     return first
+
+
+def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
+    """Raise LearnerError unless a mechanism answers as its copy does that has answered before, on other draws.
+
+    What keeps its first answers looks like a constant ever after, so this must come before any other call.
+    """
+    twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
+    first = _played(mechanism, pair, seed, 3, 1)  # what cannot be read is refused at the first sight
+    if twin is None:
+        return
+    for block in (4, 5):
+        _played(twin, pair, seed, block, _FEW)
+    if _played(twin, pair, seed, 3, 1) != first or _played(twin, pair, seed, 6, _FEW) != _played(
+        mechanism, pair, seed, 6, _FEW
+    ):
+        raise LearnerError(_STATE)
+
+
+def _copy(mechanism: Any) -> Any:
+    """Return a copy with a memory of its own, as far as it is seen: attributes, closures, defaults, named globals.
+
+    None where there is nothing to copy, or it cannot be copied.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _copied(mechanism)
+    except Exception:  # a lock, an open file: no copy, and one check less
+        return None
+
+
+def _copied(mechanism: Any) -> Any:
+    if not isinstance(mechanism, FunctionType):
+        return copy.deepcopy(mechanism)
+    known = mechanism.__globals__
+    memory = {name: known[name] for name in mechanism.__code__.co_names if isinstance(known.get(name), _MEMORY)}
+    cells = tuple(CellType(copy.deepcopy(cell.cell_contents)) for cell in mechanism.__closure__ or ())
+    twin = FunctionType(
+        mechanism.__code__,
+        {**known, **copy.deepcopy(memory)},
+        mechanism.__name__,
+        copy.deepcopy(mechanism.__defaults__),
+        cells,
+    )
+    twin.__kwdefaults__ = copy.deepcopy(mechanism.__kwdefaults__)
+    twin.__dict__.update(copy.deepcopy(mechanism.__dict__))
+    return twin
 
 
 def _played(mechanism: Any, pair: DataPair, seed: int, block: int, runs: int) -> tuple[Any, ...]:

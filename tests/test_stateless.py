@@ -39,6 +39,33 @@ class Sticky:
         return self.cache[key]
 
 
+CACHE = {}
+
+
+def sticky(data, rng):
+    return CACHE.setdefault(tuple(data), data[0] + rng.laplace(0, 1))  # draws every time
+
+
+def sticky_by_default(data, rng, cache={}):  # noqa: B006
+    return cache.setdefault(tuple(data), data[0] + rng.laplace(0, 1))
+
+
+def sticky_by_closure():
+    cache = {}
+
+    def mechanism(data, rng):
+        return cache.setdefault(tuple(data), data[0] + rng.laplace(0, 1))
+
+    return mechanism
+
+
+class StickyThatDraws(Sticky):
+    """The same, but it draws every time."""
+
+    def __call__(self, data, rng):
+        return self.cache.setdefault(tuple(data), data[0] + rng.laplace(0, 1))
+
+
 class Buffer:
     """Draws noise for several calls at once, and uses each of it more than once."""
 
@@ -87,8 +114,34 @@ class Late:
 
 @pytest.mark.parametrize(
     "mechanism",
-    [Sticky(), Buffer(16, 16), Buffer(16, 2), OncePerGenerator(), Walk(), Late(40), Late(1900), Late(2280)],
-    ids=["sticky", "buffer", "pairs", "generator", "walk", "early", "late", "after all runs"],
+    [
+        sticky,
+        sticky_by_default,
+        sticky_by_closure(),
+        Sticky(),
+        StickyThatDraws(),
+        Buffer(16, 16),
+        Buffer(16, 2),
+        OncePerGenerator(),
+        Walk(),
+        Late(40),
+        Late(1900),
+        Late(2300),
+    ],
+    ids=[
+        "global",
+        "default",
+        "closure",
+        "sticky",
+        "draws",
+        "buffer",
+        "pairs",
+        "generator",
+        "walk",
+        "early",
+        "late",
+        "after all runs",
+    ],
 )
 def test_a_memory_is_refused(mechanism):
     with pytest.raises(LearnerError, match=r"keep no state|share randomness"):
