@@ -1,0 +1,89 @@
+"""The random mutations that the search over pairs made before it had an optimiser, to compare with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from overclaim.audit.alphabets import Alphabet, alphabet_of
+from overclaim.audit.mutations import changes, moved
+from overclaim.audit.pairs import Pair
+from overclaim.audit.search import _halve
+from overclaim.audit.sequences import batch_of
+from overclaim.learners.protocol import Learner
+from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.draws import Draws, Purpose, Stage
+
+#: Mutants of the best pair that compete in one round, and the least runs that each gets.
+MUTANTS, LEAST = 6, 60
+
+
+def mutate(options, trial, budget, mutations):
+    """Return the pair that wins, its index, and the runs spent: successive halving, then mutation of the winner."""
+    alive = list(enumerate(options))
+    families = budget // 2
+    best, spent, _ = _halve(alive, trial, families)
+    number = len(options)
+    each_round = max((budget - families) // 3, 2 * LEAST * MUTANTS)
+    while spent + each_round <= budget:
+        mutants = mutations(best[1], MUTANTS, number)
+        if not mutants:
+            break
+        alive = [best, *enumerate(mutants, start=number)]
+        number += len(mutants)
+        winner, used, _ = _halve(alive, trial, each_round)
+        spent += used
+        best = winner
+    return best[1], best[0], spent
+
+
+@dataclass(frozen=True)
+class Mutations:
+    """Random changes of a pair: one round, a whole stretch of rounds, or the place of the differing one."""
+
+    learner: Learner
+    claim: Claim
+    seed: int
+
+    def __call__(self, pair: Pair, count: int, number: int) -> list[Pair]:
+        """Return `count` distinct mutants.
+
+        Parameters
+        ----------
+        number : int
+            Of the first mutant: with the seed, the key of the random choices.
+        """
+        alphabet = alphabet_of(self.learner, self.claim)
+        generator = Draws(self.seed, Stage.SEARCH, number).stream(Purpose.ADVERSARY)
+        found: dict[str, Pair] = {}
+        for _ in range(8 * count):
+            mutant = self._mutant(pair, alphabet, generator)
+            if mutant is not None and repr(mutant.to_json()) != repr(pair.to_json()):
+                found.setdefault(repr(mutant.to_json()), mutant)
+            if len(found) == count:
+                break
+        return list(found.values())
+
+    def _mutant(self, pair: Pair, alphabet: Alphabet, generator: np.random.Generator) -> Pair | None:
+        kind, rounds, batch = generator.integers(3), pair.rounds, batch_of(self.learner)
+        if kind == 0:  # one round
+            options = list(changes(pair, int(generator.integers(rounds)), alphabet, self.claim))
+            return options[generator.integers(len(options))] if options else None
+        if kind == 1 and rounds > 2:  # a stretch behind the differing round, or before it
+            start, end = sorted(int(t) for t in generator.integers(rounds + 1, size=2))
+            row = alphabet.rows[generator.integers(len(alphabet.rows))]
+            worlds = [
+                [row if start <= t < end and t != pair.t0 else loss for t, loss in enumerate(world)]
+                for world in (pair.left, pair.right)
+            ]
+            return Pair(*worlds)
+        starts = range(0, rounds - 1, batch)
+        if not starts:
+            return None
+        t0 = int(starts[generator.integers(len(starts))])
+        if t0 <= pair.t0:
+            shift = pair.t0 - t0
+            worlds = [
+                [*list(world)[:t0], *list(world)[pair.t0 :], *[world[-1]] * shift] for world in (pair.left, pair.right)
+            ]
+            return Pair(*worlds) if pair.t0 < rounds - 1 else None
+        return moved(pair, alphabet, t0, batch, alphabet.patterns[generator.integers(len(alphabet.patterns))])
