@@ -141,7 +141,7 @@ def shrink(
 def _ladder(accepted: list[Pair]) -> list[Pair]:
     """Return the pairs to certify in turn: the last, and a half and a quarter of the way to it."""
     places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
-    return [accepted[place - 1] for place in places if place > 0]
+    return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
 
 
 @dataclass
