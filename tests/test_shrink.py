@@ -112,12 +112,12 @@ def test_equal_rounds_are_counted_in_print(seed):
     assert "(0, 0) x 6" in str(shrink(build, Pair(left, right), runs=50_000, seed=seed))
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", [3, 5])
 def test_lucky_trials_cost_no_witness(seed):
-    """Trials at the audit's own confidence accepted pairs at these seeds that no certificate upheld."""
+    """Trials at the audit's own confidence accepted pairs at these seeds that their certificates did not uphold."""
     task = Task(target="asi-raman-talwar/exp3", epsilon=1.0, rounds=24, arms=2, runs=50_000, seed=seed)
     shrunk = shrink_task(task, task.prepare().audit())
-    assert shrunk.fresh
+    assert shrunk.seed == seed + FRESH  # the first certificate
     assert shrunk.pair.rounds < 24
     assert shrunk.epsilon_lower > 1.0
 
