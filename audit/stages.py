@@ -23,12 +23,15 @@ from .exact_search import expected_bound, rank_exactly
 from .pair_space import PairSpace
 from .pairs import Pair
 from .particle import ParticleRatio
+from .places import telling_pairs
 from .play import Transcripts, blocks, concatenate, play
 from .search import LEAST, Trial, climb
 from .sequences import batch_of, decisions
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
+#: The share of the search that looks where the worlds should differ.
+LOOK = 0.125
 #: Runs of a proposed pair, at least, where an attack has to be learned from them.
 LEAST_TRAINED = 800
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
@@ -68,9 +71,16 @@ class LearnerAudit(Audit):
         if ranked is not None:
             return ranked[0], next(i for i, option in enumerate(options) if option is ranked[0]), 0
 
-        space = PairSpace.of(self.learner, self.claim, options[0].rounds) if self.searched else None
+        space, budget, looked = None, self._share(SEARCH), 0
+        if self.searched:
+            space = PairSpace.of(self.learner, self.claim, options[0].rounds)
+            draws = Draws(self.seed, Stage.SEARCH, 0, 1)  # no pair's trial has an attack's number
+            more, looked = telling_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * budget))
+            known = {repr(option.to_json()) for option in options}
+            options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
         each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED
-        return climb(options, self.trial(), self._share(SEARCH), space=space, each=each, seed=self.seed)
+        pair, index, spent = climb(options, self.trial(), budget - looked, space=space, each=each, seed=self.seed)
+        return pair, index, spent + looked
 
     def trial(self) -> Trial:
         """Return what plays runs of a pair at the search stage, and judges them; no run is played twice."""

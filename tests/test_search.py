@@ -14,6 +14,7 @@ from overclaim.audit.exact_search import clipped_laws, expected_bound
 from overclaim.audit.families import first_round, later
 from overclaim.audit.mutations import changes
 from overclaim.audit.pair_space import PairSpace
+from overclaim.audit.places import telling_pairs
 from overclaim.audit.proposals import Proposals
 from overclaim.audit.search import candidates, climb
 from overclaim.audit.sequences import batch_of, sequence_laws
@@ -21,6 +22,7 @@ from overclaim.audit.stages import LearnerAudit, guessed
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue import entries, lookup
 from overclaim.learners.losses import Switch
+from overclaim.mechanisms.draws import Draws
 
 
 def prepared(name, *, neighbours="replace", surface="actions", parameters=None, **setting):
@@ -244,6 +246,39 @@ def test_the_search_finds_what_no_family_shows(monkeypatch):
     assert min(found(Proposals)) > 0.6
     assert max(found(Deaf)) < 0.6
     assert max(found(Blind)) < 0.6
+
+
+class LateLeak:
+    """Plays at random, but in one round the arm that the round before it made dear."""
+
+    feedback = "full"
+
+    def __init__(self, round_, arms=2):
+        self.arms, self.round = arms, round_
+
+    def start(self, runs, draws):
+        return {"round": 0, "last": np.zeros(runs, dtype=np.int64)}
+
+    def act(self, state, draws):
+        u = draws.uniform(state["last"].size)
+        return state["last"] if state["round"] == self.round else (self.arms * u).astype(np.int64)
+
+    def update(self, state, actions, told, draws):
+        state["last"] = np.broadcast_to(told.argmax(axis=0), state["last"].shape).astype(np.int64)
+        state["round"] += 1
+
+
+@pytest.mark.parametrize("round_", [5, 18, 23])
+def test_a_leak_of_one_round_is_found(round_):
+    """Families differ in the first round or the middle one; a learner that tells nothing has no such pairs."""
+    claim = Claim(epsilon=1.0)
+    result = falsify(LateLeak(round_), claim, rounds=24, runs=10_000)
+    assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", round_ - 1)
+    alphabet = alphabet_of(LateLeak(round_), claim)
+    for learner, found in ((LateLeak(round_), [round_ - 1]), (LateLeak(99), [])):
+        pairs, runs = telling_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400)
+        assert ([pair.t0 for pair in pairs], runs) == (found, 400)
+    assert telling_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], 0)
 
 
 def audit_of(learner, claim, *, runs, seed=0, **more):
