@@ -15,6 +15,8 @@ from .sequences import batch_of
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
 MOST, FEWEST, NUMBERS = 1000, 50, 4_000_000
+#: Rounds up to which the families and what is proposed beside them leave out few places.
+SHORT = 6
 #: The chance that a learner which tells nothing seems to tell something.
 LUCK = 1e-3
 #: Extreme losses that are tried, and pairs that are made.
@@ -34,11 +36,11 @@ def telling_pairs(
     draws : Draws
         Of these runs alone.
     budget : int
-        Runs at most. Where it is small, for two rounds, or for convex losses none is played.
+        Runs at most. Where it is small, for few rounds, or for convex losses none is played.
     """
     extremes, batch = alphabet.differing[:EXTREMES], batch_of(learner)
     runs = min(budget, MOST, NUMBERS // (rounds * learner.arms)) // len(extremes)
-    if runs < FEWEST or rounds < 3 or not isinstance(extremes[0][0], np.ndarray):
+    if runs < FEWEST or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
         return [], 0
     found = []
     for losses in extremes:
