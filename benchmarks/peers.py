@@ -188,7 +188,7 @@ def long(names, runs):
             {"mechanism": name, "DP-Sniper": TABLE[name][0], "StatDP": TABLE[name][1]}
             | {"bound": round(float(np.mean(bounds)), 4), "sd": round(float(np.std(bounds)), 4), "seeds": len(bounds)}
             | {"attainable": round(best[0], 4), "runs": runs, "CPU s": round(spent, 1)}
-            | {"attack": " or ".join(sorted({result.attack for result in results}))}
+            | {"attack": " or ".join(sorted({result.attack.partition(" (")[0] for result in results}))}
             | {"below, because": why(name, bounds, *best)}
         )
         print(*rows[name].values(), flush=True)
