@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ..learners.losses import LOSS_SETS
 from ..mechanisms.claim import Claim
 from .alphabets import Alphabet
-from .pairs import Pair
+from .pairs import Pair, same_loss
 
 
 def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pair]:
@@ -19,7 +17,7 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
 
     def put(left: Any, right: Any) -> Iterator[Pair]:
         old = worlds[0][t], worlds[1][t]
-        if not (_equal(left, old[0]) and _equal(right, old[1])) and (t != pair.t0 or not _equal(left, right)):
+        if not (same_loss(left, old[0]) and same_loss(right, old[1])) and (t != pair.t0 or not same_loss(left, right)):
             yield Pair(*([*world[:t], new, *world[t + 1 :]] for world, new in zip(worlds, (left, right), strict=True)))
 
     if t == pair.t0:
@@ -44,10 +42,6 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
                 both = [worlds[0][t].copy(), worlds[1][t].copy()]
                 both[side][arm] = value
                 yield from put(*both)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)
 
 
 def moved(pair: Pair, alphabet: Alphabet, t0: int, batch: int, before: tuple[Any, Any]) -> Pair:

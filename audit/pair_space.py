@@ -13,7 +13,7 @@ from ..learners.losses import LOSS_SETS
 from ..learners.protocol import Learner
 from ..mechanisms.claim import Claim
 from .alphabets import Alphabet, alphabet_of
-from .pairs import Pair
+from .pairs import Pair, same_loss
 from .sequences import batch_of, decisions
 
 #: A coordinate's name to its value, from 0.
@@ -57,7 +57,7 @@ class PairSpace:
         """What a stretch may hold, in even and in odd rounds."""
         found = list(self.alphabet.patterns)
         for row in self.alphabet.rows:
-            if not any(_same(row, even) and _same(row, odd) for even, odd in found):
+            if not any(same_loss(row, even) and same_loss(row, odd) for even, odd in found):
                 found.append((row, row))
         return found
 
@@ -92,7 +92,7 @@ class PairSpace:
                 left = _changed(left, arm, level)
             else:
                 rest = [_changed(r, arm, level) if s == where else r for r, s in zip(rest, stretch, strict=True)]
-        if _same(left, right):
+        if same_loss(left, right):
             return None
         return Pair([*rest[:t0], left, *rest[t0 + 1 :]], [*rest[:t0], right, *rest[t0 + 1 :]])
 
@@ -102,10 +102,10 @@ class PairSpace:
         begin, end = self.batch * place, min(self.batch * (place + 1), self.rounds)
         differing, mates = (pair.left[begin], pair.right[begin]), pair.left[begin + 1 : end]
         fits = {
-            "differing": [all(map(_same, both, differing)) for both in self.alphabet.differing],
-            "mate": [all(_same(mate, loss) for loss in mates) for mate in self.alphabet.mates],
+            "differing": [all(map(same_loss, both, differing)) for both in self.alphabet.differing],
+            "mate": [all(same_loss(mate, loss) for loss in mates) for mate in self.alphabet.mates],
         }
-        held = np.array([[_same(two[t % 2], loss) for t, loss in enumerate(pair.left)] for two in self.holds])
+        held = np.array([[same_loss(two[t % 2], loss) for t, loss in enumerate(pair.left)] for two in self.holds])
         fits["before"] = [bool(row[:begin].all()) for row in held]
         stretches: list[tuple[int, int]] = []  # where each begins, and what it holds
         start = end
@@ -132,7 +132,3 @@ def _changed(row: Any, arm: int, level: float) -> Any:
     changed = row.copy()
     changed[arm] = level
     return changed
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else bool(a == b)

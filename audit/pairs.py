@@ -105,7 +105,7 @@ class Pair:
     def _differing(self) -> list[int]:
         if isinstance(self.left, np.ndarray) and isinstance(self.right, np.ndarray):
             return np.flatnonzero((self.left != self.right).any(axis=1)).tolist()
-        return [t for t, (a, b) in enumerate(zip(self.left, self.right, strict=True)) if not _same(a, b)]
+        return [t for t, (a, b) in enumerate(zip(self.left, self.right, strict=True)) if not same_loss(a, b)]
 
     @property
     def t0(self) -> int:
@@ -202,7 +202,8 @@ def _loss(world: World, t: int, actions: Actions, past: Sequence[Actions] | Acti
     return world[t] if isinstance(world, np.ndarray) else resolve(world[t], [*past, actions])
 
 
-def _same(a: Loss | Adaptive, b: Loss | Adaptive) -> bool:
+def same_loss(a: Any, b: Any) -> bool:
+    """Tell whether two losses, vectors or functions, are the same."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(np.array_equal(a, b))
     return bool(a == b)

@@ -92,11 +92,11 @@ def choose(
         (rights / n, (wrongs + unseen * side) / (n + 1))
         for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
     ]
-    setting = rates, runs_of, one_sided, delta, runs
-    worth, share = _promise(*setting, (-float(special.ndtri(alpha)), doubt))
+    setting, quantile = (rates, runs_of, one_sided, delta, runs), -float(special.ndtri(alpha))
+    worth, share = _promise(*setting, (quantile, doubt))
     worth = np.where(allowed, worth, -np.inf)
     if worth.max() <= 0:
-        worth, share = _promise(*setting, (-float(special.ndtri(alpha)), 0.0))
+        worth, share = _promise(*setting, (quantile, 0.0))
         worth = np.where(allowed, -np.exp(-worth), -np.inf)  # in the same order, and below every promise
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"

@@ -37,6 +37,7 @@ from overclaim.learners.catalogue import lookup
 from overclaim.learners.protocol import kernel_of
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Stage
+from overclaim.tests.combination import Combination
 
 RESULTS = Path(__file__).parent / "results"
 SHARP = {"eta": 2.0, "gamma": 0.02}
@@ -80,42 +81,6 @@ class Restarting:
         state.updates += 1
         if not state.updates & (state.updates + 1):
             state.inner = self.inner.start(feedback.size, draws)
-
-
-@dataclass
-class Told:
-    """The first loss that was fed, how often the later ones followed the pattern, and their number."""
-
-    first: np.ndarray
-    matched: np.ndarray
-    updates: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Combination:
-    """Remembers the first loss, and tells it the better the others follow a pattern: a third 1/2, then 0, then 1."""
-
-    rounds: int
-    arms: int = 2
-    feedback: str = "bandit"
-
-    def start(self, runs, draws):
-        return Told(np.zeros(runs), np.zeros(runs))
-
-    def probabilities(self, state):
-        lean = 0.45 * state.first * state.matched / (self.rounds - 2)
-        return np.stack([0.5 - lean, 0.5 + lean])
-
-    def act(self, state, draws):
-        return (draws.uniform(state.first.shape) < self.probabilities(state)[1]).astype(np.intp)
-
-    def update(self, state, actions, feedback, draws):
-        if state.updates:
-            wanted = (0.5, 0.0, 1.0)[3 * (state.updates - 1) // (self.rounds - 1)]
-            state.matched = state.matched + (feedback == wanted)
-        else:
-            state.first = 2 * feedback - 1
-        state.updates += 1
 
 
 def entry(name, rounds, arms=None, **parameters):

@@ -136,10 +136,11 @@ def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float 
 
 def _odds(claim: Mapping[str, Any]) -> float:
     """Return the odds of a right guess that an event has if its outcomes are as likely in both worlds."""
-    share = (claim.get("event") or {}).get("share", 0.5)
-    names_left = claim["counts"].get("left_upper", 0) + claim["counts"].get("right_upper", 0) > 0
-    odds: float = share / (1 - share) if names_left else (1 - share) / share
-    return odds
+    found = named_world(claim)
+    if found is None:  # the coin of the guess game is fair
+        return 1.0
+    share: float = (claim.get("event") or {}).get("share", 0.5)
+    return share / (1 - share) if found.name == "left" else (1 - share) / share
 
 
 def _weighted_p_value(table: Sequence[Sequence[int]], odds: float) -> float:
@@ -220,10 +221,9 @@ def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
 
 def _shown(claim: Mapping[str, Any]) -> str:
     found, counts = named_world(claim), claim["counts"]
-    if found is None or not found[2] or not found[4]:
+    if found is None or not found.runs or not found.others:
         return f"is right in {100 * counts['right'] / counts['guesses']:.2f} % of its guesses"
-    name, hits, runs, misses, others = found
-    other = {"left": "right", "right": "left"}[name]
+    name, hits, runs, other, misses, others = found
     return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
 
 

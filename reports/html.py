@@ -279,12 +279,11 @@ def _event_words(claim: Mapping[str, Any]) -> str:
 def _named(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
     found, claimed = named_world(claim), claim["claimed"]
-    if found is None or not found[2] or not found[4]:
+    if found is None or not found.runs or not found.others:
         return None
-    name, hits, runs, misses, others = found
-    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * misses / others + claimed["delta"])
-    other = {"left": "right", "right": "left"}[name]
-    return {"name": name, "other": other, "here": hits / runs, "there": misses / others, "most": most}
+    here, there = found.hits / found.runs, found.misses / found.others
+    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
+    return {"name": found.name, "other": found.other, "here": here, "there": there, "most": most}
 
 
 def _allowed(claim: Mapping[str, Any]) -> dict[str, float] | None:

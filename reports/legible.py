@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 #: What a claim says where its record does not.
 DEFAULTS: dict[str, Any] = {
@@ -68,8 +68,19 @@ def bound_words(claim: Mapping[str, Any]) -> str:
     )
 
 
-def named_world(claim: Mapping[str, Any]) -> tuple[str, int, int, int, int] | None:
-    """Return the world that a joint event names, its runs with the event and in all, and those of the other world.
+class ByWorld(NamedTuple):
+    """How often a joint event happened in the world that it names, and in the other one."""
+
+    name: str
+    hits: int
+    runs: int
+    other: str
+    misses: int
+    others: int
+
+
+def named_world(claim: Mapping[str, Any]) -> ByWorld | None:
+    """Return what a joint event shows of each world.
 
     None in the guess game, where right and wrong guesses are what counts, and where a record does not say.
     """
@@ -78,8 +89,8 @@ def named_world(claim: Mapping[str, Any]) -> tuple[str, int, int, int, int] | No
         return None
     left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
     if counts["left_lower"] + counts["right_lower"]:
-        return "right", counts["right_lower"], right, counts["left_lower"], left
-    return "left", counts["left_upper"], left, counts["right_upper"], right
+        return ByWorld("right", counts["right_lower"], right, "left", counts["left_lower"], left)
+    return ByWorld("left", counts["left_upper"], left, "right", counts["right_upper"], right)
 
 
 def counted_words(claim: Mapping[str, Any]) -> str:
@@ -87,8 +98,7 @@ def counted_words(claim: Mapping[str, Any]) -> str:
     found, counts = named_world(claim), claim["counts"]
     if found is None:
         return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
-    name, hits, runs, misses, others = found
-    other = {"left": "right", "right": "left"}[name]
+    name, hits, runs, other, misses, others = found
     return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
 
 

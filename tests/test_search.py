@@ -1,7 +1,5 @@
 """Search: the witnesses of the literature are found, by exact epsilon and by runs; nothing is handed in."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -23,6 +21,7 @@ from overclaim.learners import Exp3
 from overclaim.learners.catalogue import entries, lookup
 from overclaim.learners.losses import Switch
 from overclaim.mechanisms.draws import Draws
+from overclaim.tests.combination import WANTED, Combination
 
 
 def prepared(name, *, neighbours="replace", surface="actions", parameters=None, **setting):
@@ -164,42 +163,6 @@ def test_single_rounds_change_alone():
         assert np.array_equal(changed.left[0], pair.left[0])
         assert changed.t0 == 0
     assert all(np.array_equal(c.left[1], pair.left[1]) for c in changes(pair, 0, alphabet, claim))
-
-
-WANTED = (0.5, 0.0, 1.0)
-
-
-@dataclass
-class _Seen:
-    first: np.ndarray
-    matched: np.ndarray
-    rounds: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Combination:
-    """Remembers the first loss, and tells it the better the others follow a pattern: a third 1/2, then 0, then 1."""
-
-    rounds: int
-    arms: int = 2
-    feedback: str = "bandit"
-
-    def start(self, runs, draws):
-        return _Seen(np.zeros(runs), np.zeros(runs))
-
-    def probabilities(self, state):
-        lean = 0.45 * state.first * state.matched / (self.rounds - 2)
-        return np.stack([0.5 - lean, 0.5 + lean])
-
-    def act(self, state, draws):
-        return (draws.uniform(state.first.shape) < self.probabilities(state)[1]).astype(np.intp)
-
-    def update(self, state, actions, feedback, draws):
-        if state.rounds == 0:
-            state.first = 2 * feedback - 1
-        else:
-            state.matched = state.matched + (feedback == WANTED[3 * (state.rounds - 1) // (self.rounds - 1)])
-        state.rounds += 1
 
 
 def leak(pair):

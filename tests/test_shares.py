@@ -123,7 +123,7 @@ def claim(right, wrong, share, side="left"):
     """A joint claim whose event names one world."""
     named = {"left": ("left_upper", "right_upper"), "right": ("right_lower", "left_lower")}[side]
     counts = dict.fromkeys(("left_upper", "right_upper", "left_lower", "right_lower"), 0)
-    counts |= dict(zip(named, (right, wrong), strict=True))
+    counts |= dict(zip(named, (right, wrong), strict=True)) | {"runs": 100_000, "runs_left": round(100_000 * share)}
     return {
         "method": "joint", "counts": {**counts, "right": right, "guesses": right + wrong}, "attack": "a", "seed": 0,
         "event": {"share": share}, "pair": {}, "runs": 100_000,
