@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from overclaim.audit.conformance import check_learner
-    from overclaim.audit.falsify import falsify
-    from overclaim.audit.pairs import Pair
-    from overclaim.audit.verdict import Verdict
+    from overclaim.audit.assumptions.conformance import check_learner
+    from overclaim.audit.certification.falsify import falsify
+    from overclaim.audit.certification.verdict import Verdict
+    from overclaim.audit.play.pairs import Pair
     from overclaim.mechanisms.claim import Claim
 
 __version__ = "0.1.0"
@@ -19,10 +19,10 @@ __all__ = ["Claim", "Pair", "Verdict", "__version__", "check_learner", "falsify"
 
 _HOMES = {
     "Claim": "overclaim.mechanisms.claim",
-    "Pair": "overclaim.audit.pairs",
-    "Verdict": "overclaim.audit.verdict",
-    "check_learner": "overclaim.audit.conformance",
-    "falsify": "overclaim.audit.falsify",
+    "Pair": "overclaim.audit.play.pairs",
+    "Verdict": "overclaim.audit.certification.verdict",
+    "check_learner": "overclaim.audit.assumptions.conformance",
+    "falsify": "overclaim.audit.certification.falsify",
 }
 
 

@@ -14,7 +14,7 @@ def run() -> None:
     # A process that was started to ignore it, as by nohup, goes on ignoring it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from overclaim.reports.cli import main
+    from overclaim.reports.command_line.cli import main
 
     main()
 

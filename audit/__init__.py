@@ -1,1 +1,1 @@
-"""The audit room: claims, pairs, attacks, events and the bounds that counts certify."""
+"""The audit: from neighbouring losses and transcripts to certificates and verdicts, one room for each step."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from overclaim.reports.cli import ENVIRONMENT
+from overclaim.reports.command_line.cli import ENVIRONMENT
 
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
@@ -31,15 +31,15 @@ from joblib import Parallel, delayed  # noqa: E402
 from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
-from overclaim.audit.blackbox import falsify_mechanism  # noqa: E402
-from overclaim.audit.exact import exact_epsilon  # noqa: E402
-from overclaim.audit.falsify import falsify  # noqa: E402
-from overclaim.audit.plans import literature  # noqa: E402
-from overclaim.audit.search import candidates  # noqa: E402
-from overclaim.audit.tasks import Prepared  # noqa: E402
-from overclaim.audit.verdict import Result, Verdict  # noqa: E402
+from overclaim.audit.certification.blackbox import falsify_mechanism  # noqa: E402
+from overclaim.audit.certification.falsify import falsify  # noqa: E402
+from overclaim.audit.certification.verdict import Result, Verdict  # noqa: E402
+from overclaim.audit.laws.exact import exact_epsilon  # noqa: E402
+from overclaim.audit.plans.plan import literature  # noqa: E402
+from overclaim.audit.plans.tasks import Prepared  # noqa: E402
+from overclaim.audit.search.pair_search import candidates  # noqa: E402
 from overclaim.mechanisms.claim import Claim  # noqa: E402
-from overclaim.mechanisms.zoo import zoo  # noqa: E402
+from overclaim.mechanisms.one_shot.zoo import zoo  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05

@@ -21,13 +21,14 @@ with atheris.instrument_imports(include=["overclaim", "tomllib", "json"]):
     import json.decoder
     import tomllib  # noqa: F401
 
-    from overclaim.audit.plan_schema import example
-    from overclaim.audit.plans import read_plan
-    from overclaim.audit.tasks import Task
-    from overclaim.learners.catalogue import entries
-    from overclaim.mechanisms.zoo import zoo
-    from overclaim.reports import cli, junit, markdown, sarif
-    from overclaim.reports.console import Failure, clear_errors
+    from overclaim.audit.plans.plan import read_plan
+    from overclaim.audit.plans.plan_schema import example
+    from overclaim.audit.plans.tasks import Task
+    from overclaim.learners.catalogue.entries import entries
+    from overclaim.mechanisms.one_shot.zoo import zoo
+    from overclaim.reports.command_line import cli
+    from overclaim.reports.command_line.console import Failure, clear_errors
+    from overclaim.reports.formats import junit, markdown, sarif
     from overclaim.reports.record import read_record, to_text
 
 LEARNERS = list(entries())

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
-from overclaim.audit import intervals
-from overclaim.audit.events import allotment
-from overclaim.mechanisms import classic, sparse_vector
-from overclaim.mechanisms.randomised_response import OneTimeRappor, Rappor
+from overclaim.audit.statistics import intervals
+from overclaim.audit.statistics.events import allotment
+from overclaim.mechanisms.one_shot import classic, sparse_vector
+from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor
 
 Floats = NDArray[np.float64]
 Inputs = tuple[Sequence[Any], Sequence[Any]]

@@ -28,12 +28,14 @@ import tables
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TESTS = {
-    "audit/intervals.py": "test_intervals test_interval_twins",
-    "audit/events.py": "test_events test_event_rule",
-    "audit/sequential.py": "test_sequential test_sequential_twins test_baseline",
-    "audit/power.py": "test_power",
-    "mechanisms/tree.py": "test_tree",
-    "mechanisms/noise.py": "test_noise",
+    "audit/statistics/intervals.py": "statistics/test_intervals statistics/test_interval_twins",
+    "audit/statistics/events.py": "statistics/test_events statistics/test_event_rule",
+    "audit/statistics/sequential.py": (
+        "statistics/test_sequential statistics/test_sequential_twins reports/test_baseline"
+    ),
+    "audit/statistics/power.py": "statistics/test_power",
+    "mechanisms/tree.py": "mechanisms/test_tree",
+    "mechanisms/noise.py": "mechanisms/test_noise",
 }
 # Whole audits by the hundred: they take minutes and the quick tests catch the same.
 SLOW = "workers or keeps_alpha or mean_runs or users_learner or command_line"

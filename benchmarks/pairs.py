@@ -20,24 +20,24 @@ import tables
 from mutations import Mutations, mutate
 from scipy.special import expit
 
-from overclaim.audit import search
-from overclaim.audit.alphabets import alphabet_of
-from overclaim.audit.attacks import RECIPES, SequenceRatio
-from overclaim.audit.events import choose_event, count
-from overclaim.audit.exact_search import CELLS, expected_bound
-from overclaim.audit.families import first_round, later
-from overclaim.audit.pair_space import PairSpace
-from overclaim.audit.particle import ParticleRatio, select
-from overclaim.audit.play import blocks, concatenate
-from overclaim.audit.proposals import Proposals
-from overclaim.audit.sequences import NotEnumerableError, batch_of, sequence_laws
-from overclaim.audit.stages import LEAST_TRAINED, SEARCH, LearnerAudit
+from overclaim.audit.attacks.particle import ParticleRatio, select
+from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio
+from overclaim.audit.certification.stages import LEAST_TRAINED, SEARCH, LearnerAudit
+from overclaim.audit.laws.sequences import NotEnumerableError, batch_of, sequence_laws
+from overclaim.audit.play.transcripts import blocks, concatenate
+from overclaim.audit.search import pair_search as search
+from overclaim.audit.search.exact_search import CELLS, expected_bound
+from overclaim.audit.search.families import first_round, later
+from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.search.pair_space import PairSpace
+from overclaim.audit.search.proposals import Proposals
+from overclaim.audit.statistics.events import choose_event, count
 from overclaim.learners import BatchedLaplace, Exp3
-from overclaim.learners.catalogue import lookup
+from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.protocol import kernel_of
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Stage
-from overclaim.tests.combination import Combination
+from overclaim.tests.support.combination import Combination
 
 RESULTS = Path(__file__).parent / "results"
 SHARP = {"eta": 2.0, "gamma": 0.02}

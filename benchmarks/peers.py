@@ -18,12 +18,12 @@ import numpy as np
 import tables
 from scipy import stats
 
-from overclaim.audit.blackbox import falsify_mechanism
-from overclaim.audit.tasks import Task
-from overclaim.audit.verdict import Verdict
+from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.certification.verdict import Verdict
+from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms.claim import Claim
-from overclaim.mechanisms.sparse_vector import SparseVector1
-from overclaim.mechanisms.zoo import zoo
+from overclaim.mechanisms.one_shot.sparse_vector import SparseVector1
+from overclaim.mechanisms.one_shot.zoo import zoo
 
 #: Mechanism: its name in the zoo, exact epsilon, goal at 200k runs, best figure of any peer at any budget.
 SIX = {

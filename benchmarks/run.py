@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from overclaim.reports.cli import ENVIRONMENT
+from overclaim.reports.command_line.cli import ENVIRONMENT
 
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)

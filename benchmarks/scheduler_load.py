@@ -23,11 +23,11 @@ from typing import Any
 import psutil
 import tables
 
-from overclaim.audit.cluster import IN_FLIGHT, Cluster
-from overclaim.audit.events import Counts
-from overclaim.audit.ledger import Ledger
-from overclaim.audit.plans import Plan
-from overclaim.audit.play import BLOCK
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.plan import Plan
+from overclaim.audit.play.cluster import IN_FLIGHT, Cluster
+from overclaim.audit.play.transcripts import BLOCK
+from overclaim.audit.statistics.events import Counts
 
 RESULTS = Path(__file__).parent / "results"
 #: The plan: runs, rounds of each, seconds of a task.

@@ -15,9 +15,9 @@ import tables
 from scipy import stats
 from scipy.special import expit
 
-from overclaim.audit.early import FIRST
-from overclaim.audit.events import count
-from overclaim.audit.sequential import Bets, choose_growing_event, crossing_law, first_crossing
+from overclaim.audit.certification.anytime import FIRST
+from overclaim.audit.statistics.events import count
+from overclaim.audit.statistics.sequential import Bets, choose_growing_event, crossing_law, first_crossing
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05

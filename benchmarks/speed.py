@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from tables import Rows, row
 
-from overclaim.audit import kernels
-from overclaim.audit.alphabets import alphabet_of
-from overclaim.audit.engines import cores
-from overclaim.audit.falsify import falsify
-from overclaim.audit.families import first_round
-from overclaim.audit.pairs import Pair
-from overclaim.audit.play import BLOCK, play
+from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.play import kernels
+from overclaim.audit.play.engines import cores
+from overclaim.audit.play.pairs import Pair
+from overclaim.audit.play.transcripts import BLOCK, play
+from overclaim.audit.search.families import first_round
+from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners import BatchedLaplace, Exp3
-from overclaim.learners.catalogue import entries
+from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Gaussian, Laplace

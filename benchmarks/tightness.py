@@ -11,17 +11,17 @@ import tables
 from speed import one_differs
 from tables import Rows
 
-from overclaim.audit import attacks
-from overclaim.audit.events import Counts, certify
-from overclaim.audit.exact import epsilon_from_laws, exact_epsilon
-from overclaim.audit.exact_search import clipped_laws
-from overclaim.audit.falsify import falsify
-from overclaim.audit.pairs import Pair
-from overclaim.audit.search import candidates
-from overclaim.audit.verdict import Result
+from overclaim.audit.attacks import recipes as attacks
+from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.certification.verdict import Result
+from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
+from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.exact_search import clipped_laws
+from overclaim.audit.search.pair_search import candidates
+from overclaim.audit.statistics.events import Counts, certify
 from overclaim.learners import BatchedLaplace, Exp3
-from overclaim.learners.catalogue import Entry, lookup
-from overclaim.learners.pftal import Pftal
+from overclaim.learners.catalogue.entries import Entry, lookup
+from overclaim.learners.leaders.pftal import Pftal
 from overclaim.mechanisms.claim import Claim
 
 SHARP = {"eta": 2.0, "gamma": 0.02}

@@ -11,9 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from overclaim.learners.catalogue import Entry, entries
+from overclaim.learners.catalogue.entries import Entry, entries
+from overclaim.reports.formats.ruler import picture
 from overclaim.reports.record import read_record
-from overclaim.reports.ruler import picture
 
 MARKER = "<!-- catalogue -->"
 HERE = Path(__file__).resolve().parent

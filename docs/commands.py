@@ -28,7 +28,7 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from overclaim.reports.cli import main
+from overclaim.reports.command_line.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))

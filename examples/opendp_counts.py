@@ -7,7 +7,7 @@ import opendp.prelude as dp
 from adapters import opendp
 
 from overclaim import Claim
-from overclaim.audit.blackbox import falsify_mechanism
+from overclaim.audit.certification.blackbox import falsify_mechanism
 
 dp.enable_features("contrib")
 SPACE = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)

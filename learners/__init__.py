@@ -1,23 +1,23 @@
 """Losses, domains, every algorithm, the probes, and the catalogue."""
 
-from .batched import BatchedLaplace, MiniBatch
-from .domains import Ball, Cube, EntropySimplex, Simplex
-from .exp2 import Exp2
-from .exp3 import Exp3
-from .exp4 import BatchedExp4
-from .expert_advice import ExpertAdvice
-from .ftpl import Ftpl
-from .ftpl_bandit import FtplBandit
-from .ftrl import Ftrl
-from .htinf import Htinf
-from .ladder import Ladder
-from .losses import Absolute, Linear, Quadratic
-from .pftal import BanditPftal, Pftal
-from .private_bandit import Doubling, NoisyOco, PrivateBandit
+from .bandits.exp2 import Exp2
+from .bandits.exp3 import Exp3
+from .bandits.exp4 import BatchedExp4
+from .bandits.ftpl_bandit import FtplBandit
+from .bandits.htinf import Htinf
+from .bandits.scrible import Scrible
+from .conversions.batched import BatchedLaplace, MiniBatch
+from .conversions.expert_advice import ExpertAdvice
+from .conversions.reduction import BanditReduction
+from .leaders.ftpl import Ftpl
+from .leaders.ftrl import Ftrl
+from .leaders.pftal import BanditPftal, Pftal
+from .leaders.private_bandit import Doubling, NoisyOco, PrivateBandit
+from .probes.ladder import Ladder
+from .probes.threshold import Threshold
+from .problems.domains import Ball, Cube, EntropySimplex, Simplex
+from .problems.losses import Absolute, Linear, Quadratic
 from .protocol import Learner, LearnerError
-from .reduction import BanditReduction
-from .scrible import Scrible
-from .threshold import Threshold
 
 __all__ = [
     "Absolute",

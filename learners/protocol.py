@@ -135,7 +135,7 @@ class HasInner(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """A learner as plain functions that advance a block of runs, to be compiled: `overclaim.audit.kernels`.
+    """A learner as plain functions that advance a block of runs, to be compiled: `overclaim.audit.play.kernels`.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Kernel:
 class HasKernel(Protocol):
     """Ability: a compiled twin that plays the same actions on the same draws, many times faster.
 
-    Its functions repeat the arithmetic of the batched protocol; `tests/test_kernels.py` holds the two together.
+    Its functions repeat the arithmetic of the batched protocol; `tests/play/test_kernels.py` holds the two together.
     """
 
     def kernel(self, width: int = LANES) -> Kernel | None:

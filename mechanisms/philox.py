@@ -4,7 +4,7 @@ Philox 4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as e
 function of a key and a counter, so any run of any block can be drawn by itself, in registers.
 
 The functions of blocks, here and beside their learners, are plain Python over arrays whose last axis holds `LANES`
-runs, with the loop over runs innermost. `overclaim.audit.kernels` compiles them; uncompiled they mean the same.
+runs, with the loop over runs innermost. `overclaim.audit.play.kernels` compiles them; uncompiled they mean the same.
 """
 
 from __future__ import annotations

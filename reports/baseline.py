@@ -26,10 +26,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..audit.intervals import clopper_pearson_lower, clopper_pearson_upper
-from ..audit.multiplicity import SMALLEST, holm
-from .legible import named_world
+from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
+from ..audit.statistics.multiplicity import SMALLEST, holm
 from .record import read_record
+from .sanitise import named_world
 
 #: Where `accept` puts the baseline.
 DEFAULT = Path("overclaim-baseline.json")
@@ -158,7 +158,7 @@ def _weighted_p_value(table: Sequence[Sequence[int]], odds: float) -> float:
 
 def _early_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float:
     """Return the p-value of "epsilon is at most what the baseline's guesses showed", for audits that stopped early."""
-    from ..audit.sequential import Bets, share_upper
+    from ..audit.statistics.sequential import Bets, share_upper
 
     bets = Bets(new["claimed"]["epsilon"], new["claimed"]["delta"])
     counts, before = new["counts"], old["counts"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ..audit.verdict import Result
+    from ..audit.certification.verdict import Result
 
 OPTIONS = ("runs", "seed", "confidence", "stop", "fast")
 MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
@@ -75,7 +75,7 @@ def falsify(request: pytest.FixtureRequest) -> Callable[..., AuditedResult]:
 
     def run(learner: Any, claim: Any, **options: Any) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`."""
-        from ..audit.falsify import falsify as audit
+        from ..audit.certification.falsify import falsify as audit
 
         return AuditedResult(audit(learner, claim, **{**chosen, **options}), learner, request.node.nodeid)
 
@@ -114,8 +114,8 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
-        from .legible import counted_words
         from .record import counted
+        from .sanitise import counted_words
 
         result = self.result
         claim, pair, t0 = result.claim, result.pair, result.pair.t0
@@ -154,7 +154,7 @@ def _name(learner: Any) -> str:
 
 def _place(learner: Any) -> str:
     """Return where a learner is written, as ` (file:line)`; nothing where Python cannot tell."""
-    from ..audit.targets import source_place
+    from ..audit.plans.targets import source_place
 
     where = source_place(learner)
     return "" if where is None else f" ({where['file']}:{where['line']})"

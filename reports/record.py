@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..audit.evidence import PROFILE_DELTAS, deciding_runs, evidence
-from ..audit.exact import NotExactError, exact_epsilon
-from ..audit.multiplicity import p_value
-from ..audit.play import BLOCK
-from ..audit.targets import source_place
-from ..audit.tasks import Prepared
-from ..audit.verdict import Result
-from ..learners.catalogue import lookup
+from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
+from ..audit.certification.verdict import Result
+from ..audit.laws.exact import NotExactError, exact_epsilon
+from ..audit.plans.targets import source_place
+from ..audit.plans.tasks import Prepared
+from ..audit.play.transcripts import BLOCK
+from ..audit.statistics.multiplicity import p_value
+from ..learners.catalogue.entries import lookup
 from .record_schema import fault
 
 SCHEMA = 1

@@ -11,9 +11,9 @@ import overclaim
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("mechanisms", "learners", "audit", "reports")
 MODULES = [
-    f"overclaim.{file.parent.name}.{file.stem}"
+    ".".join(("overclaim", *file.relative_to(ROOT).with_suffix("").parts))
     for room in ROOMS
-    for file in sorted((ROOT / room).glob("*.py"))
+    for file in sorted((ROOT / room).rglob("*.py"))
     if ">>> " in file.read_text(encoding="utf-8")
 ]
 

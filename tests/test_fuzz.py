@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overclaim.audit.plan_schema import example
-from overclaim.audit.plans import read_plan
-from overclaim.learners.catalogue import entries
-from overclaim.mechanisms.zoo import zoo
-from overclaim.reports.console import Failure, clear_errors
-from overclaim.tests.command_line import overclaim
-from overclaim.tests.fuzzing import cases, numbers, scalars, values
+from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.plans.plan_schema import example
+from overclaim.learners.catalogue.entries import entries
+from overclaim.mechanisms.one_shot.zoo import zoo
+from overclaim.reports.command_line.console import Failure, clear_errors
+from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.fuzzing import cases, numbers, scalars, values
 
 
 @pytest.fixture(scope="module")

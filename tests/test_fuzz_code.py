@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit.blackbox import falsify_mechanism
+from overclaim.audit.certification.blackbox import falsify_mechanism
 from overclaim.learners.protocol import LearnerError
-from overclaim.tests.fuzzing import MORE, cases, values
+from overclaim.tests.support.fuzzing import MORE, cases, values
 
 PAIR = Pair([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 ALPHA = 0.05

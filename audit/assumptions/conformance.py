@@ -1,0 +1,410 @@
+"""The conformance suite: what every learner must do before an audit of it means anything."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...learners.problems.losses import Loss, feedback
+from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError
+from ...learners.scalar import Scalar, recipe
+from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.noise import Laplace
+from ..play.pairs import Pair
+from ..play.transcripts import play
+from .declared_laws import check_stated
+
+#: The probability that a test of a law accuses a learner that obeys it.
+FALSE_ALARM = 1e-6
+#: The same for randomness that the runs of a block share, and more blocks to look for it in. It is gross where it is.
+SHARED, SHARED_BLOCKS = 1e-9, range(8, 14)
+#: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
+_STEPS, _MOST, _FEWEST = 2**15, 256, 8
+#: Cells with fewer sequences, both samples together, are merged: the chi-square law needs full cells.
+_FULL_CELL = 50
+#: The last rounds whose joint law is compared.
+_WINDOW = 6
+_ROUNDS = 8
+
+#: What a learner is told in round t after its actions.
+Feed = Callable[[int, Actions], Floats]
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """What was checked.
+
+    Attributes
+    ----------
+    learner : str
+        Its class.
+    checked, skipped : tuple of str
+        The rules that hold, and those that do not apply to this learner.
+    """
+
+    learner: str
+    checked: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return one line for the rules that hold and one for those that do not apply."""
+        lines = [f"{self.learner} conforms: {', '.join(self.checked)}"]
+        return "\n".join(lines + [f"does not apply: {', '.join(self.skipped)}"] * bool(self.skipped))
+
+
+def check_learner(
+    learner_or_class: Any,
+    *,
+    arms: int = 2,
+    rounds: int = 8,
+    losses: ArrayLike | Sequence[Loss] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    twin: Any = None,
+    runs: int = 256,
+    twin_runs: int = 8192,
+    grows: bool = False,
+    seed: int = 0,
+) -> Conformance:
+    """Raise LearnerError unless a learner keeps the rules that audits rely on.
+
+    The rules: every action is an arm or a finite point; state is fresh for every run and all randomness comes from the
+    draws, so that a keyed block is always the same; runs do not interact; the state does not grow with the rounds;
+    what it plays and releases follows what its abilities say (`declared_laws`); without noise (epsilon = inf,
+    or a noise of scale 0) each release is its mean; and a slow twin has the same law.
+
+    Parameters
+    ----------
+    learner_or_class : Learner, or a user's class
+        As for `falsify`.
+    arms, rounds : int
+        K and T, for a class. At least 8 rounds; a learner that is built already must accept that many.
+    losses : array (rounds, arms) or sequence of convex losses, optional
+        What it plays against. Random in [0, 1] by default.
+    parameters : mapping, optional
+        Further arguments of the class.
+    twin : Learner or class, optional
+        Another implementation. The laws of the last six arms, or of the quarters in which the last two points lie,
+        are compared by a chi-square test, which accuses a true twin with probability 1e-6 (asymptotically; rare
+        sequences are merged).
+    runs, twin_runs : int
+        Runs of each play, and of each sample of the comparison with the twin.
+    grows : bool
+        Declares that the state grows with the rounds.
+    seed : int
+        Non-negative.
+
+    Returns
+    -------
+    Conformance
+
+    Raises
+    ------
+    LearnerError
+        If a rule is broken; the message names the rule.
+    ValueError
+        For parameters outside their range.
+
+    Examples
+    --------
+    >>> from overclaim.learners import Exp3
+    >>> print(check_learner(Exp3(arms=2, eta=0.5, gamma=0.1)))
+    Exp3 conforms: arms and points, fresh state, no interaction, bounded state, abilities
+    does not apply: no noise at epsilon = inf, twin
+    """
+    if rounds < _ROUNDS:
+        raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")
+    if runs < 2:
+        raise ValueError(f"runs must be at least 2, got {runs!r}")
+    learner = recipe(learner_or_class, arms=arms, rounds=rounds, **(parameters or {}))
+    pair = _pair(losses, rounds, learner.arms, seed)
+    _check_fresh(learner, pair, seed, runs)
+    checked, skipped = ["arms and points", "fresh state", "no interaction"], []
+
+    if grows:
+        skipped.append("bounded state")
+    else:
+        _check_growth(learner, pair, seed)
+        checked.append("bounded state")
+
+    quiet = _without_noise(learner)
+    if isinstance(quiet, HasRelease):
+        _check_silence(quiet, pair, seed, runs)
+        checked.append("no noise at epsilon = inf")
+    else:
+        skipped.append("no noise at epsilon = inf")
+
+    says = _check_abilities(learner, pair, losses is None, seed)
+    (checked if says else skipped).append("abilities")
+
+    if twin is None:
+        skipped.append("twin")
+    else:
+        other = recipe(twin, arms=learner.arms, rounds=pair.rounds, **_known(twin, parameters or {}))
+        _check_twin(learner, other, pair, seed, twin_runs)
+        checked.append("twin")
+    return Conformance(_name(learner), tuple(checked), tuple(skipped))
+
+
+def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
+    """Raise LearnerError if state outlives a run, runs interact or share randomness, or it comes from elsewhere.
+
+    The quick part of `check_learner`, for every audit: a keyed block must give the same actions when it is played
+    again after another block, and the actions of a run must not depend on the losses of other runs.
+    """
+    _check_fresh(learner, pair, seed, max(_FEWEST, min(_MOST, _STEPS // pair.rounds)))
+
+
+def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
+    name = _name(learner)
+    try:
+        play(learner, pair, _draws(seed, 0), runs)
+    except (LearnerError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise _raised(learner, error) from error
+
+    def feed(t: int, actions: Actions) -> Floats:
+        return pair.feedback(t, actions, learner.feedback, True)
+
+    first, _ = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
+    other, _ = _played(learner, feed, pair.rounds, runs, _draws(seed, 2))
+    # One round of one run more, so that a counter of calls is not back where it was, whatever it is divided by.
+    _played(learner, feed, 1, 1, _draws(seed, 3))
+    again, traces = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
+    if (where := _difference(first, again)) is not None:
+        raise LearnerError(
+            f"{name} keeps state between runs, or draws from elsewhere than its own generator: "
+            f"the same block played again gave other actions (round {where[0]}, run {where[1]})"
+        )
+    varied = _difference(first, np.broadcast_to(first[..., :1], first.shape)) is not None
+    if varied and _difference(first, other) is None:
+        raise LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
+    _check_interaction(learner, pair, first, traces, seed)
+    if not isinstance(learner, Scalar):  # there every run has a generator of its own
+        blocks = [_played(learner, feed, pair.rounds, runs, _draws(seed, block))[0] for block in SHARED_BLOCKS]
+        if homogeneity_p_value(first, other, *blocks) < SHARED:
+            raise LearnerError(
+                f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
+                "than independent runs do. Draw for every run, as in draws.uniform(runs)"
+            )
+
+
+def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Floats, seed: int) -> None:
+    """Play the same draws with other losses in the second half of the runs: the first half must not notice."""
+    runs = first.shape[-1]
+    kept = np.arange(runs) < runs // 2
+    right = getattr(pair, "right", None)
+    mirrored = right[:, ::-1].copy() if isinstance(right, np.ndarray) else None
+
+    def feed(t: int, actions: Actions) -> Floats:
+        same = pair.feedback(t, actions, learner.feedback, True)
+        if mirrored is None:
+            changed = pair.feedback(t, actions, learner.feedback, False)
+        else:
+            changed = feedback(mirrored[t], actions, learner.feedback)
+        return np.where(kept, same, changed)
+
+    second, new_traces = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
+    told = f"the runs of {_name(learner)} interact: other losses in half of them changed the actions of the other half"
+    if np.array_equal(traces, new_traces):
+        if (where := _difference(first[..., kept], second[..., kept])) is not None:
+            raise LearnerError(f"{told} (round {where[0]}, run {where[1]})")
+    # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
+    elif homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
+        raise LearnerError(f"{told} in law")
+
+
+def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
+    """Raise LearnerError if the state is larger in every quarter of the rounds than in the one before."""
+    sizes: list[int] = []
+    owner = learner.user_class if isinstance(learner, Scalar) else type(learner)
+    shared = [value for key, value in vars(owner).items() if not key.startswith("__")]
+
+    def watch(state: Any) -> None:
+        sizes.append(_bytes([state, getattr(learner, "__dict__", None), shared], set()))
+
+    def feed(t: int, actions: Actions) -> Floats:
+        return pair.feedback(t, actions, learner.feedback, True)
+
+    _played(learner, feed, pair.rounds, 4, _draws(seed, 3), watch)
+    quarters = [max(part) for part in np.array_split(np.array(sizes), 4)]
+    if all(np.diff(quarters) > 0):
+        raise LearnerError(
+            f"the state of {_name(learner)} grows with the rounds: {quarters[0]} bytes, then {quarters[-1]} "
+            f"(4 runs, {pair.rounds} rounds); declare it with grows=True"
+        )
+
+
+def _bytes(value: Any, seen: set[int]) -> int:
+    """Return the size of all arrays, containers and texts that `value` holds."""
+    if id(value) in seen or value is None or isinstance(value, type | np.random.Generator):
+        return 0
+    seen.add(id(value))
+    if isinstance(value, np.ndarray):
+        return value.nbytes + (sum(_bytes(v, seen) for v in value.flat) if value.dtype == object else 0)
+    if isinstance(value, str | bytes | bytearray):
+        return len(value)
+    if isinstance(value, Mapping):
+        return 16 * len(value) + sum(_bytes(v, seen) for v in value.values())
+    if hasattr(value, "__len__") and hasattr(value, "__iter__"):  # lists, sets, deques
+        return 8 * len(value) + sum(_bytes(v, seen) for v in value)
+    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    held = [getattr(value, name, None) for name in slots] + list(getattr(value, "__dict__", {}).values())
+    return sum(_bytes(v, seen) for v in held)
+
+
+def _without_noise(learner: Any) -> Any:
+    """Return the learner at epsilon = inf, or with a noise of scale 0; None if it has neither field."""
+    if isinstance(learner, type | Scalar) or not is_dataclass(learner):
+        return None
+    names = {field.name for field in fields(learner) if field.init}
+    changes = {"epsilon": math.inf} if "epsilon" in names else {"noise": Laplace(0.0)} if "noise" in names else {}
+    try:
+        return replace(learner, **changes) if changes else None  # type: ignore[type-var]
+    except ValueError as error:
+        raise LearnerError(f"{_name(learner)} must accept epsilon = inf, which means no noise: {error}") from error
+
+
+def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) -> bool:
+    """Hold the abilities of a learner, and of one inside it, against what they play; tell whether there were any."""
+    rows = (
+        np.vstack([np.eye(learner.arms), 1 - np.eye(learner.arms), np.ones((1, learner.arms))]) if extremes else None
+    )
+    surface = "release" if isinstance(learner, HasRelease) else "actions"
+    says = check_stated(learner, pair, seed, rows=rows, surface=surface)
+    return (isinstance(learner, HasInner) and check_stated(learner.inner, pair, seed, rows=rows)) or says
+
+
+def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
+    told: list[Floats] = []
+    releases: list[Floats] = []
+
+    def feed(t: int, actions: Actions) -> Floats:
+        told.append(pair.feedback(t, actions, quiet.feedback, True))
+        return told[-1]
+
+    def watch(state: Any) -> None:
+        released = quiet.release(state)
+        if released is not None:
+            releases.append(np.array(released))
+
+    actions, _ = _played(quiet, feed, pair.rounds, runs, _draws(seed, 4), watch)
+    if releases:
+        means = quiet.release_means(actions, np.stack(releases), told)
+        if not np.allclose(releases, means, rtol=1e-9, atol=1e-9):
+            worst = float(np.abs(np.stack(releases) - means).max())
+            raise LearnerError(f"{_name(quiet)} adds noise at epsilon = inf: a release is {worst:.3g} off its mean")
+
+
+def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: int) -> None:
+    samples = []
+    for block, player in ((5, learner), (6, twin)):
+
+        def feed(t: int, actions: Actions, player: Learner = player) -> Floats:
+            return pair.feedback(t, actions, player.feedback, True)
+
+        samples.append(_played(player, feed, pair.rounds, runs, _draws(seed, block))[0])
+    p_value = homogeneity_p_value(*samples)
+    if p_value < FALSE_ALARM:
+        raise LearnerError(
+            f"{_name(learner)} and its twin {_name(twin)} play by different laws (chi-square p-value {p_value:.2g})"
+        )
+
+
+def homogeneity_p_value(*samples: Actions) -> float:
+    """Return a p-value of "all samples of action sequences, (rounds, [dim,] runs), have one law"."""
+    if samples[0].ndim == 2:
+        return _chi_square(*(sample[-_WINDOW:] for sample in samples))
+    # Points: the quarters of each coordinate's range in the last two rounds, with Bonferroni's correction.
+    p_values = []
+    for i in range(samples[0].shape[1]):
+        last = [sample[-2:, i] for sample in samples]
+        edges = np.quantile(np.concatenate(last, axis=1), [0.25, 0.5, 0.75], axis=1).T
+        binned = [np.stack([np.searchsorted(e, row) for e, row in zip(edges, x, strict=True)]) for x in last]
+        p_values.append(_chi_square(*binned))
+    return min(1.0, len(p_values) * min(p_values))
+
+
+def _chi_square(*samples: NDArray[Any]) -> float:
+    from scipy.stats import chi2_contingency
+
+    counts = [Counter(map(tuple, sample.T.tolist())) for sample in samples]
+    totals: Counter[Any] = sum(counts, start=Counter())
+    full = [cell for cell, total in totals.items() if total >= _FULL_CELL]
+    table = np.array([[count[cell] for cell in full] for count in counts]).reshape(len(samples), -1)
+    rest = np.array([[count.total()] for count in counts]) - table.sum(axis=1, keepdims=True)
+    if rest.sum() >= _FULL_CELL:
+        table = np.hstack([table, rest])
+    return float(chi2_contingency(table, correction=False).pvalue) if table.shape[1] > 1 else 1.0
+
+
+def _played(
+    learner: Learner,
+    feed: Feed,
+    rounds: int,
+    runs: int,
+    draws: Draws,
+    watch: Callable[[Any], None] | None = None,
+) -> tuple[Actions, Floats]:
+    """Return the actions, and a draw of the shared generator after every round: equal iff as much was drawn."""
+    actions, trace = [], []
+    try:
+        state = learner.start(runs, draws)
+        for t in range(rounds):
+            played = learner.act(state, draws)
+            actions.append(np.array(played))
+            learner.update(state, played, feed(t, played), draws)
+            if watch is not None:
+                watch(state)
+            trace.append(draws.uniform(1))
+    except (LearnerError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise _raised(learner, error) from error
+    return np.stack(actions), np.concatenate(trace)
+
+
+def _difference(left: Actions, right: Actions) -> tuple[int, int] | None:
+    """Return the first round and run (rounds from 1) where two arrays of actions differ."""
+    differ: NDArray[np.bool_] = left != right
+    if left.dtype.kind == "f":
+        differ &= ~np.isclose(left, right, rtol=1e-7, atol=1e-9)
+    if not differ.any():
+        return None
+    first = np.argwhere(differ)[0]
+    return int(first[0]) + 1, int(first[-1])
+
+
+def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, seed: int) -> Pair:
+    if losses is None:
+        losses = _draws(seed, 7).uniform((rounds, arms))
+    if any(hasattr(loss, "gradient") for loss in losses):  # type: ignore[union-attr]
+        world = list(losses)  # type: ignore[arg-type]
+        return Pair(world, [world[-1], *world[1:]])
+    left = np.asarray(losses, dtype=float)
+    right = left.copy()
+    right[0] = 0 if np.array_equal(1 - left[0], left[0]) else 1 - left[0]
+    return Pair(left, right)
+
+
+def _known(twin: Any, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    return parameters if isinstance(twin, type) else {}
+
+
+def _draws(seed: int, block: int) -> Draws:
+    return Draws(seed, Stage.CONFORMANCE, block=block)
+
+
+def _name(learner: Any) -> str:
+    return learner.user_class.__name__ if isinstance(learner, Scalar) else type(learner).__name__
+
+
+def _raised(learner: Any, error: BaseException) -> LearnerError:
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return LearnerError(f"{_name(learner)} raised {told}")

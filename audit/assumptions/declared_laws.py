@@ -1,0 +1,275 @@
+"""What a learner says of itself, held against what it plays: its probabilities, its batches, its noise.
+
+Exact attacks and exact epsilons trust these. A learner that plays otherwise could leak anything and be called private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when first used
+from numpy.typing import NDArray
+
+from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError, blaming
+from ...learners.scalar import Scalar
+from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
+from ..laws.sequences import NoDraws, batch_of, has_noiseless_law
+from ..play.pairs import Pair
+from ..play.transcripts import play
+
+#: The probability that a learner which plays what it says is accused, all tests of one check together.
+FALSE_ALARM = 1e-9
+#: Steps (rounds times runs times arms) of the play, and the fewest and most runs.
+_STEPS, _FEWEST, _MOST = 2**16, 8, 4096
+#: Arms are compared overall, and by what was played and told so many rounds before.
+_LAGS = 3
+#: The exponents of the supermartingales: small ones see small deviations of many runs, large ones rare events.
+_EXPONENTS = 2.0 ** np.arange(-8, 7)
+#: Keys of the draws, apart from those of the conformance suite.
+_ADVERSARY, _LEARNER, _NOISE = 20, 21, 22
+
+
+@blaming
+def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> bool:
+    """Raise LearnerError if a learner plays otherwise than its abilities say.
+
+    Its next arm must follow `probabilities`, in every round, for every arm, and whatever was played and told before;
+    where it learns without draws, the probabilities must be functions of the arms and feedback that `update` was
+    given, as exact attacks replay them; an arm must be held for `batch` rounds; and on the surface "release" what it
+    releases must be `release_means` plus `noise`.
+
+    Parameters
+    ----------
+    pair : Pair
+        Half of the runs play its worlds.
+    rows : array (choices, arms), optional
+        Extreme loss vectors: in the other half of the runs every round's is one of these or of the pair's, at random.
+    surface : {"actions", "release"}
+        What the attacks see.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to hold it to.
+
+    Notes
+    -----
+    Given the past, the arms of a round are independent Bernoulli trials with the stated probabilities, so for every
+    x > 0 the exponential of x times the excess of plays less (e^x - 1 - x) times their variance is a supermartingale
+    (Freedman 1975), whatever the losses: the test is exact. Noise is compared by the inequality of Dvoretzky, Kiefer
+    and Wolfowitz with Massart's constant. Each check accuses a true learner with probability at most 1e-9.
+    """
+    if isinstance(learner, Scalar):  # a plain class says nothing of itself
+        return False
+    name = type(learner).__name__
+    releases = surface == "release" and isinstance(learner, HasRelease) and not hasattr(learner, "release_log_density")
+    if releases:
+        _check_noise(learner, pair, seed, name)
+    inner = getattr(learner, "inner", None)
+    says = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
+    if not says and batch_of(learner) == 1:
+        return releases
+    seen = _watch(learner, pair, rows, seed, says)
+    if seen is not None:
+        _check_batches(seen.actions, batch_of(learner), name)
+        if says:
+            _check_arms(seen, name)
+    return releases or seen is not None
+
+
+@dataclass
+class _Seen:
+    actions: NDArray[np.intp]  # (rounds, runs)
+    told: Floats  # (rounds, runs): the loss of the arm that was played
+    stated: Floats  # (rounds, arms, runs)
+
+
+def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool) -> _Seen | None:
+    """Play, and note what is said before each round; None for points."""
+    rounds, arms = pair.rounds, learner.arms
+    runs = max(_FEWEST, min(_MOST, _STEPS // (rounds * arms)))
+    feed = _adversary(learner, pair, rows, seed, runs)
+    draws = Draws(seed, Stage.CONFORMANCE, block=_LEARNER)
+    state = learner.start(runs, draws)
+    replayed = learner.start(runs, NoDraws(0)) if says and has_noiseless_law(learner) else None
+    seen = _Seen(np.empty((rounds, runs), np.intp), np.zeros((rounds, runs)), np.zeros((rounds, arms, runs)))
+    for t in range(rounds):
+        if says:
+            seen.stated[t] = _probabilities(learner, state, (arms, runs), t)
+        if replayed is not None and t % batch_of(learner) == 0:
+            again = learner.probabilities(replayed)
+            if not np.allclose(again, seen.stated[t], rtol=0, atol=1e-9):
+                raise LearnerError(
+                    f"{type(learner).__name__}.probabilities(state) depends on more than the arms and feedback that "
+                    f"update was given (round {t + 1}): act must not change what it says, nor update learn from else"
+                )
+        played = learner.act(state, draws)
+        if played.ndim == 2:
+            return None
+        seen.actions[t] = played
+        if t == rounds - 1:
+            break
+        told = feed(t, played)
+        seen.told[t] = told if told.ndim == 1 else np.broadcast_to(told, (arms, runs))[played, np.arange(runs)]
+        learner.update(state, played, told.copy(), draws)
+        if replayed is not None:
+            learner.update(replayed, seen.actions[t].copy(), told.copy(), NoDraws(0))
+    return seen
+
+
+def _adversary(learner: Learner, pair: Pair, rows: Any, seed: int, runs: int) -> Any:
+    """Return what tells the learner: half of the runs the pair's losses, half extreme ones at random."""
+    draws = Draws(seed, Stage.CONFORMANCE, block=_ADVERSARY)
+    left = draws.labels(runs, 0.5)
+    past: list[Actions] = []
+    choices = None
+    if isinstance(pair.left, np.ndarray) and isinstance(pair.right, np.ndarray):
+        found = [pair.left, pair.right, *([] if rows is None else [np.asarray(rows, dtype=float)])]
+        choices = np.unique(np.concatenate(found), axis=0)
+
+    def feed(t: int, played: Actions) -> Floats:
+        own = pair.feedback(t, played, learner.feedback, left, past)
+        if choices is None:
+            past.append(played.copy())  # for adaptive losses
+            return own
+        chosen = choices[draws.generator.integers(len(choices), size=runs)]
+        varied = chosen.T if learner.feedback == "full" else chosen[np.arange(runs), played]
+        return np.where(np.arange(runs) % 2 == 0, own, varied)
+
+    return feed
+
+
+def _probabilities(learner: Any, state: Any, shape: tuple[int, int], t: int) -> Floats:
+    stated = np.asarray(learner.probabilities(state), dtype=float)
+    said = f"{type(learner).__name__}.probabilities(state) must"
+    if stated.shape != shape:
+        raise LearnerError(f"{said} have shape (arms, runs) = {shape}, got {stated.shape} in round {t + 1}")
+    if not (np.isfinite(stated).all() and (stated >= 0).all()):
+        raise LearnerError(f"{said} be at least 0, got {stated[~(stated >= 0)][0]:g} in round {t + 1}")
+    sums = stated.sum(axis=0)
+    if (np.abs(sums - 1) > 1e-6).any():
+        raise LearnerError(f"{said} sum to 1 over the arms, got {sums[np.abs(sums - 1).argmax()]:g} in round {t + 1}")
+    return stated
+
+
+def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:
+    for t in range(1, len(actions)):
+        changed = int((actions[t] != actions[t - 1]).sum())
+        if t % batch and changed:
+            raise LearnerError(
+                f"{name} has batch = {batch}, which says that an arm is held for so many rounds, but in round {t + 1} "
+                f"{changed} of {actions.shape[1]} runs played another arm than in round {t}"
+            )
+
+
+@dataclass
+class _Stratum:
+    """Plays with one kind of past, in each of some rounds: sums (rounds, arms) over the runs."""
+
+    words: str
+    rounds: list[str]
+    runs: Floats
+    played: Floats
+    stated: Floats
+    variance: Floats
+
+    def pooled(self) -> _Stratum:
+        """Return the same for all its rounds together."""
+        whole = [f"{self.rounds[0]} to {self.rounds[-1].removeprefix('round ')}"]
+        sums = (self.runs, self.played, self.stated, self.variance)
+        return _Stratum(self.words, whole, *(values.sum(axis=0, keepdims=True) for values in sums))
+
+
+def _check_arms(seen: _Seen, name: str) -> None:
+    strata = list(_strata(seen))
+    tests = sum(s.runs.size + s.runs.shape[1] for s in strata)
+    needed = np.log(2 * tests * len(_EXPONENTS) / FALSE_ALARM)
+    for stratum in (*strata, *(s.pooled() for s in strata)):  # a round says more than all together
+        surprise = _surprise(stratum.played - stratum.stated, stratum.variance)
+        t, arm = np.unravel_index(surprise.argmax(), surprise.shape)
+        if surprise[t, arm] > needed:
+            runs = stratum.runs[t, arm]
+            raise LearnerError(
+                f"{name} plays otherwise than its probabilities(state) say: in {stratum.rounds[t]} arm {arm} has "
+                f"probability {stratum.stated[t, arm] / runs:.4g} by what it says, but a share of "
+                f"{stratum.played[t, arm] / runs:.4g} of {int(runs):,} plays{stratum.words}"
+            )
+
+
+def _surprise(excess: Floats, variance: Floats) -> Floats:
+    """Return the log of the largest supermartingale, for each entry."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        x = _EXPONENTS.reshape(-1, *[1] * excess.ndim)
+        values: Floats = (x * np.abs(excess) - (np.exp(x) - 1 - x) * variance).max(axis=0)
+    return values
+
+
+def _strata(seen: _Seen) -> Iterator[_Stratum]:
+    """Yield sums over all runs; over those where an arm is called likely, or not; and over those of one kind of past.
+
+    The kinds: the arm, or another, was played so many rounds before, at a high loss, or a low one.
+    """
+    rounds, arms, _ = seen.stated.shape
+    hits = (seen.actions[:, None] == np.arange(arms)[:, None]).astype(float)
+    values = hits, seen.stated, seen.stated * (1 - seen.stated)
+    names = [f"round {t + 1}" for t in range(rounds)]
+    told = seen.told[: max(1, rounds - 1)]
+    high = seen.told > (told.min() + told.max()) / 2
+    yield _Stratum("", names, *_sums(np.ones_like(hits), *values))
+    for likely, word in ((True, "likely"), (False, "unlikely")):
+        mask = ((seen.stated > 1 / arms) == likely).astype(float)
+        yield _Stratum(f" where it was called {word}", names, *_sums(mask, *values))
+    for lag in range(1, min(_LAGS, rounds - 1) + 1):
+        before, level = hits[:-lag], high[:-lag, None]
+        ago = "the round before" if lag == 1 else f"{lag} rounds before"
+        for same, above in product((True, False), repeat=2):
+            mask = ((before == same) & (level == above)).astype(float)
+            words = f" where {'it' if same else 'another'} was played {ago}, at a {'high' if above else 'low'} loss"
+            yield _Stratum(words, names[lag:], *_sums(mask, *(value[lag:] for value in values)))
+
+
+def _sums(mask: Floats, *values: Floats) -> list[Floats]:
+    """Return how many runs a mask (rounds, arms, runs) holds, and the sums of values over them."""
+    return [mask.sum(axis=-1), *(np.einsum("tkn,tkn->tk", mask, value) for value in values)]
+
+
+def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
+    """Compare what is released, less its mean, with the law of the noise."""
+    runs = max(_FEWEST, min(_MOST, _STEPS // (pair.rounds * learner.arms)))
+    found = play(learner, pair, Draws(seed, Stage.CONFORMANCE, block=_NOISE), runs, surface="release")
+    if found.releases is None:
+        return
+    actions = found.actions.astype(np.intp) if found.actions.ndim == 2 else found.actions
+    told = [pair.feedback(t, actions[t], learner.feedback, found.left, actions[:t]) for t in range(pair.rounds - 1)]
+    noise = found.releases - learner.release_means(actions, found.releases, told)
+    bare = ~noise.any(axis=-1)  # what is released beside the noisy quantities, as it is
+    if not isinstance(learner.noise, L2Laplace) and not bare.all():
+        noise = noise[~bare]
+    values = _distribution(learner.noise, noise)
+    if values is None:
+        return
+    values = np.sort(values.ravel())
+    ranks = np.arange(values.size + 1) / values.size
+    gap = max(np.abs(values - ranks[1:]).max(), np.abs(values - ranks[:-1]).max())
+    if gap > np.sqrt(np.log(2 / FALSE_ALARM) / (2 * values.size)):
+        raise LearnerError(
+            f"{name} does not release its release_means plus its noise: among {values.size:,} releases the share of "
+            f"values below some level is {gap:.3g} off that of {learner.noise}"
+        )
+
+
+def _distribution(noise: Any, x: Floats) -> Floats | None:
+    """Return the noise law's distribution function at its values, or at the norms of vectors; None if it has none."""
+    if isinstance(noise, L2Laplace) and noise.dim > 1 and noise.scale > 0:
+        return np.asarray(scipy.special.gammainc(noise.dim, np.sqrt(np.square(x).sum(axis=1)) / noise.scale))
+    if isinstance(noise, Gaussian) and noise.sigma > 0:
+        return np.asarray(scipy.special.ndtr(x / noise.sigma))
+    if isinstance(noise, Laplace | L2Laplace) and noise.scale > 0:
+        tail = 0.5 * np.exp(-np.abs(x) / noise.scale)
+        return np.where(x < 0, tail, 1 - tail)
+    return None

@@ -1,0 +1,256 @@
+"""Whether the runs of a mechanism are independent: its only randomness the generator, and no memory.
+
+Intervals count runs as independent trials. What can be caught before certification, in it and after it, is refused, so
+that no record claims anything of such a mechanism; a sound one is refused with probability below 1e-6.
+
+References
+----------
+.. [1] A. Wald, J. Wolfowitz. On a test whether two samples are from the same population. Ann. Math. Stat. 11, 1940.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections import deque
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..attacks.encoding import Encoder, scalars
+from ..attacks.features import Labels, Outputs
+from ..statistics.events import Event
+from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
+from .mechanism_runs import DataPair, join, outputs_of, run_block
+
+#: Runs that are played twice, at most: few where the budget is small.
+_REPLAYED = 64
+#: Runs of each block that is compared with others: of a batched mechanism, and at most of one called run by run, which
+#: is dearer and has more blocks.
+_COMPARED, _COMPARED_ONE_BY_ONE, _BLOCKS_ONE_BY_ONE = 256, 32, range(8, 20)
+#: The probability that a test of a block that certifies accuses a sound mechanism: millions of blocks are possible.
+_IN_A_BLOCK = 1e-14
+#: Standard errors below which the exact p-value cannot be so small.
+_PLAIN = 5.0
+
+#: Runs of the blocks that a copy of the mechanism plays, and globals that may be a memory.
+_FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
+
+_STATE = (
+    "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
+    "and keep no state"
+)
+_ALIKE = "the runs of the mechanism share randomness"
+
+
+def check_replay(
+    mechanism: Any, pair: DataPair, seed: int, runs: int = 4096, before: tuple[Any, ...] | None = None
+) -> tuple[Any, ...]:
+    """Raise LearnerError unless the same draws give the same outputs, whatever was called before.
+
+    A block is played, then others, then the first again: outputs and the use of the generator must be the same.
+    What answers from a cache, for one, draws nothing the second time.
+
+    Parameters
+    ----------
+    runs : int
+        The audit's budget.
+    before : tuple, optional
+        What an earlier check of the same mechanism and pair returned, to be met again.
+
+    Returns
+    -------
+    tuple
+        What the first block looked like.
+    """
+    size = max(16, min(_REPLAYED, runs // 64))
+    _played(mechanism, pair, seed, 3, 1) if before else _check_memory(mechanism, pair, seed)
+    first = _played(mechanism, pair, seed, 0, size)
+    _played(mechanism, pair, seed, 1, size)
+    # One call more, so that a counter of calls is not back where it was, whatever it is divided by.
+    _played(mechanism, pair, seed, 2, 1)
+    again = _played(mechanism, pair, seed, 0, size)
+    if first != again or before not in (None, first):
+        raise LearnerError(_STATE)
+    return first
+
+
+def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
+    """Raise LearnerError unless a mechanism answers as its copy does that has answered before, on other draws.
+
+    What keeps its first answers looks like a constant ever after, so this must come before any other call.
+    """
+    twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
+    first = _played(mechanism, pair, seed, 3, 1)  # what cannot be read is refused at the first sight
+    if twin is None:
+        return
+    for block in (4, 5):
+        _played(twin, pair, seed, block, _FEW)
+    if _played(twin, pair, seed, 3, 1) != first or _played(twin, pair, seed, 6, _FEW) != _played(
+        mechanism, pair, seed, 6, _FEW
+    ):
+        raise LearnerError(_STATE)
+
+
+def _copy(mechanism: Any) -> Any:
+    """Return a copy with a memory of its own, as far as it is seen: attributes, closures, defaults, named globals.
+
+    None where there is nothing to copy, or it cannot be copied.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _copied(mechanism)
+    except Exception:  # a lock, an open file: no copy, and one check less
+        return None
+
+
+def _copied(mechanism: Any) -> Any:
+    if not isinstance(mechanism, FunctionType):
+        return copy.deepcopy(mechanism)
+    known = mechanism.__globals__
+    memory = {name: known[name] for name in mechanism.__code__.co_names if isinstance(known.get(name), _MEMORY)}
+    cells = tuple(CellType(copy.deepcopy(cell.cell_contents)) for cell in mechanism.__closure__ or ())
+    twin = FunctionType(
+        mechanism.__code__,
+        {**known, **copy.deepcopy(memory)},
+        mechanism.__name__,
+        copy.deepcopy(mechanism.__defaults__),
+        cells,
+    )
+    twin.__kwdefaults__ = copy.deepcopy(mechanism.__kwdefaults__)
+    twin.__dict__.update(copy.deepcopy(mechanism.__dict__))
+    return twin
+
+
+def _played(mechanism: Any, pair: DataPair, seed: int, block: int, runs: int) -> tuple[Any, ...]:
+    """Return outputs that compare as they are, nan included, and a number that tells how much was drawn."""
+    draws = Draws(seed, Stage.CONFORMANCE, block=block)
+    outputs = run_block(mechanism, pair, draws, runs).outputs
+    if isinstance(outputs, np.ndarray):
+        return outputs.dtype.str, outputs.shape, outputs.tobytes(), draws.generator.random()
+    return repr([list(scalars(output)) for output in outputs]), draws.generator.random()
+
+
+def check_independence(mechanism: Any, pair: DataPair, seed: int, runs: int = 4096) -> None:
+    """Raise LearnerError if the runs of a mechanism share randomness, such as one draw for a block or for neighbours.
+
+    Many such runs say as much as one, and no interval that counts them holds.
+
+    Parameters
+    ----------
+    runs : int
+        The audit's budget.
+    """
+    batched = getattr(mechanism, "batched", False)
+    size = _COMPARED if batched else max(4, min(_COMPARED_ONE_BY_ONE, runs // 128))
+    numbers = SHARED_BLOCKS if batched else _BLOCKS_ONE_BY_ONE
+    parts = [outputs_of(mechanism, pair.left, Draws(seed, Stage.CONFORMANCE, block=block), size) for block in numbers]
+    outputs = join(parts)
+    ranks = _ranks(outputs)
+    samples = np.split(ranks, len(numbers), axis=1)
+    if any(_same_by_no_chance(samples[0], other) for other in samples[1:]):
+        raise LearnerError("the mechanism draws from a generator with a fixed seed: two blocks gave the same outputs")
+    if ranks.size and homogeneity_p_value(*(sample[None] for sample in samples)) < SHARED:
+        raise LearnerError(
+            f"{_ALIKE}, such as one draw for a whole block: blocks differ more than independent runs do. "
+            "Draw for every run"
+        )
+    lags = [2**i for i in range(int(math.log2(size)))]
+    splits = [split for row in ranks for split in _splits(row)]
+    if any(neighbours_p_value(split, lag) < SHARED / len(splits) / len(lags) for split in splits for lag in lags):
+        raise LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others. Draw for every run")
+
+
+def _ranks(outputs: Outputs) -> Floats:
+    """Return the columns of the encoded outputs by rank, (columns, runs): finite, and no matter how large."""
+    columns = Encoder.fit(outputs)(outputs)
+    ranks = [np.unique(column, return_inverse=True)[1] for column in columns]
+    return np.array([row for row in ranks if row.any()], dtype=np.float64).reshape(-1, columns.shape[1])
+
+
+def _splits(ranks: Floats) -> list[Labels]:
+    """Return the runs above the median, and those far from it."""
+    return [_above_median(ranks), _above_median(np.abs(ranks - np.median(ranks)))]
+
+
+def _above_median(values: Floats) -> Labels:
+    middle = np.median(values)
+    above: Labels = values > middle
+    return above if above.any() else values >= middle
+
+
+def _same_by_no_chance(first: Floats, other: Floats) -> bool:
+    """Tell whether two blocks are equal, and that is less likely than `SHARED` given the outputs in each."""
+    if not np.array_equal(first, other) or not first.size:
+        return False
+    times = np.unique(first, axis=1, return_counts=True)[1]
+    orders = special.gammaln(first.shape[1] + 1) - special.gammaln(times + 1).sum()
+    return bool(orders > -math.log(SHARED / 16))
+
+
+def check_neighbours(event: Event, scores: Floats, left: Labels) -> None:
+    """Raise LearnerError if runs of a certification block meet its event in clusters, or by turns.
+
+    That is exactly what the interval takes for independent. The test is exact, and so strict that blocks without
+    number may be tested.
+    """
+    for side in (scores >= event.upper, scores <= event.lower):
+        if not side.any():
+            continue
+        for world in (left, ~left):
+            marks = side[world]
+            lags = {1, 2, 4, marks.size // 2}
+            if any(neighbours_p_value(marks, lag) < _IN_A_BLOCK for lag in lags if 0 < lag < marks.size):
+                raise LearnerError(
+                    f"{_ALIKE} or keep state: those that certify meet the event in clusters or by turns. Draw for "
+                    "every run"
+                )
+
+
+def neighbours_p_value(marks: NDArray[np.bool_], lag: int) -> float:
+    """Return a p-value of "all orders of these marks are equally likely", from how often those `lag` apart differ.
+
+    The marks are read in steps of `lag`, which only orders them anew, and their runs counted: the exact two-sided test
+    of Wald and Wolfowitz [1]_. Returns 1 where it is plainly not small.
+
+    Parameters
+    ----------
+    marks : bool array (runs,)
+    lag : int
+        From 1 to runs - 1.
+    """
+    size, many = marks.size, int(np.count_nonzero(marks))
+    if many in (0, size):
+        return 1.0
+    changes = int(np.count_nonzero(marks[lag:] != marks[:-lag]))
+    ends = np.roll(marks[-lag:], (size - lag) % lag)  # the last mark of each pass, in the order of the passes
+    changes += int(np.count_nonzero(ends[:-1] != marks[1:lag]))
+    twice = 2.0 * many * (size - many)
+    spread = math.sqrt(max(0.0, twice * (twice - size) / (size**2 * (size - 1.0))))
+    if abs(changes - twice / size) <= _PLAIN * spread:
+        return 1.0
+    law = _law_of_changes(many, size - many)
+    return min(1.0, 2 * float(min(law[: changes + 1].sum(), law[changes:].sum())))
+
+
+def _law_of_changes(ones: int, zeros: int) -> Floats:
+    """Return the probabilities of 0, 1, 2.. changes in a random order of so many ones and zeros."""
+
+    def log_ways(groups: NDArray[np.int64], things: int) -> Floats:  # to cut things in a row into non-empty groups
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ways: Floats = -special.betaln(groups, things - groups + 1) - np.log(things)
+        return np.where((groups >= 1) & (groups <= things), ways, -np.inf)
+
+    runs = np.arange(2, 2 * min(ones, zeros) + 2)
+    few, more = runs // 2, runs - runs // 2
+    total = special.gammaln(ones + zeros + 1) - special.gammaln(ones + 1) - special.gammaln(zeros + 1)
+    law = np.exp(log_ways(more, ones) + log_ways(few, zeros) - total)
+    law += np.exp(log_ways(few, ones) + log_ways(more, zeros) - total)
+    return np.append(0.0, law)

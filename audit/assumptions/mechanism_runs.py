@@ -1,0 +1,148 @@
+"""Runs of a mechanism: two inputs, a block of calls in either world, and their outputs."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.draws import Draws
+from ..attacks.encoding import scalars
+from ..attacks.features import Outputs
+
+
+@dataclass(frozen=True)
+class DataPair:
+    """Two neighbouring inputs of a mechanism. Whether they are neighbours is the caller's to know.
+
+    Parameters
+    ----------
+    left, right : anything that JSON can hold
+
+    Raises
+    ------
+    ValueError
+        If an input is not JSON, or both are the same.
+    """
+
+    left: Any
+    right: Any
+
+    def __post_init__(self) -> None:
+        texts = []
+        for side in ("left", "right"):
+            try:
+                texts.append(json.dumps(getattr(self, side), allow_nan=False, sort_keys=True))
+            except (TypeError, ValueError):
+                raise ValueError(f"the {side} input must be JSON, got {getattr(self, side)!r}") from None
+        if texts[0] == texts[1]:
+            raise ValueError(f"the two inputs must differ, both are {texts[0]}")
+
+    @property
+    def t0(self) -> int:
+        """The index of the differing round: a mechanism has one."""
+        return 0
+
+    @property
+    def rounds(self) -> int:
+        """One: a mechanism answers once."""
+        return 1
+
+    @property
+    def arms(self) -> None:
+        """None: there are no arms."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"round": 1, "left": self.left, "right": self.right}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Outputs of a block of runs with their world labels, in the order of the calls."""
+
+    outputs: Outputs
+    left: NDArray[np.bool_]
+
+    def of_left(self) -> Sample:
+        """Return the runs of the left world."""
+        return Sample(some(self.outputs, self.left), self.left[self.left])
+
+
+def some(outputs: Outputs, runs: NDArray[np.bool_]) -> Outputs:
+    """Return the outputs of some of the runs."""
+    if isinstance(outputs, np.ndarray):
+        return outputs[..., runs]
+    return [output for output, taken in zip(outputs, runs.tolist(), strict=True) if taken]
+
+
+def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: float = 0.5) -> Sample:
+    """Run a block: each run in the world of its own label, the left one with a probability of `share`.
+
+    A mechanism that is called run by run is called in the order of the labels, so that what drifts over the calls
+    cannot pass for a difference of the worlds. A batched one is called once for each world, the left one first.
+
+    Raises
+    ------
+    LearnerError
+        If the mechanism raises, or a batched one returns something that has not one output for each run.
+    """
+    left = draws.labels(runs, share)
+    if not getattr(mechanism, "batched", False):
+        return Sample([_called(mechanism, pair.left if here else pair.right, draws.generator) for here in left], left)
+    left = np.sort(left)[::-1]
+    in_left = int(left.sum())
+    halves = [
+        outputs_of(mechanism, data, draws, size)
+        for data, size in ((pair.left, in_left), (pair.right, runs - in_left))
+        if size
+    ]
+    return Sample(join(halves), left)
+
+
+def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
+    """Return the outputs of some runs on one input."""
+    if not getattr(mechanism, "batched", False):
+        return [_called(mechanism, data, draws.generator) for _ in range(runs)]
+    outputs = _called(mechanism, data, draws, runs)
+    try:
+        outputs = np.asarray(outputs)
+    except ValueError:
+        raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got ragged lists") from None
+    if not outputs.ndim and outputs.dtype == object:
+        list(scalars(outputs.item()))  # refuses coroutines and the like by their name
+    if outputs.ndim not in (1, 2) or outputs.shape[-1] != runs:
+        raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got {outputs.shape}")
+    return outputs if outputs.dtype.kind in "biuf" else [tuple(column) for column in np.atleast_2d(outputs).T.tolist()]
+
+
+def _expected(runs: int) -> str:
+    return f"({runs},) or (dim, {runs})"
+
+
+def _called(mechanism: Any, data: Any, *others: Any) -> Any:
+    try:
+        return mechanism(copy.deepcopy(data), *others)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        name = getattr(mechanism, "__name__", type(mechanism).__name__)
+        told = " ".join(str(error).split())
+        raise LearnerError(f"{name} raised {type(error).__name__} on {data!r}: {told}".removesuffix(": ")) from error
+
+
+def join(parts: Sequence[Outputs]) -> Outputs:
+    """Return the outputs of several blocks as those of one."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        if len({part.shape[:-1] for part in parts}) == 1:  # type: ignore[union-attr]
+            return np.concatenate(parts, axis=-1)
+        # The number of columns depends on the input, which is a leak that a list can show.
+        parts = [list(np.atleast_2d(part).T) for part in parts]
+    return [output for part in parts for output in part]

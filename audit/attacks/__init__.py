@@ -1,0 +1,1 @@
+"""Attacks: scores of what was released, larger where the left world explains it better."""

@@ -1,0 +1,323 @@
+"""Outputs of any form as columns of numbers: every scalar at its place, its kind, the sizes of what holds it.
+
+An output may be a number, a text, a category, None, or what is nested of them: lists, tuples, sets, dictionaries,
+arrays. Two outputs that differ should differ in some column, or no attack can tell them apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import chain
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.draws import Floats
+from .features import REPEATS, Outputs
+
+#: Beyond it a float does not hold every whole number: the rest of the division by it has a column too.
+WHOLE = 2**53
+#: A place with more different texts is split into tokens, so many at most.
+FEW_TEXTS, MOST_TOKENS = 64, 24
+#: Bytes of which each has a number of its own, characters that are looked at, and levels of nesting.
+MOST_BYTES, MOST_CHARACTERS, MOST_LEVELS = 16, 10_000, 50
+#: Codes of a category that training has not seen, and of a place that an output has not.
+UNSEEN, MISSING = -1.0, -2.0
+#: Places beyond which those that hardly any output has are left out.
+_MANY_PLACES = 64
+_TOKENS = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+|[^\W\d_]+|[\W_]+")
+_READABLE = "a number, a text, None, or lists, tuples, sets, dictionaries and arrays of them"
+
+Path = tuple[int, ...]
+
+
+class Size(NamedTuple):
+    """What an output holds other parts in, and how many."""
+
+    kind: str
+    parts: int
+
+
+class Digits(NamedTuple):
+    """A whole number in a text."""
+
+    number: int
+    digits: int
+
+
+def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the scalars of an output with their places, and the `Size` of all that is nested, in a fixed order.
+
+    Raises
+    ------
+    LearnerError
+        For what cannot be read, such as a coroutine.
+    """
+    if isinstance(output, float | int | str | bytes | None):
+        yield path, output
+        return
+    if hasattr(output, "tolist"):  # arrays and their scalars
+        output = output.tolist()
+    parts: Sequence[Any]
+    if isinstance(output, Mapping):
+        parts = [part for key in sorted(output, key=repr) for part in (repr(key), output[key])]
+    elif isinstance(output, Set):
+        parts = sorted(output, key=repr)
+    elif isinstance(output, complex):
+        parts = [output.real, output.imag]
+    elif isinstance(output, Sequence) and not isinstance(output, str | bytes):
+        parts = output
+    else:
+        yield path, output if isinstance(output, Real | Decimal | str | bytes | None) else _category(output)
+        return
+    if len(path) == MOST_LEVELS:
+        raise LearnerError(f"the mechanism returned more than {MOST_LEVELS} levels of nesting")
+    yield path, Size(type(output).__name__, len(parts))
+    for i, part in enumerate(parts):
+        yield from scalars(part, (*path, i))
+
+
+def _category(thing: Any) -> str:
+    """Return the name of a thing that is no number: its text, where that says what it is and not where."""
+    kind, name = type(thing), repr(thing)
+    if isinstance(thing, Awaitable) and hasattr(thing, "close"):
+        thing.close()  # it would complain that nobody waits for it
+    if isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing) or name == object.__repr__(thing):
+        article = "an" if kind.__name__[0] in "aeiou" else "a"
+        raise LearnerError(f"the mechanism returned {article} {kind.__name__}: expected {_READABLE}")
+    return name
+
+
+def _seen_as(leaf: Any) -> tuple[float, str]:
+    """Return a scalar's number (nan if it is none) and its category; that of a common float is empty."""
+    if isinstance(leaf, float):
+        return leaf, "-0.0" if leaf == 0 and math.copysign(1, leaf) < 0 else ""
+    if leaf is None:
+        return math.nan, "None"
+    if isinstance(leaf, Size):
+        return leaf.parts, leaf.kind
+    if isinstance(leaf, str | bytes):
+        return len(leaf), repr(leaf)
+    if isinstance(leaf, Digits):
+        return _as_float(leaf.number), f"{leaf.digits} digits"
+    return _as_float(leaf), type(leaf).__name__
+
+
+def _as_float(number: Any) -> float:
+    """Return the number as a float, infinite where it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    except ValueError:  # a signalling nan
+        return math.nan
+
+
+def _tokens(text: str | bytes) -> Iterator[tuple[int, Any]]:
+    """Yield the parts of a text with their places: numbers, words, what is between; the last one, and both ends."""
+    if isinstance(text, bytes):
+        yield from ((MOST_TOKENS + 3 + i, float(byte)) for i, byte in enumerate(text[:MOST_BYTES]))
+        text = text.decode("latin-1")
+    text = text[:MOST_CHARACTERS]
+    found = [_token(token) for token in _TOKENS.findall(text)]
+    yield from enumerate(found[:MOST_TOKENS])
+    if found:
+        yield MOST_TOKENS, found[-1]
+        yield MOST_TOKENS + 1, text[0]
+        yield MOST_TOKENS + 2, text[-1]
+
+
+def _token(token: str) -> Any:
+    if not token[0].isdecimal():
+        return token
+    return Digits(int(token[:300]), len(token)) if token.isdecimal() else float(token)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What training showed of one place of the outputs.
+
+    Attributes
+    ----------
+    path : tuple of int
+    number, big, size : bool
+        Whether it held numbers, some too large for floats to tell apart, and texts or what is nested.
+    codes : mapping or None
+        The code of each category, where there is more than one.
+    split : bool
+        Whether its texts are split.
+    """
+
+    path: Path
+    number: bool
+    big: bool
+    size: bool
+    codes: dict[str, int] | None
+    split: bool
+
+    def value(self, kind: str, leaf: Any) -> float:
+        """Return what the column of a kind holds for a scalar."""
+        number, name = _seen_as(leaf)
+        nested = isinstance(leaf, Size | str | bytes)
+        if kind == "code":
+            assert self.codes is not None
+            return self.codes.get(name, UNSEEN) if name else 0.0
+        if kind == "low":
+            whole = leaf.number if isinstance(leaf, Digits) else leaf
+            return float(whole % WHOLE) if isinstance(whole, int) else 0.0
+        return number if nested == (kind == "size") else math.nan
+
+
+class _Seen:
+    """What training shows of one place, while it is looked at."""
+
+    def __init__(self) -> None:
+        self.number = self.big = self.size = False
+        self.names: Counter[str] = Counter()
+        self.texts = 0  # different ones
+
+    def add(self, leaf: Any) -> None:
+        nested = isinstance(leaf, Size | str | bytes)
+        self.size |= nested
+        self.number |= not nested and leaf is not None
+        whole = leaf.number if isinstance(leaf, Digits) else leaf
+        self.big |= isinstance(whole, int) and abs(whole) > WHOLE
+        name = _seen_as(leaf)[1]
+        self.texts += isinstance(leaf, str | bytes) and name not in self.names
+        self.names[name] += 1
+
+    def place(self, path: Path, runs: int) -> Place:
+        split = self.texts > FEW_TEXTS
+        names = sorted(name for name, times in self.names.items() if name and (not split or times >= REPEATS))
+        several = len(self.names) > 1 or self.names.total() < runs
+        codes = {name: i for i, name in enumerate(names, start=1)} if several else None
+        return Place(path, self.number, self.big, self.size, codes, split)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Outputs as columns of numbers, (columns, runs).
+
+    Vectors of numbers are columns as they are. Of other outputs every place has its number (nan if it has none), the
+    low digits of large whole numbers, the code of its category or kind, and the size of a text or of what is nested,
+    in this order and as far as training had any.
+
+    Parameters
+    ----------
+    shape : tuple or None
+        Of vectors of numbers.
+    places : tuple of Place
+    """
+
+    shape: tuple[Any, ...] | None
+    places: tuple[Place, ...]
+
+    @classmethod
+    def fit(cls, outputs: Outputs) -> Encoder:
+        """Learn the places and the categories."""
+        shape, numbers = _vectors(outputs)
+        if numbers is not None:
+            return cls(shape, tuple(_place_of_row((i,) if shape else (), row) for i, row in enumerate(numbers)))
+        rows = _rows(outputs)
+        seen: dict[Path, _Seen] = defaultdict(_Seen)
+        for path, leaf in chain.from_iterable(map(scalars, rows)):
+            seen[path].add(leaf)
+        split = {path for path, place in seen.items() if place.texts > FEW_TEXTS}
+        for output in rows if split else ():
+            for path, leaf in _with_tokens(output, split):
+                if path and path[:-1] in split:
+                    seen[path].add(leaf)
+        fewest = REPEATS if len(seen) > _MANY_PLACES else 1
+        places = (seen[path].place(path, len(rows)) for path in sorted(seen) if seen[path].names.total() >= fewest)
+        return cls(None, tuple(places))
+
+    @cached_property
+    def _layout(self) -> list[tuple[str, Place]]:
+        """What each column holds."""
+        return [
+            *(("number", place) for place in self.places if place.number),
+            *(("low", place) for place in self.places if place.big),
+            *(("code", place) for place in self.places if place.codes is not None),
+            *(("size", place) for place in self.places if place.size),
+        ]
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        """Encode."""
+        if self.shape is not None:
+            shape, numbers = _vectors(outputs)
+            if numbers is not None and shape == self.shape:
+                return self._encoded_vectors(numbers)
+        rows = _rows(outputs)
+        columns = np.full((len(self._layout), len(rows)), np.nan)
+        of_path: dict[Path, list[tuple[int, str, Place]]] = defaultdict(list)
+        for i, (kind, place) in enumerate(self._layout):
+            columns[i] = {"low": 0.0, "code": MISSING}.get(kind, math.nan)
+            of_path[place.path].append((i, kind, place))
+        split = {place.path for place in self.places if place.split}
+        for run, output in enumerate(rows):
+            for path, leaf in _with_tokens(output, split):
+                for i, kind, place in of_path.get(path, ()):
+                    columns[i, run] = place.value(kind, leaf)
+        return columns
+
+    def _encoded_vectors(self, numbers: NDArray[Any]) -> Floats:
+        columns = np.asarray(numbers, dtype=np.float64)
+        if len(self._layout) == len(columns):
+            return columns
+        low = [row % row.dtype.type(WHOLE) for row, place in zip(numbers, self.places, strict=True) if place.big]
+        with_zeros = [row for row, place in zip(columns, self.places, strict=True) if place.codes is not None]
+        return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
+
+
+def _with_tokens(output: Any, split: set[Path]) -> Iterator[tuple[Path, Any]]:
+    """Yield the scalars of an output with their places, and the parts of the texts that are split."""
+    for path, leaf in scalars(output):
+        yield path, leaf
+        if path in split and isinstance(leaf, str | bytes):
+            yield from (((*path, i), token) for i, token in _tokens(leaf))
+
+
+def _place_of_row(path: Path, row: NDArray[Any]) -> Place:
+    """Return the place of one number of a vector, from all its values."""
+    if row.dtype.kind == "f":
+        zeros = row[row == 0]
+        return Place(path, True, False, False, {"-0.0": 1} if np.signbit(zeros).any() else None, False)
+    big = row.dtype.itemsize == 8 and bool((row > WHOLE).any() or (row < -WHOLE).any())
+    return Place(path, True, big, False, None, False)
+
+
+def _rows(outputs: Outputs) -> list[Any]:
+    return list(np.atleast_2d(outputs).T) if isinstance(outputs, np.ndarray) else outputs
+
+
+def _vectors(outputs: Outputs) -> tuple[tuple[Any, ...] | None, NDArray[Any] | None]:
+    """Return outputs that are vectors of one length, or numbers, of one type: the form of each, and (length, runs)."""
+    if isinstance(outputs, np.ndarray):
+        return ("array", outputs.shape[:-1]), outputs.reshape(-1, outputs.shape[-1])
+    kinds = set(map(type, outputs))
+    if not kinds:
+        return None, None
+    if kinds == {np.ndarray}:
+        if len({(output.shape, output.dtype) for output in outputs}) == 1 and outputs[0].dtype.kind in "biuf":
+            return ("array", *outputs[0].shape), np.stack(outputs).reshape(len(outputs), -1).T
+        return None, None
+    shape: tuple[Any, ...] = ()
+    if kinds in ({list}, {tuple}):
+        if len(set(map(len, outputs))) > 1:
+            return None, None
+        shape, kinds = (*kinds, len(outputs[0])), set(map(type, chain.from_iterable(outputs)))
+    if kinds and kinds <= {float, np.float64}:
+        return shape, np.array(outputs, dtype=np.float64).reshape(len(outputs), -1).T
+    if kinds == {int}:
+        numbers = np.array(outputs)
+        return (shape, numbers.reshape(len(outputs), -1).T) if numbers.dtype.kind == "i" else (None, None)
+    return None, None

@@ -1,0 +1,250 @@
+"""Columns of numbers as features: what a classifier or a threshold can use.
+
+`encoding.Encoder` turns outputs of any form into columns of numbers, `Features` these into what `learned` makes
+evidence from. Features are finite, whatever the columns hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+
+#: A column with at most so many distinct values is discrete.
+FEW_VALUES = 24
+#: A value that a continuous column repeats so often is an outcome of its own: ties have probability 0 there.
+REPEATS = 5
+#: A column with larger numbers is taken by its logarithm, and numbers that training has not seen so large are cut:
+#: sums and squares of squares must be finite. A column of a smaller range is stretched: scores are rounded.
+LARGE, SMALL = 1e50, 1e-3
+#: At most so many repeated values of a column are told apart, and columns used for order statistics.
+MOST_SPECIALS, MOST_SORTED = 8, 12
+
+Labels = NDArray[np.bool_]
+Outputs = NDArray[Any] | list[Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What training showed of one column.
+
+    Attributes
+    ----------
+    values : array
+        Its distinct values if it is discrete, else the repeated ones, nan and the infinities included.
+    discrete : bool
+    centre, spread : float
+        Median and half the distance of the quartiles of the finite rest, as `look` shows it.
+    lens : "log", int or None
+        How to look at numbers of an extreme size: by their logarithm, or times this power of two.
+    """
+
+    values: Floats
+    discrete: bool
+    centre: float
+    spread: float
+    lens: Literal["log"] | int | None = None
+
+    @classmethod
+    def of(cls, column: Floats) -> Column:
+        """Look at a training column."""
+        values, times = np.unique(column, return_counts=True)
+        discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
+        if not discrete:
+            often = np.argsort(-times, kind="stable")[:MOST_SPECIALS]
+            values = values[np.sort(often[(times[often] >= REPEATS) | ~np.isfinite(values[often])])]
+        rest = column[np.isfinite(column)]
+        if not discrete and values.size:
+            others = rest[~np.isin(rest, values)]
+            rest = others if others.size else rest
+        lens = _lens(rest)
+        rest = _through(lens, rest)
+        low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
+        spread = float(high - low) / 2
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, lens)
+
+    def look(self, column: Floats) -> Floats:
+        """Return the numbers as features take them: finite, special values at the centre."""
+        shown = _through(self.lens, column)
+        shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
+        if not self.discrete:
+            for value in self.values:
+                shown[self.equals(column, float(value))] = self.centre
+        return shown
+
+    def equals(self, column: Floats, value: float) -> Labels:
+        """Return where the column has the value; nan equals itself."""
+        return np.isnan(column) if np.isnan(value) else column == value
+
+    def codes(self, column: Floats) -> tuple[NDArray[np.int64], Labels]:
+        """Return the index of each value among `values`, and where it is known."""
+        if self.values.size == 1:
+            return np.zeros(column.size, dtype=np.int64), self.equals(column, float(self.values[0]))
+        place = np.minimum(np.searchsorted(self.values, column), self.values.size - 1)  # nan is sorted last
+        found = self.values[place]
+        return place, (found == column) | (np.isnan(found) & np.isnan(column))
+
+
+def _lens(numbers: Floats) -> Literal["log"] | int | None:
+    if not numbers.size:
+        return None
+    low, high = float(numbers.min()), float(numbers.max())
+    if max(-low, high) > LARGE:
+        return "log"
+    return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
+
+
+def _through(lens: Literal["log"] | int | None, numbers: Floats) -> Floats:
+    if lens is None:
+        return numbers
+    if lens == "log":
+        return np.arcsinh(numbers)
+    with np.errstate(over="ignore"):
+        stretched: Floats = np.ldexp(numbers, lens)
+    return stretched
+
+
+class View:
+    """A block of encoded outputs, with what several features share computed once."""
+
+    def __init__(self, features: Features, columns: Floats) -> None:
+        self.features, self.columns = features, columns
+
+    def part(self, runs: Labels | NDArray[np.intp] | slice) -> View:
+        """Return the view of some of the runs."""
+        return View(self.features, self.columns[:, runs])
+
+    @cached_property
+    def clean(self) -> Floats:
+        """The columns with every value that is no ordinary number at the column's centre: finite, (columns, runs)."""
+        clean: Floats = np.empty(self.columns.shape)
+        for i, column in enumerate(self.features.columns):
+            clean[i] = column.look(self.columns[i])
+        return clean
+
+    @cached_property
+    def signs(self) -> Floats:
+        """The columns around their centres, clipped to a tenth of their spread."""
+        return _clipped(self.clean, self.features.columns)
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The differences of neighbouring columns, the first from 0."""
+        return np.diff(self.clean, axis=0, prepend=0.0)
+
+    @cached_property
+    def step_signs(self) -> Floats:
+        """The differences around their centres, clipped to a tenth of their spread."""
+        return _clipped(self.steps, self.features.steps)
+
+    @cached_property
+    def ordered(self) -> Floats:
+        """The columns in order of size, for each run."""
+        return np.sort(self.clean, axis=0)
+
+    @cached_property
+    def halves(self) -> Floats:
+        """The sums of the first and of the second half of the columns, (2, runs)."""
+        half = len(self.clean) // 2
+        return np.stack([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
+
+
+def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
+    centre = np.array([[c.centre] for c in columns])
+    spread = np.array([[c.spread] for c in columns])
+    clipped: Floats = np.clip((rows - centre) / (0.1 * spread), -1, 1)
+    return clipped
+
+
+Feature = Callable[[View], Floats]
+
+
+class Features:
+    """Features of encoded outputs: each column and its special values, and what the columns are together.
+
+    Parameters
+    ----------
+    columns : array (columns, runs)
+        Training outputs. Constant columns are dropped.
+    """
+
+    def __init__(self, columns: Floats) -> None:
+        looked = [Column.of(row) for row in columns]
+        self.kept = [i for i, column in enumerate(looked) if not (column.discrete and column.values.size == 1)]
+        self.columns = [looked[i] for i in self.kept]
+        self.discrete = all(column.discrete for column in self.columns)
+        self.steps: list[Column] = []
+        self.names: list[str] = []
+        self.rows: list[Feature] = []
+        if self.kept:
+            if len(self.kept) > 1 and not self.discrete:
+                self.steps = [Column.of(row) for row in View(self, columns[self.kept]).steps]
+            self.names, self.rows = map(list, zip(*self._list(), strict=True))
+
+    def view(self, columns: Floats) -> View:
+        """Return the view of encoded outputs."""
+        return View(self, columns if len(self.kept) == len(columns) else columns[self.kept])
+
+    def matrix(self, view: View) -> Floats:
+        """Return all features, (runs, features)."""
+        return np.stack([row(view) for row in self.rows], axis=1)
+
+    def _list(self) -> Iterator[tuple[str, Feature]]:
+        names = [f"column {i + 1}" for i in self.kept]
+        for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
+            yield name, partial(_row, "clean", i)
+            if not column.discrete:
+                yield f"side of {name}", partial(_row, "signs", i)
+            if column.values.size > 2 or not column.discrete:
+                for value in column.values:
+                    yield f"{name} is {value:g}", partial(_equals, i, column, float(value))
+        count = len(self.columns)
+        if count == 1:
+            return
+        for half, which in enumerate(("first", "second")):
+            yield f"sum of the {which} half", partial(_row, "halves", half)
+            yield f"square of the {which} half's sum", partial(_square_of_half, half)
+        yield "sum", lambda view: view.halves.sum(axis=0)
+        yield "product of the halves' sums", lambda view: view.halves.prod(axis=0)
+        yield "position of the largest", lambda view: view.clean.argmax(axis=0).astype(np.float64)
+        yield "position of the smallest", lambda view: view.clean.argmin(axis=0).astype(np.float64)
+        if self.discrete:
+            yield "largest", lambda view: view.clean.max(axis=0)
+            yield "smallest", lambda view: view.clean.min(axis=0)
+            return
+        yield "sum of the sides", lambda view: view.signs.sum(axis=0)
+        yield "sum of the steps' sides", lambda view: view.step_signs.sum(axis=0)
+        yield from ((f"step to {names[i]}", partial(_row, "steps", i)) for i in range(1, count))
+        yield from ((f"side of the step to {names[i]}", partial(_row, "step_signs", i)) for i in range(count))
+        places = range(count) if count <= MOST_SORTED else (0, count - 1)
+        yield from ((f"{i + 1} of {count} in order of size", partial(_row, "ordered", i)) for i in places)
+        for value in sorted({float(v) for c in self.columns for v in c.values if not np.isnan(v)}):
+            yield f"how many are {value:g}", partial(_times, value)
+        yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
+        yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
+
+
+def _row(name: str, index: int, view: View) -> Floats:
+    row: Floats = getattr(view, name)[index]
+    return row
+
+
+def _equals(index: int, column: Column, value: float, view: View) -> Floats:
+    return column.equals(view.columns[index], value).astype(np.float64)
+
+
+def _square_of_half(half: int, view: View) -> Floats:
+    square: Floats = np.square(view.halves[half])
+    return square
+
+
+def _times(value: float, view: View) -> Floats:
+    times: Floats = (view.columns == value).sum(axis=0).astype(np.float64)
+    return times

@@ -1,0 +1,371 @@
+"""Attacks: a score for each transcript, larger where the left world explains it better.
+
+An attack sees what is released and no more. It may use the learner's law and the pair, or training transcripts; a poor
+score costs power, never validity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...learners.leaders.ftrl import Ftrl
+from ...learners.leaders.pftal import BanditPftal, Pftal
+from ...learners.leaders.private_bandit import PrivateBandit
+from ...learners.problems.domains import Ball, Cube
+from ...learners.problems.losses import Adaptive, Convex
+from ...learners.protocol import Actions, HasRelease, Learner
+from ...mechanisms.draws import Floats
+from ..laws import ftrl_law, pftal_law
+from ..laws.sequences import (
+    COARSE,
+    NotEnumerableError,
+    batch_of,
+    check_enumerable,
+    decisions,
+    has_noiseless_law,
+    index_of,
+    log_likelihood,
+    sequence_laws,
+)
+from ..play.pairs import Pair
+from ..play.transcripts import Transcripts
+from .features import Features
+from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
+from .learned import Boosting
+from .particle import ParticleRatio
+
+#: Scores are rounded: the order of a sum must not split ties.
+DIGITS = 9
+#: Up to this many sequences, the table of training counts is tried.
+MAX_TABLE = 20_000
+#: Training runs below which trees are not grown: while pairs are searched, a regression must do.
+FEWEST_BOOSTED = 2000
+
+
+class Attack(Protocol):
+    """A score of transcripts."""
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return a score for each run, (runs,): evidence for the left world."""
+
+
+class _Exact:
+    exact = True
+    trained = False
+
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        self.learner, self.pair = learner, pair
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        return cls(learner, pair)  # type: ignore[return-value]
+
+
+class SequenceRatio(_Exact):
+    """Exact log-likelihood ratio of the sequence of arms, from its enumerated law with the noise integrated out."""
+
+    name = "sequence likelihood ratio"
+
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        p, q = sequence_laws(learner, pair, cells=COARSE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.table = np.round(np.log(p) - np.log(q), DIGITS)
+        #: The score of every sequence with its probability in both worlds: events are chosen from these.
+        self.laws = (self.table, p, q)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For sequences few enough to enumerate, of a learner whose law is known."""
+        if surface != "actions":
+            return False
+        try:
+            check_enumerable(learner, pair)
+        except NotEnumerableError:
+            return False
+        return True
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the sequences up."""
+        scores: Floats = self.table[index_of(transcripts.actions, self.learner.arms, batch_of(self.learner))]
+        return scores
+
+
+class NoiselessRatio(_Exact):
+    """Exact log-likelihood ratio of a learner without noise: replay it on the seen arms in both worlds."""
+
+    name = "replayed likelihood ratio"
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For learners with `probabilities` and no noise of their own."""
+        return surface == "actions" and has_noiseless_law(learner)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Replay; impossible in both worlds is an error of the learner and scores nan, which is never guessed."""
+        left, right = (log_likelihood(self.learner, self.pair, transcripts.actions, world) for world in (True, False))
+        with np.errstate(invalid="ignore"):
+            return np.round(left - right, DIGITS)
+
+
+class PrefixRatio(_Exact):
+    """Log-likelihood ratio of two-expert entropy FTRL, its actions inverted and shared tree nodes integrated out."""
+
+    name = "inverted prefix sums"
+
+    def __init__(self, learner: Any, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        self.likelihood = ftrl_law.PrefixLikelihood(learner, pair)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For entropy FTRL with Laplace noise over two experts."""
+        return surface == "actions" and pair.rounds > 1 and ftrl_law.applies(learner, pair)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Invert the actions of rounds 2 to T."""
+        prefixes = self.learner.invert(transcripts.actions[1:])  # type: ignore[attr-defined]
+        # invert fixes coordinate 0 to 0; the difference of the two prefix sums is minus coordinate 1.
+        return np.round(self.likelihood.log_ratio(-prefixes[:, 1]), DIGITS)
+
+
+class ClippedRatio(_Exact):
+    """Log-likelihood ratio of one-dimensional PFTAL, its clipped actions read as bounds on the noisy gradient sums."""
+
+    name = "inverted gradient sums"
+
+    def __init__(self, learner: Any, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        if not isinstance(pair.left, np.ndarray):
+            pair = Pair(*([_listed(loss) for loss in world] for world in (pair.left, pair.right)))
+        self.likelihood = pftal_law.ActionLikelihood(learner, pair)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For one-dimensional PFTAL with noise."""
+        return surface == "actions" and pair.rounds > 1 and pftal_law.applies(learner, pair)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Pass messages along the tree of sums."""
+        return self.likelihood.log_ratio(transcripts.actions)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """An adaptive loss that may be given the past actions as one array."""
+
+    loss: Adaptive
+
+    def given(self, actions: Sequence[Actions]) -> Convex:
+        return self.loss.given(list(actions))
+
+
+def _listed(loss: Any) -> Any:
+    return _Listed(loss) if isinstance(loss, Adaptive) else loss
+
+
+class ReleaseRatio(_Exact):
+    """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
+
+    name = "release likelihood ratio"
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For the surface `release` of learners that have one."""
+        return surface == "release" and has_release(learner) and pair.rounds > 1
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Sum the log density ratios of the noise over the releases."""
+        learner = self.learner
+        assert isinstance(learner, HasRelease)
+        if transcripts.releases is None:
+            return np.zeros(transcripts.runs)
+        actions = transcripts.actions
+        if actions.ndim == 2:
+            actions = actions.astype(np.intp)  # as the learner played them: transcripts hold arms in few bits
+        ratio = np.zeros(transcripts.runs)
+        for world, sign in ((True, 1.0), (False, -1.0)):
+            feedback = [
+                self.pair.feedback(t, actions[t], learner.feedback, world, actions[:t])
+                for t in range(self.pair.rounds - 1)
+            ]
+            means = learner.release_means(actions, transcripts.releases, feedback)
+            noise = transcripts.releases - means
+            if hasattr(learner, "release_log_density"):
+                ratio += sign * learner.release_log_density(noise, actions)
+            else:
+                ratio += sign * sum(learner.noise.log_density(part) for part in noise)
+        return np.round(ratio, DIGITS)
+
+
+class SequenceTable:
+    """Log ratio of smoothed training counts of each sequence of arms."""
+
+    name = "sequence counts"
+    exact = False
+    trained = True
+
+    def __init__(self, learner: Learner, train: Transcripts) -> None:
+        self.arms, self.batch = learner.arms, batch_of(learner)
+        index = self._index(train)
+        size = self.arms ** decisions(len(train.actions), self.batch)
+        left, right = (np.bincount(index[world], minlength=size) for world in (train.left, ~train.left))
+        self.table = np.round(np.log(left + 0.5) - np.log(right + 0.5), DIGITS)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For few sequences of arms."""
+        return surface == "actions" and _few_sequences(learner, pair)
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Count the training sequences."""
+        assert train is not None
+        return cls(learner, train) if train.actions.ndim == 2 else Trained.fit(learner, pair, train)
+
+    def _index(self, transcripts: Transcripts) -> Any:
+        return index_of(transcripts.actions, self.arms, self.batch)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the sequences up."""
+        scores: Floats = self.table[self._index(transcripts)]
+        return scores
+
+
+class Trained:
+    """Log odds of a logistic regression on features of the actions (scikit-learn)."""
+
+    name = "logistic regression"
+    exact = False
+    trained = True
+
+    def __init__(self, arms: int, train: Transcripts) -> None:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        self.arms = arms
+        self.model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=300))
+        features = self._features(train)
+        # A tiny pilot may hold one world only, and a learner with one arm has nothing to tell.
+        self.constant = len(set(train.left.tolist())) < 2 or not features.shape[1]
+        if not self.constant:
+            self.model.fit(features, train.left)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """Tell that it always can."""
+        return True
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Fit the regression."""
+        assert train is not None
+        return cls(learner.arms, train)
+
+    def _features(self, transcripts: Transcripts) -> Floats:
+        """Return (runs, features): each round's action, neighbouring products, and the releases if seen."""
+        actions = transcripts.actions
+        if actions.ndim == 2:
+            actions = (actions[:, None] == np.arange(1, self.arms)[:, None]).astype(float)
+        rows = [actions.reshape(-1, transcripts.runs), (actions[1:] * actions[:-1]).reshape(-1, transcripts.runs)]
+        rows.append(actions.sum(axis=0) ** 2)
+        if transcripts.releases is not None:
+            rows.append(transcripts.releases.reshape(-1, transcripts.runs))
+        features: Floats = np.concatenate(rows).T
+        return features
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return the log odds."""
+        if self.constant:
+            return np.zeros(transcripts.runs)
+        odds: Floats = np.round(self.model.decision_function(self._features(transcripts)), DIGITS)
+        return odds
+
+
+class Boosted:
+    """Log odds of gradient-boosted trees on the features of black-box outputs (scikit-learn)."""
+
+    name = "gradient boosting"
+    exact = False
+    trained = True
+
+    def __init__(self, train: Transcripts) -> None:
+        self.features = Features(self._columns(train))
+        self.scores = Boosting().fit(self.features.view(self._columns(train)), train.left)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """Where sequences are too many to count."""
+        return not (surface == "actions" and _few_sequences(learner, pair))
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+        """Grow the trees; a regression stands in where the training runs are too few, or all rounds constant."""
+        assert train is not None
+        if train.runs < FEWEST_BOOSTED or not Features(cls._columns(train)).rows:
+            return Trained.fit(learner, pair, train)
+        return cls(train)
+
+    @staticmethod
+    def _columns(transcripts: Transcripts) -> Floats:
+        parts = [transcripts.actions, *([] if transcripts.releases is None else [transcripts.releases])]
+        return np.concatenate([np.asarray(part, dtype=float).reshape(-1, transcripts.runs) for part in parts])
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return the log odds."""
+        return self.scores(self.features.view(self._columns(transcripts)))
+
+
+def has_release(learner: Learner) -> bool:
+    """Tell whether the learner releases anything noisy."""
+    return isinstance(learner, HasRelease) and any(
+        getattr(learner.noise, scale, 0.0) > 0 for scale in ("scale", "sigma")
+    )
+
+
+def _few_sequences(learner: Learner, pair: Pair) -> bool:
+    few = learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
+    return few and not _plays_points(learner)
+
+
+def _plays_points(learner: Learner) -> bool:
+    """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
+    domain = getattr(learner, "domain", None)
+    return isinstance(learner, Ftrl | Pftal | BanditPftal | PrivateBandit) or isinstance(domain, Ball | Cube)
+
+
+#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides. Each is a class
+#: with `exact` (it is the exact likelihood ratio), `trained` (it learns from transcripts), `applies(learner, pair,
+#: surface)`, and `fit(learner, pair, train)`, which returns the attack.
+RECIPES: tuple[type[Any], ...] = (
+    SequenceRatio,
+    NoiselessRatio,
+    PrefixRatio,
+    ClippedRatio,
+    ReleaseRatio,
+    SignRatio,
+    CoordinateRatio,
+    ParticleRatio,
+    PointRatio,
+    ShiftedRatio,
+    Whitened,
+    SequenceTable,
+    Trained,
+    Boosted,
+)
+
+
+def applicable(learner: Learner, pair: Pair, surface: str) -> list[type[Any]]:
+    """Return the recipes to try: one exact likelihood ratio, or all that apply."""
+    able = [recipe for recipe in RECIPES if recipe.applies(learner, pair, surface)]
+    exact = [recipe for recipe in able if recipe.exact]
+    return exact[:1] or able

@@ -1,0 +1,1 @@
+"""Certification: choose on a pilot, certify on fresh runs, decide."""

@@ -1,0 +1,301 @@
+"""Auditing a mechanism as a black box: inputs in, outputs out, nothing else known."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..assumptions.independence import check_independence, check_neighbours, check_replay
+from ..assumptions.mechanism_runs import DataPair, Sample, join, run_block
+from ..attacks.encoding import Encoder
+from ..attacks.features import Features, Outputs, View
+from ..attacks.float_leaks import BitColumns, HasSampler, PreimageRatio
+from ..attacks.learned import Histogram, Model, Table, models
+from ..play.cluster import Cluster
+from ..play.engines import in_parallel
+from ..play.transcripts import blocks
+from ..statistics.event_choice import choose, transfer
+from ..statistics.events import Counts, Event, count
+from .frame import Audit, Choice, Memory, all_runs, check_budget, conclude
+from .verdict import Result
+
+#: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
+SEARCH, TRAIN = 0.18, 0.20
+#: Runs of a stage beyond which more of them serve certification better, at a claim of 1: smaller ones need more, as
+#: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
+ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
+MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
+#: The part of a score's doubt that counts while pairs are compared: a rough estimate may be of the best pair.
+SEARCH_DOUBT = 0.5
+#: The share by which a histogram must promise more than what it is made of.
+COARSE = 0.03
+
+
+def falsify_mechanism(
+    mechanism: Any,
+    claim: Claim,
+    *,
+    left: Any = None,
+    right: Any = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    bits: bool = False,
+    jobs: int = 1,
+    progress: bool = False,
+    memory: Memory | None = None,
+    cluster: Cluster | None = None,
+) -> Result:
+    """Try to falsify a privacy claim about a mechanism.
+
+    Parameters
+    ----------
+    mechanism : callable
+        `mechanism(data, rng)` with a numpy Generator, its only randomness, returns one output: a number, a vector, a
+        text, None, or lists, tuples, sets, dictionaries and arrays of them (see `encoding`). With a true attribute
+        `batched` it is called as `mechanism(data, draws, runs)` and returns (runs,) or (dim, runs).
+    claim : Claim
+        Its epsilon and delta; the rest of a claim is about learners.
+    left, right : JSON
+        The two neighbouring inputs.
+    pairs : iterable of (left, right)
+        The pairs to search, where left and right are not given.
+    runs : int
+        All runs of the audit, both worlds, search and pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    bits : bool
+        Whether the attack may read the low-order bits of floating-point outputs (see `bits`). A claim that is true in
+        real arithmetic may be false in double precision.
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished certification blocks of the same audit are taken from it, and new ones kept in it. It does not change
+        the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, or inputs that are missing, equal or no JSON.
+    LearnerError
+        If the mechanism raises, returns what cannot be read, draws from something else than its generator, or has runs
+        that depend on each other, whether seen before the audit, in its certification or after it.
+    """
+    began = time.perf_counter()
+    check_budget(runs, confidence)
+    options = _pairs(left, right, pairs)
+    before = check_replay(mechanism, options[0], seed, runs)
+    check_independence(mechanism, options[0], seed, runs)
+    audit = MechanismAudit(
+        mechanism=mechanism,
+        claim=claim,
+        runs=runs,
+        seed=seed,
+        alpha=1 - confidence,
+        jobs=jobs,
+        progress=progress,
+        memory=memory,
+        cluster=cluster,
+        bits=bits,
+    )
+    found = all_runs(audit, options)
+    # A memory may show only after many calls, or on another input.
+    check_replay(mechanism, options[0], seed, runs, before)
+    if found.choice.index:
+        check_replay(mechanism, found.choice.pair, seed, runs)
+    return conclude(audit, found, began)
+
+
+def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:
+    if pairs is not None:
+        if left is not None or right is not None:
+            raise ValueError("give either left and right, or pairs")
+        options = [_pair(pair) for pair in pairs]
+        if not options:
+            raise ValueError("there is no pair of inputs to audit on")
+        return options
+    if left is None and right is None:
+        raise ValueError("two neighbouring inputs must be given: left and right")
+    return [DataPair(left, right)]
+
+
+def _pair(pair: Any) -> DataPair:
+    if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+        raise ValueError(f"a pair must be two inputs, (left, right), got {pair!r}")
+    return DataPair(*pair)
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """From raw outputs to a score."""
+
+    name: str
+    encoder: Callable[[Outputs], Floats]
+    features: Features
+    model: Callable[[View], Floats]
+
+    def score(self, outputs: Outputs) -> Floats:
+        return self.model(self.features.view(self.encoder(outputs)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismAudit(Audit):
+    """An audit of a mechanism."""
+
+    mechanism: Any
+    bits: bool = False
+
+    def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        kept: list[Sample] = []
+        spent, best = 0, 0
+        if len(options) > 1:
+            best, kept, spent = self._halve(options)
+        train = max(10, self._share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
+        more = max(0, train - sum(sample.left.size for sample in kept))
+        kept = kept + self._play([(best, options[best], block) for block in blocks(more)], Stage.TRAIN)
+        choice, _ = self._fit(options[best], best, kept, thorough=True)
+        return choice, spent + more
+
+    def _share(self, share: float, enough: int, most: int) -> int:
+        return min(int(share * self.runs), int(enough / min(1.0, self.claim.epsilon) ** 2), most)
+
+    def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
+        """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
+        alive = list(range(len(options)))
+        stages = math.ceil(math.log2(len(alive)))
+        budget = max(40, self._share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
+        samples: dict[int, list[Sample]] = {i: [] for i in alive}
+        spent = 0
+        while len(alive) > 1:
+            each = max(10, budget // len(alive))
+            new = [(i, options[i], (len(samples[i]) + n, size)) for i in alive for n, size in blocks(each)]
+            for (i, *_), sample in zip(new, self._play(new, Stage.SEARCH), strict=True):
+                samples[i].append(sample)
+            spent += each * len(alive)
+            seen = {i: samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive}) for i in alive}
+            worth = {i: self._fit(options[i], i, seen[i], thorough=False)[1] for i in alive}
+            alive = sorted(alive, key=lambda i: -worth[i])[: len(alive) // 2]
+        return alive[0], samples[alive[0]], spent
+
+    def _play(self, items: Sequence[tuple[int, DataPair, tuple[int, int]]], stage: Stage) -> list[Sample]:
+        task = partial(_play_block, self.mechanism, self.seed, stage)
+        return list(in_parallel(task, items, jobs=self.jobs))
+
+    def _fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
+        """Return the attack and event that promise most, and what they promise."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+        with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
+            return self._fit_alone(pair, index, samples, thorough=thorough)
+
+    def _fit_alone(
+        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool
+    ) -> tuple[Choice, float]:
+        """Fit all models.
+
+        Every model is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
+        choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
+        """
+        outputs = join([sample.outputs for sample in samples])
+        left = np.concatenate([sample.left for sample in samples])
+        encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
+        if self.bits:
+            encoder = BitColumns(encoder)
+        columns = encoder(outputs)
+        features = Features(columns)
+        view = features.view(columns)
+        even = np.arange(left.size) % 2 == 0
+        folds = [(view.part(half), view.part(~half), left[half], half) for half in (even, ~even)]
+        best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
+        won = np.zeros(0)
+        for model in [*self._known(pair, columns), *models(view, left, thorough=thorough)]:
+            # From halves every outcome of a small table would have two scores, and more luck.
+            if isinstance(model, Table) and model.few:
+                scores = model.fit(view, left)(view)
+            else:
+                scores = np.empty(left.size)
+                for train, held_out, labels, half in folds:
+                    scores[~half] = model.fit(train, labels)(held_out)
+            event, worth = choose(
+                scores,
+                left,
+                delta=self.claim.delta,
+                alpha=self.alpha,
+                runs=self.runs,
+                doubt=model.doubt if thorough else SEARCH_DOUBT * model.doubt,
+                log_odds=model.log_odds,
+            )
+            # What a few bins say more than their feature is mostly luck, unless it is much.
+            handicap = COARSE * abs(best[0]) if isinstance(model, Histogram) and math.isfinite(best[0]) else 0.0
+            if worth > best[0] + handicap:
+                best, won = (worth, model, event), scores
+        worth, winner, event = best
+        if winner is None:  # the outputs are constant
+            return Choice(pair, _NoEvidence(), event, index), worth
+        attack: Any = _NoEvidence()
+        if thorough:
+            model_of_all = winner.fit(view, left)
+            event = transfer(event, won, model_of_all(view))
+            attack = _Scorer(winner.name, encoder, features, model_of_all)
+        return Choice(pair, attack, event, index), worth
+
+    def _known(self, pair: DataPair, columns: Floats) -> list[Model]:
+        """Return the bit-level attack on a sampler that is known; its columns are the number and its lowest bit."""
+        mechanism = self.mechanism
+        if not (self.bits and isinstance(mechanism, HasSampler) and len(columns) == 2):
+            return []
+        return [PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))]
+
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what runs a block of fresh runs and counts the event."""
+        return partial(_count_block, self.mechanism, choice, self.seed)
+
+
+def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
+    """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
+    same = [j for j in samples if j != index and options[j].left == options[index].left]
+    return [sample.of_left() for j in same for sample in samples[j]]
+
+
+class _NoEvidence:
+    """What says nothing of any output."""
+
+    name = "none"
+
+    def score(self, outputs: Outputs) -> Floats:
+        runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
+        return np.full(runs, math.nan)
+
+
+def _play_block(mechanism: Any, seed: int, stage: Stage, item: tuple[int, DataPair, tuple[int, int]]) -> Sample:
+    index, pair, (number, runs) = item
+    return run_block(mechanism, pair, Draws(seed, stage, index, 0, number), runs)
+
+
+def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
+    number, runs = block
+    draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
+    sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)
+    scores = choice.attack.score(sample.outputs)
+    check_neighbours(choice.event, scores, sample.left)
+    return count(choice.event, scores, sample.left)

@@ -1,0 +1,173 @@
+"""From a claim to a verdict: search, pilot, certification."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...learners.protocol import Learner
+from ...learners.scalar import recipe
+from ...mechanisms.claim import Claim
+from ..assumptions.conformance import check_fresh
+from ..assumptions.declared_laws import check_stated
+from ..attacks.recipes import has_release
+from ..play.cluster import Cluster
+from ..play.kernels import engine_of
+from ..play.pairs import Pair
+from ..search.loss_choices import linear_alphabet
+from ..search.pair_search import candidates
+from .anytime import until_falsified
+from .frame import Memory, all_runs, check_budget, conclude
+from .stages import LearnerAudit
+from .verdict import Result
+
+#: When an audit ends: after all its runs, or as soon as the claim is falsified.
+STOPS = ("budget", "early")
+
+
+def falsify(
+    learner: Any,
+    claim: Claim,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    pair: Pair | None = None,
+    pairs: Iterable[Pair] | None = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    jobs: int = 1,
+    progress: bool = False,
+    memory: Memory | None = None,
+    cluster: Cluster | None = None,
+    stop: str = "budget",
+    fast: bool = False,
+) -> Result:
+    """Try to falsify a privacy claim about a learner.
+
+    Parameters
+    ----------
+    learner : Learner, or a user's class
+        A batched learner, or a class with `act` and `update` that is built as `cls(arms, rounds, rng)`.
+    claim : Claim
+        What is promised.
+    rounds : int, optional
+        The horizon; that of the pair if one is given.
+    arms : int, optional
+        For a user's class; a batched learner knows its own.
+    pair : Pair, optional
+        The two worlds. By default the worst of the standard families is searched.
+    pairs : iterable of Pair, optional
+        The pairs to search instead of the standard families.
+    runs : int
+        All runs of the audit, both worlds and the pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
+    stop : {"budget", "early"}
+        When to stop: after all the runs, or as soon as the claim is falsified. An early audit is anytime-valid, and
+        learns its attack on the way; if nothing is wrong its bound is looser than that of a full budget.
+    fast : bool
+        Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does,
+        so the counts differ; the result names its engine.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, or a pair outside the claim's loss set.
+    LearnerError
+        If the learner misbehaves.
+
+    Examples
+    --------
+    Noise of scale 1/2 for each batch of one loss, where epsilon = 1 needs scale 1:
+
+    >>> from overclaim.learners import BatchedLaplace, Threshold
+    >>> learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
+    >>> result = falsify(learner, Claim(epsilon=1.0), rounds=2, runs=20_000)
+    >>> result.verdict, round(result.epsilon_lower, 2)
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, 1.45)
+    """
+    began = time.perf_counter()
+    rounds = _check_rounds(rounds, pair)
+    check_budget(runs, confidence)
+    if stop not in STOPS:
+        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
+    built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
+    options = _check_pairs(built, claim, rounds, runs, pair, pairs)
+    engine = engine_of(built, options, fast=fast)
+    check_fresh(built, options[0], seed)
+    rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
+    check_stated(built, options[0], seed, rows=rows, surface=claim.surface)
+
+    audit = LearnerAudit(
+        learner=built,
+        claim=claim,
+        runs=runs,
+        seed=seed,
+        alpha=1 - confidence,
+        jobs=jobs,
+        progress=progress,
+        memory=memory,
+        cluster=cluster,
+        engine=engine,
+        searched=pair is None and pairs is None,
+    )
+    return conclude(audit, (until_falsified if stop == "early" else all_runs)(audit, options), began)
+
+
+def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
+    if rounds is None:
+        if pair is None:
+            raise ValueError("rounds must be given where no pair is")
+        return pair.rounds
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds!r}")
+    if pair is not None and pair.rounds != rounds:
+        raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds} was asked for")
+    return rounds
+
+
+def _arms(learner: Any, arms: int | None, pair: Pair | None) -> int:
+    """Return the number of arms: as asked for, else the learner's, else the pair's, else 2."""
+    if arms is not None:
+        if arms < 1:
+            raise ValueError(f"arms must be at least 1, got {arms!r}")
+        return arms
+    own = getattr(learner, "arms", None)
+    return own if isinstance(own, int) else (pair.arms if pair is not None else None) or 2
+
+
+def _check_pairs(
+    learner: Learner, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
+) -> Sequence[Pair]:
+    if pair is not None:
+        options: Sequence[Pair] = [pair]
+    else:
+        options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds, runs=runs)
+    if not options:
+        raise ValueError("there is no pair to audit on")
+    if claim.surface == "release" and not has_release(learner):
+        raise ValueError(f"{type(learner).__name__} releases nothing noisy: audit the surface 'actions'")
+    radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
+    for option in options:
+        if option.arms is not None and option.arms != learner.arms:
+            raise ValueError(f"the pair has {option.arms} arms, but the learner has {learner.arms}")
+        if option.length not in (None, learner.arms):
+            raise ValueError(f"the pair's losses have length {option.length}, but the learner has {learner.arms} arms")
+        option.check(claim, radius=radius)
+    return options

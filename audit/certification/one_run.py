@@ -1,0 +1,269 @@
+"""Audit with one run: every round is a canary, its loss one of two by a fair coin. A smoke test, not an audit.
+
+References
+----------
+.. [1] T. Steinke, M. Nasr, M. Jagielski. Privacy auditing with one (1) training run. NeurIPS 2023,
+   arXiv:2305.08846, Theorem 5.2 and Algorithm of Appendix D.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from ...learners.problems.losses import feedback
+from ...learners.protocol import Actions, Learner
+from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..laws.sequences import batch_of
+from ..play.pairs import neighbours
+from ..play.transcripts import check_actions
+from ..statistics import intervals
+from .verdict import Verdict, decide
+
+_SCAN = 32
+_FEWEST = 50  # guesses that are worth making
+_BISECTIONS = 45
+
+
+def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """Return the p-value of "(epsilon, delta)-DP holds" after one run with many canaries [1]_.
+
+    ``beta + 2 m delta max_i P(v > W >= v - i) / i`` with W ~ Bin(r, sigmoid(epsilon)), beta = P(W >= v), v
+    right guesses of r made, m canaries.
+
+    **Validity**: each of the m canaries is set by its own fair coin, independent of all else; the privacy
+    claimed is for the change of one canary; the guesses are made from what is released alone; and the number
+    of guesses r is fixed in advance (more right guesses than r would ever allow cannot be bought by stopping
+    late).
+
+    Parameters
+    ----------
+    correct, guesses, canaries : int
+        v, r and m.
+    epsilon : float
+        The claim, in nats.
+    delta : float
+        The claim's delta.
+
+    Raises
+    ------
+    ValueError
+        If the counts are no integers with 0 <= correct <= guesses <= canaries and guesses >= 1, epsilon is
+        negative, or delta is outside [0, 1).
+    """
+    _check(correct, guesses, canaries, delta)
+    if not (epsilon >= 0 and math.isfinite(epsilon)):
+        raise ValueError(f"epsilon must be non-negative and finite, but got {epsilon}")
+    chance = float(special.expit(epsilon))
+    beta = float(stats.binom.sf(correct - 1, guesses, chance))
+    if delta == 0 or correct == 0:
+        return beta
+    lags = np.arange(1, correct + 1)
+    below = np.cumsum(stats.binom.pmf(correct - lags, guesses, chance))
+    return min(1.0, beta + 2 * canaries * delta * float(np.max(below / lags)))
+
+
+def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
+    """Return a lower bound on epsilon (nats) from one run: the smallest epsilon not rejected at alpha.
+
+    It exceeds the true epsilon with probability at most alpha, under the conditions of `one_run_p_value`.
+
+    Raises
+    ------
+    ValueError
+        As `one_run_p_value`; also if alpha is outside (0, 1).
+    """
+    _check(correct, guesses, canaries, delta)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+
+    def rejected(epsilon: float) -> bool:
+        return one_run_p_value(correct, guesses, canaries, epsilon, delta) <= alpha
+
+    # At `high` the first term of the p-value alone is above alpha.
+    level = max(0.5, (1 + alpha) / 2)
+    high = float(intervals.epsilon_guess(correct, guesses, guesses, alpha=level))
+    if high == 0 or not rejected(0.0):
+        return 0.0
+    grid = np.linspace(0.0, high, _SCAN)
+    # The p-value need not grow with epsilon when delta > 0: the bound is the first crossing, not any.
+    step = next(i for i in range(1, _SCAN) if i == _SCAN - 1 or not rejected(float(grid[i])))
+    low, high = float(grid[step - 1]), float(grid[step])
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """The outcome of a one-run audit.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    epsilon_lower : float
+        The certified lower bound on epsilon, in nats.
+    p_value : float
+        Of the claim.
+    right, guesses, canaries : int
+        Right guesses, guesses made, coins thrown.
+    rounds, seed : int
+    confidence : float
+        1 - alpha.
+    """
+
+    verdict: Verdict
+    epsilon_lower: float
+    p_value: float
+    right: int
+    guesses: int
+    canaries: int
+    rounds: int
+    seed: int
+    confidence: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `overclaim smoke --json` prints."""
+        return {**asdict(self), "verdict": self.verdict.value}
+
+
+def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, confidence: float = 0.99) -> OneRun:
+    """Test a privacy claim with a single run of many rounds.
+
+    Every round's loss is one of two extreme neighbours, by a fair coin of its own. Each coin is guessed from the arms
+    played in its round and next; how, and for which neighbours, is learned in practice runs of the same length. Points
+    are guessed by the side of the next one: the learner moves away from what cost it. The number of guesses is fixed
+    before the run, and those with the best odds are made.
+
+    **Validity**: as `one_run_p_value` says; it holds for actions, linear losses that do not adapt, and either
+    neighbour relation. **Power**: it sees a learner whose next action depends on few losses, as in small batches. A
+    cumulative learner hides every coin among the others, and survives whatever its epsilon.
+
+    Parameters
+    ----------
+    learner : Learner
+    claim : Claim
+    rounds : int
+        The horizon.
+    seed : int
+        Non-negative.
+    confidence : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If the conditions do not hold, a parameter is outside its range, or no later action depends on any round.
+    LearnerError
+        If the learner misbehaves.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if claim.surface != "actions":
+        raise ValueError(f"one run is guessed from actions, got the surface {claim.surface!r}")
+    if claim.losses == "lipschitz":
+        raise ValueError("one run is for linear losses, got convex ones (lipschitz): audit the claim by check")
+    if learner.arms < 2:
+        raise ValueError(f"one run needs at least 2 arms to guess from, got {learner.arms!r}")
+    batch = batch_of(learner)
+    canaries = (rounds - 1) // batch * batch
+    if canaries < 1:
+        raise ValueError(f"rounds must be more than {batch}, for a later action to guess from, got {rounds!r}")
+    practised = [
+        _practise(learner, sides, _run(learner, sides, rounds, canaries, Draws(seed, Stage.TRAIN, i)))
+        for i, sides in enumerate(neighbours(claim, learner.arms))
+    ]
+    rule = max(practised, key=lambda rule: rule.worth)
+    left, codes = _run(learner, rule.sides, rounds, canaries, Draws(seed, Stage.CERTIFY))
+    scores = rule.odds(codes)
+    guesses = max(1, int(rule.share * canaries))
+    made = np.argsort(-np.abs(scores), kind="stable")[:guesses]
+    right = int(np.count_nonzero((scores[made] > 0) == left[made]))
+    game, alpha = {"delta": claim.delta}, 1 - confidence
+    bound = epsilon_one_run(right, guesses, canaries, alpha=alpha, **game)
+    ceiling = epsilon_one_run(guesses, guesses, canaries, alpha=alpha, **game)
+    return OneRun(
+        verdict=decide(claim, bound, guesses, alpha, ceiling=ceiling),
+        epsilon_lower=bound,
+        p_value=one_run_p_value(right, guesses, canaries, claim.epsilon, claim.delta),
+        right=right,
+        guesses=guesses,
+        canaries=canaries,
+        rounds=rounds,
+        seed=seed,
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """How coins are guessed: fixed by practice."""
+
+    sides: tuple[Floats, Floats]
+    table: Floats | None  # the log odds of the left loss for each pair of arms; None for points
+    share: float
+    worth: float
+
+    def odds(self, played: Actions) -> Floats:
+        """Return the evidence for the left loss, (canaries,)."""
+        if self.table is not None:
+            known: Floats = self.table[played[0], played[1]]
+            return known
+        away = self.sides[1] - self.sides[0]
+        leans: Floats = played[1] @ (away - (away.max() + away.min()) / 2)
+        return leans
+
+
+def _practise(learner: Learner, sides: tuple[Floats, Floats], run: tuple[NDArray[np.bool_], Actions]) -> _Rule:
+    """Return the rule for these neighbours, with the bound that it promises."""
+    left, played = run
+    table = None
+    if played.ndim == 2:
+        counts = np.full((2, learner.arms, learner.arms), 0.5)
+        np.add.at(counts, (left.astype(int), *played), 1)
+        table = np.log(counts[1] / counts[0])
+    scores = _Rule(sides, table, 1.0, 0.0).odds(played)
+    order = np.argsort(-np.abs(scores), kind="stable")
+    rights = np.cumsum(((scores > 0) == left)[order])
+    tried = np.unique(np.geomspace(min(_FEWEST, left.size), left.size, 16).astype(int))
+    # One standard error is taken off: the rights of the run that the odds were learned from flatter.
+    hoped = np.maximum(0, rights[tried - 1] - np.sqrt(tried) / 2).astype(int)
+    worth = np.asarray(intervals.epsilon_guess(hoped, tried, tried, alpha=0.5)) - 1 / np.sqrt(tried)
+    best = int(np.argmax(worth))
+    return _Rule(sides, table, float(tried[best] / left.size), float(worth[best]))
+
+
+def _run(
+    learner: Learner, sides: tuple[Floats, Floats], rounds: int, canaries: int, draws: Draws
+) -> tuple[NDArray[np.bool_], Actions]:
+    """Return the coins of one run, and the actions of each canary's round and of the next decision: (2, canaries)."""
+    coins = draws.labels(rounds)
+    state = learner.start(1, draws)
+    actions = []
+    for t, loss in enumerate(np.where(coins[:, None], *sides)):
+        played = learner.act(state, draws)
+        check_actions(played, learner.arms, 1, t)
+        actions.append(played[..., 0])
+        learner.update(state, played, feedback(loss, played, learner.feedback), draws)
+    batch, now = batch_of(learner), np.arange(canaries)
+    listed = np.stack(actions)
+    return coins[:canaries], np.stack([listed[now], listed[now // batch * batch + batch]])
+
+
+def _check(correct: int, guesses: int, canaries: int, delta: float) -> None:
+    counts = {"correct": correct, "guesses": guesses, "canaries": canaries}
+    for name, value in counts.items():
+        if value != int(value) or value < 0:
+            raise ValueError(f"{name} must be a non-negative integer count, but got {value}")
+    if not (correct <= guesses <= canaries and guesses >= 1):
+        got = ", ".join(f"{name}={value}" for name, value in counts.items())
+        raise ValueError(f"expected correct <= guesses <= canaries and guesses >= 1, but got {got}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), but got {delta}")

@@ -1,0 +1,215 @@
+"""The stages of a learner's audit: search over pairs, training and choice of the event, play of fresh runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.philox import CounterDraws
+from ..attacks.particle import ParticleRatio
+from ..attacks.recipes import FEWEST_BOOSTED, Attack, Boosted, SequenceRatio, SequenceTable, applicable
+from ..laws.sequences import batch_of, decisions
+from ..play import kernels
+from ..play.engines import in_parallel
+from ..play.pairs import Pair
+from ..play.transcripts import Transcripts, blocks, concatenate, play
+from ..search.exact_search import expected_bound, rank_exactly
+from ..search.influential_rounds import telling_pairs
+from ..search.pair_search import LEAST, Trial, climb
+from ..search.pair_space import PairSpace
+from ..statistics.events import Counts, Event, certify, choose_event, choose_event_from_laws, count
+from .frame import Audit, Choice
+
+#: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
+SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
+#: The share of the search that looks where the worlds should differ.
+LOOK = 0.125
+#: Runs of a proposed pair, at least, where an attack has to be learned from them.
+LEAST_TRAINED = 800
+#: Runs for each possible sequence of arms, from which on the best event is not mere luck.
+OFTEN = 10
+#: No stage before certification uses more: beyond it the choice does not get better.
+MOST = 300_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerAudit(Audit):
+    """An audit of a learner."""
+
+    learner: Learner
+    searched: bool = False  # whether the pairs are our own, to which more may be proposed, and not the user's
+
+    def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        pair, best, spent = self.find_pair(options)
+        first = self.recipes(pair)[0]
+        if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
+            attack = SequenceRatio(self.learner, pair)
+            event = choose_event_from_laws(
+                *attack.laws, delta=self.claim.delta, alpha=self.alpha, runs=self.runs - spent
+            )
+            return Choice(pair, attack, event, best), spent
+        choice, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT))
+        return choice, spent + used
+
+    def _share(self, share: float) -> int:
+        return max(10, min(MOST, int(share * self.runs)))
+
+    def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it."""
+        if len(options) == 1:
+            return options[0], 0, 0
+        ranked = rank_exactly(self.learner, self.claim, options)
+        if ranked is not None:
+            return ranked[0], next(i for i, option in enumerate(options) if option is ranked[0]), 0
+
+        space, budget, looked = None, self._share(SEARCH), 0
+        if self.searched:
+            space = PairSpace.of(self.learner, self.claim, options[0].rounds)
+            draws = Draws(self.seed, Stage.SEARCH, 0, 1)  # no pair's trial has an attack's number
+            more, looked = telling_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * budget))
+            known = {repr(option.to_json()) for option in options}
+            options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
+        each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED
+        pair, index, spent = climb(options, self.trial(), budget - looked, space=space, each=each, seed=self.seed)
+        return pair, index, spent + looked
+
+    def trial(self) -> Trial:
+        """Return what plays runs of a pair at the search stage, and judges them; no run is played twice."""
+        begun: dict[int, int] = {}  # blocks of each pair
+
+        def try_pair(pair: Pair, index: int, runs: int) -> tuple[float, int]:
+            some = [(begun.get(index, 0) + number, size) for number, size in blocks(runs)]
+            begun[index] = some[-1][0] + 1
+            return self.judge(pair, concatenate(list(self.play_blocks(pair, index, Stage.SEARCH, some)))), runs
+
+        return try_pair
+
+    def recipes(self, pair: Pair) -> list[type[Any]]:
+        """Return the attacks to try on a pair."""
+        return applicable(self.learner, pair, self.claim.surface)
+
+    def _likelihood(self, pair: Pair) -> type[Any] | None:
+        """Return the recipe whose scores are likelihood ratios, if there is one."""
+        return next((made for made in self.recipes(pair) if made.exact or made is ParticleRatio), None)
+
+    def judge(self, pair: Pair, played: Transcripts) -> float:
+        """Return how much a pair promises, from few runs: a ranking of pairs, never a certificate.
+
+        A likelihood ratio tells the odds of a run's world, with less noise than its label: what the planned runs would
+        certify if all were like these. Other attacks are learned on one half, and guess on the other: right guesses
+        tell more than the best of many events, which is the luckiest.
+        """
+        made = self._likelihood(pair)
+        if made is not None:
+            scores = self.fit(made, pair, None).score(played)
+            scores = scores[~np.isnan(scores)]
+            p, q = (2 * expit(sign * scores) / max(1, scores.size) for sign in (1, -1))
+            bound = expected_bound(p, q, self.claim.delta, self.runs)
+            return bound if bound > 0 else float(np.abs(p - q).sum()) / 2 - 1
+        half = played.runs // 2
+        few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
+        worths = []
+        for made in self.recipes(pair):
+            if made is Boosted and half < FEWEST_BOOSTED:
+                continue  # a regression would stand in, which is tried anyway
+            attack = self.fit(made, pair, played[:half])
+            if few and made is SequenceTable:
+                return self._bet(attack, played[half:])[1]
+            worths.append(guessed(attack.score(played[half:]), played.left[half:]))
+        return max(worths)
+
+    def _pilot(self, pair: Pair, index: int, train: int, pilot: int) -> tuple[Choice, int]:
+        """Fit every applicable attack and choose its event; return the best, and the runs spent."""
+        recipes = self.recipes(pair)
+        needed = any(r.trained for r in recipes)
+        training = self._play(pair, index, Stage.TRAIN, train) if needed else None
+        chosen_on = self._play(pair, index, Stage.PILOT, pilot)
+        best: tuple[float, Choice] | None = None
+        for made in recipes:
+            attack = self.fit(made, pair, training)
+            event, worth = self._bet(attack, chosen_on)
+            if best is None or worth > best[0]:
+                best = worth, Choice(pair, attack, event, index)
+        assert best is not None
+        return best[1], chosen_on.runs + (training.runs if training is not None else 0)
+
+    def _bet(self, attack: Attack, played: Transcripts) -> tuple[Event, float]:
+        """Return the event to bet on with this attack, and what it promises."""
+        scores = attack.score(played)
+        event = choose_event(scores, played.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
+        return event, self.promise(event, count(event, scores, played.left))
+
+    def fit(self, made: Any, pair: Pair, train: Transcripts | None) -> Attack:
+        """Return an attack of this kind, fitted; compiled where the audit is."""
+        attack: Attack = made.fit(self.learner, pair, train)
+        return attack.faster() if self.engine == "numba" and isinstance(attack, ParticleRatio) else attack
+
+    def promise(self, event: Event, counts: Counts) -> float:
+        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
+        worth = certify(event, counts, delta=self.claim.delta, alpha=0.2).epsilon_lower
+        if worth > 0 or not counts.guesses:
+            return worth
+        return float(counts.right / counts.guesses - 1)
+
+    def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
+        return concatenate(list(self.play_blocks(pair, index, stage, blocks(runs))))
+
+    def play_blocks(
+        self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]
+    ) -> Iterator[Transcripts]:
+        """Yield the transcripts of some blocks."""
+        return in_parallel(self.player(pair, index, stage), some, jobs=self.jobs, alike=True)
+
+    def player(
+        self, pair: Pair, index: int, stage: Stage, share: float = 0.5
+    ) -> Callable[[tuple[int, int]], Transcripts]:
+        """Return what plays a block; it travels to processes, and the audit's memory does not."""
+        return partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine, share)
+
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what plays a block of fresh runs and counts the event."""
+        play = self.player(choice.pair, choice.index, Stage.CERTIFY, choice.event.share)
+        return partial(_count_block, play, choice)
+
+
+def guessed(scores: Floats, left: NDArray[np.bool_]) -> float:
+    """Return the epsilon of a randomised response that is guessed as well as runs are by their scores, log odds.
+
+    A guess counts by the confidence that its odds give it, which is steadier than right and wrong; negative where
+    the guesses are worse than none.
+    """
+    confidence = np.tanh(np.nan_to_num(scores) / 2)
+    return float(2 * np.arctanh(np.where(left, confidence, -confidence).sum() / (left.size + 1)))
+
+
+def play_block(
+    learner: Learner,
+    pair: Pair,
+    seed: int,
+    stage: Stage,
+    index: int,
+    surface: str,
+    engine: str,
+    share: float,
+    block: tuple[int, int],
+) -> Transcripts:
+    """Return the transcripts of one block, (its number, its runs), played on an engine."""
+    number, runs = block
+    if engine == "numba":
+        draws = CounterDraws(seed, stage, index, 0, number)
+        return kernels.play(learner, pair, draws, runs, surface=surface, share=share)
+    return play(learner, pair, Draws(seed, stage, index, 0, number), runs, surface=surface, share=share)
+
+
+def _count_block(play: Callable[[tuple[int, int]], Transcripts], choice: Choice, block: tuple[int, int]) -> Counts:
+    transcripts = play(block)
+    return count(choice.event, choice.attack.score(transcripts), transcripts.left)

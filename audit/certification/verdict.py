@@ -1,0 +1,132 @@
+"""The three answers of an audit, and everything that stands behind one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ...mechanisms.claim import Claim
+from ..play.pairs import Pair
+from ..statistics.events import Certificate, Counts, Event
+from ..statistics.power import ceiling_epsilon
+
+
+class Verdict(Enum):
+    """FALSIFIED, SURVIVED or UNDERPOWERED. Never "passed", never "private": surviving is not a proof.
+
+    Examples
+    --------
+    >>> str(Verdict.SURVIVED)
+    'SURVIVED'
+    >>> bool(Verdict.SURVIVED)
+    Traceback (most recent call last):
+    TypeError: a verdict has three values and no truth value: compare it, as in `is Verdict.FALSIFIED`
+    """
+
+    FALSIFIED = "FALSIFIED"
+    SURVIVED = "SURVIVED"
+    UNDERPOWERED = "UNDERPOWERED"
+
+    def __bool__(self) -> bool:
+        """Refuse: three answers have no truth value."""
+        raise TypeError("a verdict has three values and no truth value: compare it, as in `is Verdict.FALSIFIED`")
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class UnderpoweredError(AssertionError):
+    """Raised by `Result.require_survived` when the budget could not have falsified the claim."""
+
+
+def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
+    """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it.
+
+    Parameters
+    ----------
+    runs : int
+        Certification runs.
+    ceiling : float, optional
+        What a perfect attack would have certified; that of a fixed number of runs by default.
+    """
+    if epsilon_lower > claim.epsilon:
+        return Verdict.FALSIFIED
+    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= claim.epsilon:
+        return Verdict.UNDERPOWERED
+    return Verdict.SURVIVED
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one audit.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    claim : Claim
+    certificate : Certificate
+        The lower bound on epsilon with its counts.
+    pair : Pair
+        The witness.
+    event : Event
+    attack : str
+        The name of the attack that won the pilot.
+    runs, pilot : int
+        Total runs, and those of them spent before certification.
+    detectable_epsilon : float
+        The smallest true epsilon that this budget would have caught with probability 0.9.
+    seed : int
+    seconds : float
+    scorer : Attack
+        The attack itself.
+    blocks : tuple of Counts
+        The certification counts block by block, where a fixed number of runs was certified.
+    engine : {"numpy", "numba"}
+        What the runs were played on. Another engine draws other numbers.
+    """
+
+    verdict: Verdict
+    claim: Claim
+    certificate: Certificate
+    pair: Pair
+    event: Event
+    attack: str
+    runs: int
+    pilot: int
+    detectable_epsilon: float
+    seed: int
+    seconds: float
+    scorer: Any = field(default=None, repr=False, compare=False)
+    blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
+    engine: str = "numpy"
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The certified lower bound on epsilon, in nats."""
+        return self.certificate.epsilon_lower
+
+    @property
+    def confidence(self) -> float:
+        """1 - alpha."""
+        return 1 - self.certificate.alpha
+
+    def __bool__(self) -> bool:
+        """Refuse, as a verdict does."""
+        return bool(self.verdict)
+
+    def __str__(self) -> str:
+        at = f" at delta {self.claim.delta:g}" if self.claim.delta else ""
+        where = f"pair differing in round {self.pair.t0 + 1}" if self.pair.rounds > 1 else "one round"
+        return (
+            f"{self.verdict}: claimed epsilon {self.claim.epsilon:g}, at least {self.epsilon_lower:.4g}{at} "
+            f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, "
+            f"{where}); would have caught {self.detectable_epsilon:.4g}"
+        )
+
+    def require_survived(self) -> None:
+        """Raise AssertionError unless the claim survived an audit that could have falsified it."""
+        if self.verdict is Verdict.FALSIFIED:
+            raise AssertionError(str(self))
+        if self.verdict is Verdict.UNDERPOWERED:
+            raise UnderpoweredError(str(self))

@@ -1,0 +1,196 @@
+"""Plans: which claims to audit, with what budget, and what is expected."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...learners.catalogue.entries import Case, Entry, entries, near_matches
+from .plan_schema import CLAIM, PLAN
+from .tasks import RegretTask, Task
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tasks of a report.
+
+    Attributes
+    ----------
+    tasks : tuple of Task
+    seed : int
+    confidence : float
+        Of each certificate.
+    report_alpha : float or None
+        The chance that any true claim of the report is called false; None if each claim stands for itself.
+    regret : tuple of RegretTask
+        The utility claims to measure beside.
+    """
+
+    tasks: tuple[Task, ...]
+    seed: int = 0
+    confidence: float = 0.99
+    report_alpha: float | None = None
+    regret: tuple[RegretTask, ...] = ()
+
+    @property
+    def alpha(self) -> float:
+        """The error of each certificate."""
+        return 1 - self.confidence
+
+    def faster(self) -> Plan:
+        """Return the same plan on compiled kernels, where its learners have them; mechanisms have none."""
+        return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
+
+
+def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
+    """Return the audit of the literature: every case and every regret claim of every catalogue entry.
+
+    `alpha` is for the whole report: every certificate has error alpha / m, and Holm's procedure decides.
+    """
+    cases = [(entry, case) for entry in entries().values() for case in entry.cases]
+    confidence = 1 - alpha / len(cases)
+    tasks = tuple(replace(_of_case(entry, case, seed), confidence=confidence) for entry, case in cases)
+    regret = tuple(RegretTask(entry.name, seed=seed) for entry in entries().values() if entry.regret is not None)
+    return Plan(tasks, seed, confidence, alpha, regret)
+
+
+def _of_case(entry: Entry, case: Case, seed: int) -> Task:
+    chosen = {"calibration": case.calibration, **case.parameters}
+    return Task(
+        target=entry.name,
+        # A claim that depends on T is the entry's own; any other is stated by the case.
+        epsilon=None if entry.claim_epsilon else case.epsilon,
+        delta=entry.delta if case.delta is None else case.delta,
+        rounds=case.rounds or entry.rounds,
+        arms=case.arms or entry.arms,
+        losses=case.losses or entry.losses,
+        neighbours=case.neighbours,
+        surface=case.surface,
+        runs=case.runs,
+        seed=seed,
+        parameters=chosen,
+        expected=case.expected,
+        note=case.note,
+    )
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan from TOML: `seed`, `alpha` or `confidence`, and a `[[claims]]` table for each claim.
+
+    With `alpha`, the chance that any true claim of the report is called false, every certificate has error alpha / m
+    and Holm's procedure decides; with `confidence`, 0.99 by default, each claim stands for itself.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or is malformed; the message names the file, the line and what was expected.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"the plan {str(path)!r} is not UTF-8 text") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    lines = _Lines(text, path)
+    _check_schema(data, lines)
+    claims = data.get("claims", [])
+    if not claims:
+        raise ValueError(f"{path}: a plan needs at least one [[claims]] table")
+    if "alpha" in data and "confidence" in data:
+        raise ValueError(f"{lines.at('alpha')}: alpha is for the whole report, confidence for each claim: give one")
+    seed, alpha = int(data.get("seed", 0)), data.get("alpha")
+    confidence = float(data.get("confidence", 0.99)) if alpha is None else 1 - alpha / len(claims)
+    tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
+    return Plan(tasks, seed, confidence, alpha)
+
+
+def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
+    values = {key: value for key, value in claim.items() if key not in ("set", "expect")}
+    kinds = {"number": float, "integer": int}
+    for key, value in values.items():
+        values[key] = kinds.get(CLAIM["properties"][key].get("type"), lambda same: same)(value)
+    try:
+        task = Task(
+            **values,
+            parameters=claim.get("set", {}),
+            expected=claim.get("expect"),
+            seed=seed,
+            confidence=confidence,
+        )
+        if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
+            task.prepare()
+    except ValueError as error:
+        raise ValueError(f"{lines.at('claims', index)}: {error}") from None
+    return task
+
+
+def _check_schema(data: Mapping[str, Any], lines: _Lines) -> None:
+    """Raise ValueError for the first thing in a plan that its schema forbids."""
+    from jsonschema import Draft202012Validator
+
+    found = sorted(Draft202012Validator(PLAN).iter_errors(data), key=lambda error: [str(p) for p in error.path])
+    if found:
+        raise ValueError(_explain(found[0], lines))
+
+
+def _explain(error: Any, lines: _Lines) -> str:
+    """Return one line for an error of the schema: where, what was expected, what was found."""
+    place = list(error.absolute_path)
+    index = place[1] if len(place) > 1 else None
+    key = place[-1] if place and isinstance(place[-1], str) else None
+    here = lines.at(key or "claims", index)
+    rule, limit, value = error.validator, error.validator_value, error.instance
+    if rule == "additionalProperties":
+        known = error.schema["properties"]
+        key = next(name for name in value if name not in known)
+        near = near_matches(key, known) or ","
+        return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
+    if rule == "required":
+        return f"{here}: a claim needs a target"
+    if key is None:
+        return f"{here}: claims must be tables, as in [[claims]], got {value!r}"
+    if rule == "enum":
+        return f"{here}: {key} must be one of {', '.join(limit)}, got {value!r}"
+    if rule == "type":
+        words = {
+            "integer": "an integer",
+            "number": "a number",
+            "string": "text",
+            "boolean": "true or false",
+            "object": "a table",
+            "array": "tables",
+        }
+        return f"{here}: {key} must be {words[limit]}, got {value!r}"
+    if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:
+        return f"{here}: {key} must be in (0, 1), got {value!r}"
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "minLength": "of length"}
+    return f"{here}: {key} must be {words[rule]} {limit}, got {value!r}"
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Where keys stand in the text of a plan: tomllib does not tell."""
+
+    text: str
+    path: Path
+
+    def at(self, key: str, index: int | None = None) -> str:
+        """Return `file:line` of a key, in the claim of this index if one is given, else at the top."""
+        lines = self.text.splitlines()
+        heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[\s*claims\s*\]\]", line)]
+        start, end = 0, heads[0] if heads else len(lines)
+        if index is not None and index < len(heads):
+            start, end = heads[index], heads[index + 1] if index + 1 < len(heads) else len(lines)
+        pattern = re.compile(rf'\s*(\[claims\.)?"?{re.escape(key)}"?\s*[=\]]')
+        for n in range(start, end):
+            if pattern.match(lines[n]):
+                return f"{self.path}:{n + 1}"
+        return f"{self.path}:{start + 1}"

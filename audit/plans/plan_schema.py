@@ -1,0 +1,94 @@
+"""What a plan file may say: its JSON schema, and its commented example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES
+from ..certification.falsify import STOPS
+
+EXPECTATIONS = ("falsified", "survived")
+
+_PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_COUNT = {"type": "integer", "minimum": 1}
+
+CLAIM: dict[str, Any] = {
+    "type": "object",
+    "required": ["target"],
+    "additionalProperties": False,
+    "properties": {
+        "target": {"type": "string", "minLength": 1},
+        "epsilon": {"type": "number", "exclusiveMinimum": 0},
+        "delta": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+        "rounds": _COUNT,
+        "arms": _COUNT,
+        "losses": {"enum": list(LOSS_SETS)},
+        "neighbours": {"enum": list(NEIGHBOURS)},
+        "surface": {"enum": list(SURFACES)},
+        "runs": {"type": "integer", "minimum": 20},
+        "stop": {"enum": list(STOPS)},
+        "expect": {"enum": list(EXPECTATIONS)},
+        "note": {"type": "string"},
+        "set": {"type": "object"},
+        "left": {},
+        "right": {},
+        "bits": {"type": "boolean"},
+        "fast": {"type": "boolean"},
+    },
+}
+
+PLAN: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "overclaim plan",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "seed": {"type": "integer", "minimum": 0},
+        "alpha": _PROBABILITY,
+        "confidence": _PROBABILITY,
+        "claims": {"type": "array", "items": CLAIM},
+    },
+}
+
+EXAMPLE = """\
+# The privacy claims of this repository, audited by: overclaim run {name}
+# It exits 0 if every verdict is as expected, 1 if not, 3 if a budget was too small, 4 if a learner crashed.
+
+seed = 0        # the same seed gives the same record, on any number of processors
+alpha = 0.01    # chance that any true claim of this report is called false (Holm across the claims)
+
+# One table for each claim. Only `target` is required, and `epsilon` for a learner of your own.
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"   # from overclaim list, or file.py:Name, or package.module:Name
+epsilon = 1.0           # the claim, in nats
+expect = "survived"     # or "falsified": a surprise fails the run
+runs = 20_000           # all runs of this audit, pilot included
+set = {{ batch = 1 }}     # parameters of the target
+
+# [[claims]]
+# target = "my_learner.py:MyLearner"   # a class with act() and update(feedback), built as MyLearner(arms, rounds, rng)
+# epsilon = 1.0
+# delta = 0.0
+# rounds = 8
+# arms = 2
+# losses = "unit"              # {losses}
+# neighbours = "replace"       # one round's whole loss is replaced; or "zero-out": it becomes 0
+# surface = "actions"          # what the adversary sees; or "release": the noisy quantities themselves
+# runs = 100_000
+# stop = "early"               # end as soon as the claim is falsified; or "budget"
+# fast = true                  # compiled kernels, with draws of their own: pip install overclaim[fast]
+# expect = "survived"
+# note = "printed beside the verdict"
+
+# [[claims]]
+# target = "my_mechanism.py:noisy"   # a function of (data, rng) that answers once
+# epsilon = 1.0
+# left = [1]                   # its two neighbouring inputs, whatever TOML can hold
+# right = [0]
+# bits = true                  # the attack reads the low-order bits of floating-point outputs
+"""
+
+
+def example(name: str) -> str:
+    """Return the text of a commented plan that will be called `name`."""
+    return EXAMPLE.format(name=name, losses=", ".join(LOSS_SETS))

@@ -1,0 +1,119 @@
+"""The self-test: whether this audit catches the bugs that it should, and leaves sound things alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...learners.planted import planted_learners, plants
+from ...learners.protocol import LearnerError
+from ...mechanisms.claim import Claim
+from ..certification.blackbox import falsify_mechanism
+from ..certification.falsify import falsify
+from ..certification.verdict import Verdict
+from ..play.engines import in_parallel
+from ..play.pairs import Pair
+
+#: Budgets, tried until one catches; they share the error evenly.
+BUDGETS = (1_000, 4_000, 20_000, 60_000)
+#: The chance that one sound thing is called broken, over all its budgets.
+ALPHA = 1e-4
+#: A plain class runs in a Python loop, so its last budget is smaller.
+CLASS_BUDGETS = (500, 2_000, 6_000)
+#: The worlds of the plain classes.
+PAIR = Pair([[1, 0], [0, 0], [0, 0], [0, 0]], [[0, 1], [0, 0], [0, 0], [0, 0]])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one planted bug, or of the sound original.
+
+    Attributes
+    ----------
+    subject, bug, what : str
+        Where, which, and what it does; `bug` is empty for the original.
+    outcome : str
+        "CAUGHT" or "MISSED" for a bug, "FALSE ALARM" or "QUIET" for an original.
+    runs : int
+        Used in all.
+    how : str
+        The bound with its attack, or the rule of the conformance suite that was broken.
+    seconds : float
+    """
+
+    subject: str
+    bug: str
+    what: str
+    outcome: str
+    runs: int
+    how: str
+    seconds: float
+
+    @property
+    def good(self) -> bool:
+        """Whether the audit did its duty."""
+        return self.outcome in ("CAUGHT", "QUIET")
+
+
+def selftest(*, seed: int = 0, jobs: int = 1, progress: bool = False, sound: bool = True) -> list[Finding]:
+    """Audit every planted bug and, unless `sound` is false, every sound original."""
+    items = [item for item in _items() if sound or item[1]]
+    found = in_parallel(partial(_look, seed=seed), items, jobs=jobs, progress="bugs" if progress else None)
+    return list(found)
+
+
+def _items() -> list[tuple[int, str]]:
+    """Return (subject, bug) by their places in `plants`; the plain classes are the subject -1."""
+    items = [(i, bug) for i, subject in enumerate(plants.SUBJECTS) for bug in ("", *subject.bugs)]
+    return items + [(-1, "")] + [(-1, made.__name__) for made in planted_learners.CLASSES]
+
+
+def _look(item: tuple[int, str], *, seed: int) -> Finding:
+    index, bug = item
+    began = time.perf_counter()
+    if index < 0:
+        made = next((c for c in planted_learners.CLASSES if c.__name__ == bug), planted_learners.SOUND_CLASS)
+        what = (made.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
+        caught, runs, how = _audit_class(made, seed)
+        name = "plain class"
+    else:
+        subject = plants.SUBJECTS[index]
+        what, name = subject.bugs.get(bug, ""), subject.name
+        caught, runs, how = _audit_mechanism(subject, bug, seed)
+    outcome = ("CAUGHT" if caught else "MISSED") if bug else ("FALSE ALARM" if caught else "QUIET")
+    return Finding(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3))
+
+
+def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool, int, str]:
+    claim = Claim(epsilon=1.0, delta=subject.delta)
+    pair = {"left": subject.left, "right": subject.right}
+    made, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
+    return _climb(
+        BUDGETS,
+        lambda runs, i: falsify_mechanism(made, claim, **pair, runs=runs, seed=seed + i, confidence=confidence),
+    )
+
+
+def _audit_class(made: type, seed: int) -> tuple[bool, int, str]:
+    claim, confidence = Claim(epsilon=1.0), 1 - ALPHA / len(CLASS_BUDGETS)
+    return _climb(
+        CLASS_BUDGETS, lambda runs, i: falsify(made, claim, pair=PAIR, runs=runs, seed=seed + i, confidence=confidence)
+    )
+
+
+def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Any]) -> tuple[bool, int, str]:
+    """Return whether some budget caught it, the runs used until then, and how."""
+    spent, how = 0, ""
+    for i, runs in enumerate(budgets):
+        try:
+            result = audit(runs, i)
+        except LearnerError as error:
+            return True, spent, f"conformance: {error}"
+        spent += runs
+        how = f"epsilon at least {result.epsilon_lower:.3g}, {result.attack}"
+        if result.verdict is Verdict.FALSIFIED:
+            return True, spent, how
+    return False, spent, how

@@ -1,0 +1,298 @@
+"""Shrink: the smallest horizon, the fewest arms and the simplest losses that still falsify, certified afresh.
+
+As in property-based testing, a witness is worth more the smaller it is. Every step is judged by the exact epsilon
+where there is one, else by a trial audit that must falsify with little doubt: among many trials some are lucky. The
+last pair is then certified on runs that nothing before has seen; if it fails, larger ones of those that were accepted.
+At most `CERTIFICATES` pairs are certified, each on fresh runs of its own and at alpha / `CERTIFICATES`, so that the
+one which is shown is wrong with probability at most alpha, however many failed before it. Where all fail, the audit's
+own witness is shown with the audit's own certificate, which was there before and needs no further share.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...learners.problems.losses import TOLERANCE
+from ...learners.protocol import Learner, LearnerError
+from ...mechanisms.claim import Claim
+from ..certification.falsify import falsify
+from ..certification.verdict import Result, Verdict
+from ..laws.exact import NotExactError, exact_epsilon
+from ..laws.sequences import COARSE
+from ..play.pairs import Pair
+from ..search.exact_search import RANKING_DELTA, find_exactly
+from ..search.loss_choices import alphabet_of
+from ..statistics.power import detectable_epsilon
+from .simplify import cost, largest, simplifications
+from .tasks import Task
+from .witness import Shrunk
+
+#: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
+#: stream is drawn twice.
+FRESH = 1_000_000
+#: The most pairs that are certified.
+CERTIFICATES = 3
+#: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
+DOUBT = 1e-6
+#: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
+#: rounds times runs of all trials, so that long horizons do not take hours.
+TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 6_000_000
+#: Evaluations of an exact epsilon.
+EXACT = 400
+#: The most runs of a certificate.
+CERTIFIED_RUNS = 200_000
+#: Horizons tried from below; beyond them the horizon is bisected.
+HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
+
+#: From a pair, whose rounds and arms it sets, to the learner and the claim.
+Build = Callable[[Pair], tuple[Learner, Claim]]
+
+
+def shrink_task(task: Task, result: Result) -> Shrunk | None:
+    """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
+
+    Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
+
+    Parameters
+    ----------
+    task : Task
+        The audit.
+    result : Result
+        Its outcome. No run of it is used again.
+    """
+    if result.verdict is not Verdict.FALSIFIED or not isinstance(result.pair, Pair):
+        return None
+
+    def build(pair: Pair) -> tuple[Learner, Claim]:
+        prepared = _smaller(task, pair).prepare()
+        return prepared.learner, prepared.claim
+
+    runs = min(task.runs, CERTIFIED_RUNS)
+    found = shrink(build, result.pair, runs=runs, seed=task.seed, confidence=task.confidence, fast=task.fast)
+    if found is None:
+        learner = build(result.pair)[0]
+        how: dict[str, Any] = {"claimed": result.claim.epsilon, "seed": task.seed, "runs": task.runs, "trials": 0}
+        how |= {"confidence": task.confidence, "replay": task.command(), "fresh": False}
+        return Shrunk(result.pair, learner.arms, result.epsilon_lower, **how)
+    how = {"runs": found.runs, "seed": found.seed, "confidence": found.confidence, "stop": "budget"}
+    again = replace(_smaller(task, found.pair), **how, pair=None)
+    text = json.dumps(_plain(found.pair), separators=(",", ":"))
+    return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
+
+
+def _smaller(task: Task, pair: Pair) -> Task:
+    arms = pair.arms if pair.arms is not None else task.arms
+    return replace(task, rounds=pair.rounds, arms=arms, pair=pair)
+
+
+def _plain(pair: Pair) -> dict[str, Any]:
+    return {side: losses for side, losses in pair.to_json().items() if side != "round"}
+
+
+def shrink(
+    build: Build,
+    pair: Pair,
+    *,
+    runs: int = CERTIFIED_RUNS,
+    seed: int = 0,
+    confidence: float = 0.99,
+    fast: bool = False,
+) -> Shrunk | None:
+    """Return the smallest pair found on which the claim is still falsified; None if no smaller one certifies.
+
+    Parameters
+    ----------
+    build : callable
+        From a pair to the learner and the claim for its rounds and arms. It may raise ValueError or LearnerError
+        where there is no such learner.
+    pair : Pair
+        The witness.
+    runs : int
+        Of a new certificate.
+    seed : int
+        Of the audit that found the witness.
+    confidence : float
+        1 - alpha, shared by the certificates that are tried.
+    fast : bool
+        Play on compiled kernels where the learner has one.
+    """
+    share = (1 - confidence) / CERTIFICATES
+    judge = _Judge(build, runs, seed, share, fast)
+    judge.use(pair)
+    best = _fewer_arms(judge, pair)
+    best = _fewer_rounds(judge, best)
+    best = _simpler_losses(judge, best)
+    _fewer_rounds(judge, best)
+    for i, smaller in enumerate(_ladder(judge.accepted)):
+        learner, claim = build(smaller)
+        own = seed + FRESH + (i and EXACT + i)  # beyond those of the trials
+        budget: dict[str, Any] = {"runs": runs, "seed": own, "confidence": 1 - share, "fast": fast}
+        result = falsify(learner, claim, pair=smaller, arms=learner.arms, **budget)
+        if result.verdict is Verdict.FALSIFIED:
+            found = result.epsilon_lower, claim.epsilon, own, runs, judge.trials, 1 - share
+            return Shrunk(smaller, learner.arms, *found)
+    return None
+
+
+def _ladder(accepted: list[Pair]) -> list[Pair]:
+    """Return the pairs to certify in turn: the last, and a half and a quarter of the way to it."""
+    places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
+    return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
+
+
+@dataclass
+class _Judge:
+    """Tells whether a pair still falsifies: by exact epsilon beyond what the runs detect, else by a trial audit."""
+
+    build: Build
+    runs: int
+    seed: int
+    alpha: float
+    fast: bool = False
+    trials: int = 0
+    work: int = 0
+    exactly: bool = True
+    known: dict[str, bool] = field(default_factory=dict)
+    accepted: list[Pair] = field(default_factory=list)
+    bound: float = 0.0  # of the witness's values
+
+    def use(self, pair: Pair) -> None:
+        """Decide how to judge: by exact epsilon only if it falsifies the witness itself."""
+        self.bound = self.size(self.build(pair)[0], pair)
+        try:
+            self.exactly = self._exact(*self.build(pair), pair)
+        except (NotExactError, ValueError, LearnerError):
+            self.exactly = False
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be tried."""
+        return self.trials >= (EXACT if self.exactly else TRIALS) or self.work >= WORK
+
+    def __call__(self, pair: Pair) -> bool:
+        """Judge a pair once; False where there is no learner for it, or no trial is left."""
+        key = repr(pair.to_json())
+        if key not in self.known:
+            if self.spent:
+                return False
+            try:
+                learner, claim = self.build(pair)
+                pair.check(claim)
+                if pair.arms not in (None, learner.arms):
+                    raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+                if learner.feedback == "bandit" and self.size(learner, pair) > self.bound * (1 + TOLERANCE):
+                    raise ValueError("the values of the losses are larger than the witness's")
+                self.trials += 1
+                self.known[key] = (self._exact if self.exactly else self._trial)(learner, claim, pair)
+            except (ValueError, LearnerError):  # no such learner, or NotExactError
+                self.known[key] = False
+            if self.known[key]:
+                self.accepted.append(pair)
+        return self.known[key]
+
+    @staticmethod
+    def size(learner: Learner, pair: Pair) -> float:
+        """Return the largest value of the pair's convex losses on the learner's domain."""
+        return largest(pair, getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
+
+    def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
+        delta = max(claim.delta, RANKING_DELTA)
+        true = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta]
+        return true > detectable_epsilon(claim.epsilon, self.runs // 4, delta=claim.delta, alpha=self.alpha)
+
+    def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
+        seed = self.seed + FRESH + self.trials
+        runs = min(self.runs // 4, TRIAL_RUNS)
+        self.work += runs * pair.rounds
+        budget: dict[str, Any] = {"runs": runs, "seed": seed, "confidence": 1 - DOUBT, "fast": self.fast}
+        result = falsify(learner, claim, pair=pair, arms=learner.arms, **budget)
+        return result.verdict is Verdict.FALSIFIED
+
+    def searched(self, rounds: int, arms: int, like: Pair) -> Iterator[Pair]:
+        """Yield the worst pair that an exact search finds at this size."""
+        if not self.exactly:
+            return
+        try:
+            learner, claim = self.build(_cut(like, rounds, 0, range(arms)))
+            found = find_exactly(learner, claim, alphabet_of(learner, claim), rounds)
+        except (ValueError, LearnerError):
+            return
+        if found is not None:
+            yield found
+
+
+def _fewer_arms(judge: _Judge, pair: Pair) -> Pair:
+    """Return the pair on the fewest arms: the first ones, or those that an exact search fills anew."""
+    if pair.arms is None:
+        return pair
+    for arms in range(1, pair.arms):
+        for smaller in (*_cuts(pair, pair.rounds, arms), *judge.searched(pair.rounds, arms, pair)):
+            if judge(smaller):
+                return smaller
+    return pair
+
+
+def _fewer_rounds(judge: _Judge, pair: Pair) -> Pair:
+    """Return the pair at the smallest horizon."""
+    failed = 0
+    for rounds in (t for t in HORIZONS if t < pair.rounds):
+        shorter = _at(judge, pair, rounds)
+        if shorter is not None:
+            pair = shorter
+            break
+        failed = rounds
+    while pair.rounds - failed > 1:  # bisect between the longest that failed and the shortest that did not
+        middle = (failed + pair.rounds) // 2
+        shorter = _at(judge, pair, middle)
+        if shorter is None:
+            failed = middle
+        else:
+            pair = shorter
+    return pair
+
+
+def _at(judge: _Judge, pair: Pair, rounds: int) -> Pair | None:
+    for shorter in (*_cuts(pair, rounds, pair.arms), *judge.searched(rounds, pair.arms or 1, pair)):
+        if judge(shorter):
+            return shorter
+    return None
+
+
+def _cuts(pair: Pair, rounds: int, arms: int | None) -> Iterator[Pair]:
+    """Yield windows of the pair around its differing round, and subsets of its arms."""
+    columns: list[range | None] = [None]
+    if arms is not None and pair.arms is not None and arms < pair.arms:
+        columns = [range(arms), range(pair.arms - arms, pair.arms)]
+    for chosen in columns:
+        for start in sorted({0, pair.t0, max(0, pair.t0 - rounds // 2)}, reverse=True):
+            if start + rounds <= pair.rounds and start <= pair.t0 < start + rounds:
+                try:
+                    yield _cut(pair, rounds, start, chosen)
+                except ValueError:  # the worlds agree on what is left
+                    continue
+
+
+def _cut(pair: Pair, rounds: int, start: int, columns: range | None) -> Pair:
+    worlds: list[Any] = [world[start : start + rounds] for world in (pair.left, pair.right)]
+    if columns is not None and pair.arms is not None:
+        worlds = [world[:, list(columns)] for world in worlds]
+    return Pair(*worlds)
+
+
+def _simpler_losses(judge: _Judge, pair: Pair) -> Pair:
+    """Return the pair with the most zeros and the shortest numbers."""
+    changed = True
+    while changed:
+        changed = False
+        _, claim = judge.build(pair)
+        for simpler in simplifications(claim, pair):
+            if judge.spent:
+                return pair
+            if cost(simpler) < cost(pair) and judge(simpler):
+                pair, changed = simpler, True
+                break
+    return pair

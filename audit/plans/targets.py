@@ -1,0 +1,191 @@
+"""Targets: what a name on the command line or in a plan stands for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, UnionType
+from typing import Any, get_args
+
+from ...learners.catalogue.entries import Entry, lookup, near_matches
+from ...learners.protocol import LearnerError
+from ...mechanisms.one_shot.zoo import Specimen, zoo
+
+#: The values of `Setting` that `--set` may change; the others have options of their own.
+SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
+TARGETS = "a target must be a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME"
+_SETTING_TYPES: dict[str, Any] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
+
+
+def resolve(target: str) -> Entry | Specimen | Any:
+    """Return the catalogue entry, the mechanism, or the user's object that a target names.
+
+    Parameters
+    ----------
+    target : str
+        A catalogue name, the name of a mechanism of the zoo (`mechanisms/...`), `file.py:Name`, or
+        `package.module:Name`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such entry, file, module or name, with the near matches.
+    LearnerError
+        If the file raises when it is loaded.
+    """
+    if ":" not in target:
+        if not target or target.endswith(".py"):
+            raise ValueError(f"{TARGETS}, got {target!r}")
+        specimens = zoo()
+        if target.startswith("mechanisms/") and target not in specimens:
+            raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
+        return specimens[target] if target in specimens else lookup(target)
+    place, _, name = target.rpartition(":")
+    if not name or not (place.endswith(".py") or all(word.isidentifier() for word in place.split("."))):
+        raise ValueError(f"{TARGETS}, got {target!r}")
+    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    if not hasattr(module, name):
+        public = [n for n in vars(module) if not n.startswith("_")]
+        raise ValueError(f"{place} has no {name!r}{near_matches(name, public)}")
+    return getattr(module, name)
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"there is no file {str(path)!r}")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # the file may import its neighbours, in this process and in workers
+    spec = importlib.util.spec_from_file_location(f"overclaim_target_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # The module stays out of sys.modules, so that its classes travel to worker processes by value.
+    try:
+        spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise LearnerError(f"loading {path} raised {type(error).__name__}: {error}") from error
+    return module
+
+
+def _load_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"there is no module {error.name!r}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise LearnerError(f"importing {name} raised {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parsed `--set` values: those of the setting, and those of the algorithm."""
+
+    setting: Mapping[str, Any]
+    own: Mapping[str, Any]
+
+
+def parse_parameters(target: Entry | Specimen | Any, values: Mapping[str, Any]) -> Parameters:
+    """Check and convert parameters for a target.
+
+    Parameters
+    ----------
+    target : Entry, Specimen or a user's object
+    values : mapping
+        Names to values, as text or already typed.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, with the near matches, or a value that does not convert.
+    """
+    if isinstance(target, Entry | Specimen):
+        known = list(target.parameters)
+        known = [*SETTING_NAMES, *known] if isinstance(target, Entry) else known
+        for name in values:
+            if name not in known:
+                near = near_matches(name, known)
+                raise ValueError(f"{target.name} has no parameter {name!r}{near}; it has {', '.join(known)}")
+    if not isinstance(target, Entry):
+        return Parameters({}, {name: _literal(value) for name, value in values.items()})
+    setting, rest = {}, {}
+    for name, value in values.items():
+        if name in _SETTING_TYPES:
+            setting[name] = convert(name, value, _SETTING_TYPES[name])
+        else:
+            rest[name] = convert(name, value, target.parameters[name])
+    return Parameters(setting, rest)
+
+
+def convert(name: str, value: Any, kind: Any) -> Any:
+    """Return `value` as the type `kind` (or one of a union's), or raise ValueError naming both."""
+    kinds = [k for k in get_args(kind) if k is not type(None)] if isinstance(kind, UnionType) else [kind]
+    if value is None or (isinstance(value, str) and value.lower() == "none"):
+        if len(kinds) < len(get_args(kind)):
+            return None
+        raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
+    for k in kinds:
+        origin = inspect.isclass(k)
+        if origin and isinstance(value, k) and not (k is int and isinstance(value, bool)):
+            return value
+        if k is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(value, str):
+            if k is bool and value.lower() in ("true", "false"):
+                return value.lower() == "true"
+            if k in (int, float):
+                try:
+                    return k(value)
+                except ValueError:
+                    continue
+    if not all(inspect.isclass(k) and k in (int, float, bool, str) for k in kinds):
+        return _literal(value)
+    raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
+
+
+def _named(kinds: list[Any]) -> str:
+    words = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
+    return " or ".join(words.get(k, str(k)) for k in kinds)
+
+
+def _literal(value: Any) -> Any:
+    """Return text as the Python literal it spells, or unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a list as a key; nested too deeply
+        return value
+
+
+def source_place(learner: Any) -> dict[str, Any] | None:
+    """Return the file and line where a learner or mechanism is written; None where Python cannot tell.
+
+    The path is relative to the current folder where the file lies in it.
+    """
+    written = getattr(learner, "user_class", learner)
+    written = written if inspect.isclass(written) or inspect.isroutine(written) else type(written)
+    # A user's file is not in sys.modules, where inspect looks for classes: the code of the methods tells the file.
+    members = list(vars(written).values()) if inspect.isclass(written) else [written]
+    codes = [code for member in members if (code := getattr(inspect.unwrap(member), "__code__", None)) is not None]
+    codes = [code for code in codes if Path(code.co_filename).is_file()]  # a dataclass has methods from no file
+    if not codes:
+        return None
+    line = min(code.co_firstlineno for code in codes)
+    path = Path(codes[0].co_filename).resolve()
+    if inspect.isclass(written):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
+        line = max((n.lineno for n in found if n.lineno <= line), default=line)
+    here = Path.cwd()
+    return {"file": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path), "line": line}

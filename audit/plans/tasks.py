@@ -1,0 +1,314 @@
+"""One claim to audit: resolved and built from what a plan or a command line says, and the command that replays it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...learners.catalogue.entries import Entry, Setting, lookup
+from ...learners.scalar import recipe
+from ...mechanisms.claim import LOSS_SETS, Claim
+from ...mechanisms.draws import Draws
+from ...mechanisms.one_shot.zoo import Specimen, zoo
+from ..certification.blackbox import falsify_mechanism
+from ..certification.falsify import falsify
+from ..certification.frame import Memory
+from ..certification.verdict import Result
+from ..play.cluster import Cluster
+from ..play.kernels import require_numba
+from ..play.pairs import Pair
+from ..regret.adversaries import regret_losses
+from ..regret.measurement import Totals, measure
+from ..regret.regret_audit import audit_regret
+from .plan_schema import EXPECTATIONS
+from .targets import parse_parameters, resolve
+
+#: The epsilons at which the price of privacy is measured.
+PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: For a user's learner, where nothing else says.
+DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
+#: What of a game a mechanism cannot have, where it is not as usual.
+_GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
+#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
+MOST = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default.
+
+    `epsilon` is the claim. It also sets the noise of a catalogue target that has an epsilon, unless `parameters` do.
+    The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null.
+    """
+
+    target: str
+    epsilon: float | None = None
+    delta: float | None = None
+    rounds: int | None = None
+    arms: int | None = None
+    losses: str | None = None
+    neighbours: str = "replace"
+    surface: str = "actions"
+    runs: int = DEFAULT_RUNS
+    seed: int = 0
+    confidence: float = 0.99
+    stop: str = "budget"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    pair: Pair | None = None
+    left: Any = ...
+    right: Any = ...
+    bits: bool = False
+    fast: bool = False
+    expected: str | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.expected is not None and self.expected not in EXPECTATIONS:
+            raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+        for name, value in (("rounds", self.rounds), ("arms", self.arms)):
+            if value is not None and not 1 <= value <= MOST:
+                expected = "at least 1" if value < 1 else f"at most {MOST:,}"
+                raise ValueError(f"{name} must be {expected}, got {value!r}")
+        if self.fast:
+            require_numba()
+        if not self.runs < 2**53:
+            raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
+        if (self.rounds or 1) * (self.arms or 1) > MOST:
+            raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
+        if self.pair is not None and self.rounds not in (None, self.pair.rounds):
+            raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
+
+    @property
+    def is_mechanism(self) -> bool:
+        """Whether the target is known to be a mechanism before it is loaded."""
+        return self.target in zoo() or bool(self._inputs())
+
+    def prepare(self) -> Prepared:
+        """Resolve the target and build everything that an audit needs.
+
+        Raises
+        ------
+        ValueError
+            For a target, parameter or value that does not fit.
+        LearnerError
+            If the user's learner cannot be built.
+        """
+        target = resolve(self.target)
+        parameters = parse_parameters(target, self.parameters)
+        if isinstance(target, Entry):
+            self._refuse_inputs()
+            return self._prepare_entry(target, parameters.setting, parameters.own)
+        if isinstance(target, Specimen):
+            self._refuse_game()
+            return self._prepare_specimen(target, parameters.own)
+        if self.epsilon is None:
+            raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
+        if self._inputs():
+            self._check_mechanism(target)
+            claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
+            return Prepared(self, target, claim, None, "", mechanism=True)
+        if _is_mechanism(target):
+            raise ValueError(f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right)")
+        self._refuse_inputs()
+        claim = Claim(
+            epsilon=self.epsilon,
+            delta=self.delta or 0.0,
+            losses=self.losses or "unit",
+            neighbours=self.neighbours,
+            surface=self.surface,
+        )
+        rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
+        arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
+        learner = recipe(target, arms=arms, rounds=rounds, **parameters.own)
+        return Prepared(self, learner, claim, self._given(), "", rounds)
+
+    def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
+        rounds = self.rounds or (self.pair.rounds if self.pair else None)
+        given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
+        changes = {"losses": self.losses, **given, **setting}
+        chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
+        if chosen.losses not in LOSS_SETS:
+            raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {chosen.losses!r}")
+        claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
+        if self.epsilon is not None:
+            claim = replace(claim, epsilon=self.epsilon)
+        learner = entry.build(chosen, **own)
+        return Prepared(self, learner, claim, self._given(), entry.source, chosen.rounds, chosen)
+
+    def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
+        parameters = {"epsilon": self.epsilon, **own}
+        made = specimen.build(**parameters)
+        claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
+        claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
+        self._check_inputs()
+        for side, data in self._inputs().items():  # ours raise for nothing but what they cannot take
+            try:
+                made(data, Draws(self.seed), 1)
+            except Exception as error:
+                told = " ".join(str(error).split())
+                raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
+        pairs = None if self._inputs() else specimen.pairs
+        return Prepared(self, made, claim, pairs, specimen.source, mechanism=True)
+
+    def _inputs(self) -> dict[str, Any]:
+        """Return those inputs of a mechanism that are given, by their side."""
+        return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
+
+    def _check_inputs(self) -> None:
+        """Raise ValueError if only one input is given."""
+        if len(self._inputs()) == 1:
+            missing = "right" if "left" in self._inputs() else "left"
+            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+
+    def _check_mechanism(self, target: Any) -> None:
+        """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
+        self._check_inputs()
+        if inspect.isclass(target) or not callable(target):
+            kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
+            raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
+        self._refuse_game(["set"] if self.parameters else [])
+
+    def _refuse_game(self, more: Sequence[str] = ()) -> None:
+        """Raise ValueError for what only learners take: no option may go unheeded."""
+        given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
+        given += more
+        given += [name for name, usual in _GAME.items() if getattr(self, name) != usual]
+        if given:
+            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
+        if self.stop != "budget":
+            raise ValueError(f"mechanisms are audited with stop budget, got {self.stop!r}")
+
+    def _refuse_inputs(self) -> None:
+        if self._inputs() or self.bits:
+            raise ValueError(f"left, right and bits are for mechanisms: {self.target} is a learner, give it a pair")
+
+    def _given(self) -> tuple[Pair, ...] | None:
+        return None if self.pair is None else (self.pair,)
+
+    def command(self) -> str:
+        """Return the command that replays this audit."""
+        words = ["overclaim", "check", self.target]
+        for name in ("epsilon", "delta", "rounds", "arms", "losses"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", _text(value)]
+        words += ["--runs", str(self.runs), "--seed", str(self.seed)]
+        for name, default in (
+            ("surface", "actions"),
+            ("neighbours", "replace"),
+            ("confidence", 0.99),
+            ("stop", "budget"),
+        ):
+            value = getattr(self, name)
+            words += [] if value == default else [f"--{name}", _text(value)]
+        for name, value in self.parameters.items():
+            words += ["--set", f"{name}={_text(value)}"]
+        for side, value in self._inputs().items():
+            words += [f"--{side}", json.dumps(value)]
+        words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
+        if self.pair is not None:
+            sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
+            words += ["--pair", json.dumps(sides, separators=(",", ":"))]
+        return shlex.join(words)
+
+
+def _is_mechanism(target: Any) -> bool:
+    if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
+        played = any(hasattr(target, name) for name in ("start", "act", "update"))
+        return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
+    names = inspect.signature(target).parameters.keys()
+    return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
+
+
+def _text(value: Any) -> str:
+    """Return the shortest text that reads back as the value."""
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task with its target built."""
+
+    task: Task
+    learner: Any  # or mechanism
+    claim: Claim
+    pairs: tuple[Any, ...] | None
+    source: str
+    rounds: int = 1
+    setting: Setting | None = None  # of a catalogue entry
+    mechanism: bool = False  # answers once, on one of two inputs
+
+    def audit(
+        self,
+        *,
+        jobs: int = 1,
+        progress: bool = False,
+        memory: Memory | None = None,
+        cluster: Cluster | None = None,
+    ) -> Result:
+        """Run the audit."""
+        task = self.task
+        alike: dict[str, Any] = {"runs": task.runs, "seed": task.seed, "confidence": task.confidence}
+        alike |= {"pairs": self.pairs, "jobs": jobs, "progress": progress, "memory": memory, "cluster": cluster}
+        if not self.mechanism:
+            return falsify(self.learner, self.claim, rounds=self.rounds, stop=task.stop, fast=task.fast, **alike)
+        return falsify_mechanism(self.learner, self.claim, bits=task.bits, **task._inputs(), **alike)
+
+
+@dataclass(frozen=True)
+class RegretTask:
+    """A catalogue entry's regret, to be measured on adversarial losses and held against its bound."""
+
+    target: str
+    rounds: int = 1024
+    runs: int = 400
+    seed: int = 0
+
+    def measure(self, memory: Totals | None = None) -> dict[str, Any]:
+        """Return the measurement: what `overclaim regret` prints, with the target's name."""
+        entry = lookup(self.target)
+        setting = entry.setting(rounds=self.rounds)
+        found = audit_regret(entry, setting, runs=self.runs, seed=self.seed, memory=memory).to_json()
+        price = [self._regret(entry, epsilon, memory) for epsilon in PRICED]
+        return {"name": self.target, **found, "epsilons": list(PRICED), "price": price}
+
+    def _regret(self, entry: Entry, epsilon: float, memory: Totals | None) -> float:
+        """Return the mean regret at an epsilon, at a quarter of the horizon."""
+        setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
+        learner = entry.build(setting)
+        return max(
+            measure(
+                learner, losses, runs=self.runs, seed=self.seed, label=i, memory=memory, part=f"epsilon {epsilon}"
+            ).mean
+            for i, losses in enumerate(regret_losses(entry, setting, learner, self.seed).values())
+        )
+
+
+def regret_setting(
+    target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, Any]
+) -> tuple[Any, Setting, Mapping[str, Any]]:
+    """Return a target with the setting and the parameters of its own in which its regret is measured.
+
+    Growth needs long horizons: `rounds` is 1024 where it is not given.
+
+    Raises
+    ------
+    ValueError
+        For a target, parameter or value that does not fit.
+    """
+    found = resolve(target)
+    if isinstance(found, Specimen):
+        raise ValueError(f"regret is measured for learners, {target} is a mechanism")
+    parsed = parse_parameters(found, parameters)
+    chosen = {"arms": arms, "losses": losses, **parsed.setting}
+    changes = {name: value for name, value in chosen.items() if value is not None}
+    rounds = 1024 if rounds is None else rounds
+    if rounds < 1 or changes.get("arms", 1) < 1:
+        raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
+    if isinstance(found, Entry):
+        return found, found.setting(rounds=rounds, **changes), parsed.own
+    return found, Setting(rounds=rounds, **changes), parsed.own

@@ -1,0 +1,96 @@
+"""The shrunk witness: what it holds, its record's form, and the two short lists that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from ..play.pairs import Pair
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The smallest witness found that certifies.
+
+    Attributes
+    ----------
+    pair : Pair
+    arms : int
+    epsilon_lower, claimed : float
+        Its certificate, and the claim that it falsifies.
+    seed, runs : int
+    confidence : float
+        Of the certificate.
+    fresh : bool
+        Whether it was certified on runs of its own; else nothing smaller was, and it is the audit's own witness.
+    trials : int
+        Pairs that were tried.
+    replay : str
+        The command that repeats the certificate.
+    """
+
+    pair: Pair
+    arms: int
+    epsilon_lower: float
+    claimed: float
+    seed: int
+    runs: int
+    trials: int
+    confidence: float
+    replay: str = ""
+    fresh: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {
+            "rounds": self.pair.rounds,
+            "arms": self.arms,
+            "pair": self.pair.to_json(),
+            "epsilon_lower": self.epsilon_lower,
+            "claimed": self.claimed,
+            "seed": self.seed,
+            "runs": self.runs,
+            "confidence": self.confidence,
+            "fresh": self.fresh,
+            "replay": self.replay,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join([*witness_lines(self.to_json()), *([f"  {self.replay}"] if self.replay else [])])
+
+
+def witness_lines(shrunk: Mapping[str, Any]) -> list[str]:
+    """Return a shrunk witness, in the record's form, as a line of its size and bound and the two lists of losses."""
+    pair = shrunk["pair"]
+    left, right = (_row(pair[side], pair["round"] - 1) for side in ("left", "right"))
+    size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
+    found = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
+    bound = f"epsilon at least {shrunk['epsilon_lower']:.4g}, claimed {shrunk['claimed']:g}"
+    return [f"{found} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _row(losses: list[Any], t0: int) -> str:
+    """Return the losses in words, the differing one between stars, equal neighbours counted."""
+    words = [f"*{_shown(loss)}*" if t == t0 else _shown(loss) for t, loss in enumerate(losses)]
+    groups = [(word, len(list(same))) for word, same in groupby(words)]
+    return "  ".join(
+        word if count < 4 else f"{word} x {count}" for word, count in groups for _ in range(count if count < 4 else 1)
+    )
+
+
+def _shown(loss: Any) -> str:
+    if isinstance(loss, float):
+        short = f"{loss:.6g}"
+        return short if float(short) == loss else repr(loss)
+    if isinstance(loss, list):
+        return "(" + ", ".join(_shown(x) for x in loss) + ")"
+    if isinstance(loss, dict):
+        fields = (f"{k} {_shown(v)}" for k, v in loss.items() if k != "loss")
+        return f"{loss['loss']}[{', '.join(fields)}]"
+    return str(loss)

@@ -1,0 +1,260 @@
+"""Neighbouring loss sequences: two worlds that differ in exactly one round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...learners.problems.losses import (
+    LOSS_SETS,
+    Adaptive,
+    Family,
+    Loss,
+    Switch,
+    check_lipschitz,
+    feedback,
+    from_json,
+    resolve,
+)
+from ...learners.protocol import Actions, FeedbackKind
+from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Floats
+
+World = Sequence[Loss | Adaptive] | NDArray[np.float64]
+
+
+def _world(losses: Any, side: str) -> World:
+    """Return the losses as a float array (rounds, arms), or as a tuple where some are convex functions."""
+    if len(losses) == 0:
+        raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
+    if any(_is_function(loss) for loss in losses):
+        for t, loss in enumerate(losses):
+            numbers = isinstance(loss, np.ndarray) and loss.ndim == 1 and loss.size and loss.dtype.kind in "iuf"
+            if not _is_function(loss) and not (numbers and np.isfinite(loss).all()):
+                raise ValueError(
+                    f"the {side} loss of round {t + 1} must be a convex function or, beside such, a NumPy vector of "
+                    f"finite numbers, got {loss!r}"
+                )
+        return tuple(losses)
+    try:
+        array = np.asarray(losses, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"the {side} losses must be numbers in {len(losses)} rows of equal length") from None
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"the {side} losses must have shape (rounds, arms), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"the {side} losses must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def _is_function(loss: Any) -> bool:
+    return hasattr(loss, "gradient") or hasattr(loss, "given")
+
+
+def _lengths(loss: Any) -> set[int]:
+    """Return the length of a vector, a slope or a centre; none of a user's own kind of loss."""
+    if isinstance(loss, Switch):
+        return _lengths(loss.below) | _lengths(loss.above)
+    vector = loss if isinstance(loss, np.ndarray) else getattr(loss, "slope", getattr(loss, "centre", None))
+    return {len(vector)} if isinstance(loss, np.ndarray | Family) and vector is not None else set()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two loss sequences that differ in exactly one round.
+
+    Parameters
+    ----------
+    left, right : array-like (rounds, arms), or sequences of `Convex` losses
+        The losses of the two worlds.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, a loss is not finite, or the worlds differ in no round or in several.
+
+    Examples
+    --------
+    >>> pair = Pair([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])
+    >>> pair.t0, pair.rounds, pair.arms
+    (0, 2, 2)
+    >>> Pair([[1.0, 0.0]], [[1.0, 0.0]])
+    Traceback (most recent call last):
+    ValueError: a pair must differ in exactly one round, these differ in: none
+    """
+
+    left: World
+    right: World
+
+    def __init__(self, left: ArrayLike | Sequence[Loss], right: ArrayLike | Sequence[Loss]) -> None:
+        object.__setattr__(self, "left", _world(left, "left"))
+        object.__setattr__(self, "right", _world(right, "right"))
+        shapes = [np.shape(w) if isinstance(w, np.ndarray) else (len(w),) for w in (self.left, self.right)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"both worlds must have the same shape, got {shapes[0]} and {shapes[1]}")
+        if len(self._lengths) > 1:
+            raise ValueError(
+                f"all losses of a pair must be of one length, got {' and '.join(map(str, self._lengths))}"
+            )
+        if len(self._differing) != 1:
+            found = ", ".join(str(t + 1) for t in self._differing) or "none"
+            raise ValueError(f"a pair must differ in exactly one round, these differ in: {found}")
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        if isinstance(self.left, np.ndarray):
+            return [int(self.left.shape[1])]
+        return sorted(set().union(*(_lengths(loss) for loss in (*self.left, *self.right))))
+
+    @cached_property
+    def _differing(self) -> list[int]:
+        if isinstance(self.left, np.ndarray) and isinstance(self.right, np.ndarray):
+            return np.flatnonzero((self.left != self.right).any(axis=1)).tolist()
+        return [t for t, (a, b) in enumerate(zip(self.left, self.right, strict=True)) if not same_loss(a, b)]
+
+    @property
+    def t0(self) -> int:
+        """The index of the differing round, from 0."""
+        return self._differing[0]
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.left)
+
+    @property
+    def arms(self) -> int | None:
+        """The length of a loss vector; None for convex losses."""
+        return int(self.left.shape[1]) if isinstance(self.left, np.ndarray) else None
+
+    @property
+    def length(self) -> int | None:
+        """The length of every loss vector, slope and centre; None where the losses are all of a user's own kind."""
+        return self._lengths[0] if self._lengths else None
+
+    def feedback(
+        self,
+        t: int,
+        actions: Actions,
+        kind: FeedbackKind,
+        left: NDArray[np.bool_] | bool,
+        past: Sequence[Actions] | Actions = (),
+    ) -> Floats:
+        """Return what a learner is told after its actions in round t (from 0), each run in its own world.
+
+        Parameters
+        ----------
+        left : bool, or bool array (runs,)
+            Which world; the worlds agree except at t0.
+        past : sequence of actions
+            Those of the rounds before, which adaptive losses depend on.
+        """
+        in_left = feedback(_loss(self.left, t, actions, past), actions, kind)
+        if t != self.t0 or left is True:
+            return in_left
+        in_right = feedback(_loss(self.right, t, actions, past), actions, kind)
+        return in_right if left is False else np.where(left, in_left, in_right)
+
+    def check(self, claim: Claim, *, radius: float = 1.0) -> None:
+        """Raise ValueError unless both worlds lie in the claim's loss set and are its neighbours.
+
+        Parameters
+        ----------
+        radius : float
+            Of a ball around 0 that holds the domain: convex losses must be 1-Lipschitz there.
+        """
+        if not isinstance(self.left, np.ndarray) or not isinstance(self.right, np.ndarray):
+            for loss in {one for one in (*self.left, *self.right) if isinstance(one, Family | Switch)}:
+                check_lipschitz(loss, radius)
+            for side, both in (("left", self.left), ("right", self.right)):
+                for t, one in enumerate(both):
+                    if isinstance(one, np.ndarray):
+                        LOSS_SETS[claim.losses].check(one, f"the {side} loss of round {t + 1}")
+            if claim.neighbours == "zero-out" and not any(
+                _nothing(w[self.t0], radius) for w in (self.left, self.right)
+            ):
+                raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
+            return
+        losses = LOSS_SETS[claim.losses]
+        for side, world in (("left", self.left), ("right", self.right)):
+            for t, loss in enumerate(world):
+                losses.check(loss, f"the {side} loss of round {t + 1}")
+        if claim.neighbours == "zero-out" and np.any(self.left[self.t0]) and np.any(self.right[self.t0]):
+            raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form: the differing round from 1, and both sequences."""
+        left, right = ([_loss_json(loss) for loss in world] for world in (self.left, self.right))
+        return {"round": self.t0 + 1, "left": left, "right": right}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Pair:
+        """Read a pair from `{"left": [...], "right": [...]}`: loss vectors, or objects of convex losses."""
+        if not isinstance(data, dict) or not {"left", "right"} <= data.keys():
+            raise ValueError('a pair must be an object with "left" and "right", each a list of loss vectors')
+        for side in ("left", "right"):
+            if not isinstance(data[side], list) or not data[side]:
+                raise ValueError(f'"{side}" must be a non-empty list of loss vectors, got {data[side]!r}')
+        sides = (data["left"], data["right"])
+        if any(isinstance(loss, dict) for side in sides for loss in side):
+            left, right = ([from_json(loss) for loss in side] for side in sides)
+            return cls(left, right)  # type: ignore[arg-type]
+        return cls(*sides)
+
+
+def _loss(world: World, t: int, actions: Actions, past: Sequence[Actions] | Actions) -> Loss:
+    """Return the loss of round t, after the actions so far."""
+    return world[t] if isinstance(world, np.ndarray) else resolve(world[t], [*past, actions])
+
+
+def same_loss(a: Any, b: Any) -> bool:
+    """Tell whether two losses, vectors or functions, are the same."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a == b)
+
+
+def _nothing(loss: Any, radius: float) -> bool:
+    """Tell whether a loss is 0 on the ball of this radius; a user's own kind of loss is taken for it."""
+    if isinstance(loss, np.ndarray):
+        return not loss.any()
+    if isinstance(loss, Switch):
+        return _nothing(loss.below, radius) and _nothing(loss.above, radius)
+    return not isinstance(loss, Family) or loss.bound(radius) == 0
+
+
+def _loss_json(loss: Any) -> Any:
+    if isinstance(loss, np.ndarray):
+        return loss.tolist()
+    return loss.to_json() if hasattr(loss, "to_json") else repr(loss)
+
+
+def neighbours(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
+    """Return the extreme differing losses of one round: all coordinates together, opposed, and one alone."""
+    losses = LOSS_SETS[claim.losses]
+    size = losses.scale(arms)
+    low, high = losses.low * size, losses.high * size
+    ones = np.ones(arms)
+    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
+    single = np.where(np.arange(arms) == 0, high, low)
+    if claim.neighbours == "zero-out":
+        return [(loss, 0 * ones) for loss in _distinct([high * ones, contrast, single, -contrast * (low < 0)])]
+    opposite = high + low
+    lefts = _distinct([high * ones, contrast, single])
+    pairs = [(left, opposite - left) for left in lefts]
+    if claim.losses == "l1-ball":
+        pairs.append((np.eye(arms)[0], -np.eye(arms)[0]))
+    return pairs
+
+
+def _distinct(rows: list[Floats]) -> list[Floats]:
+    kept: list[Floats] = []
+    for row in rows:
+        if np.any(row) and not any(np.array_equal(row, other) for other in kept):
+            kept.append(row)
+    return kept

@@ -1,0 +1,147 @@
+"""Play: both worlds in one batch, block by block, each block a pure function of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.protocol import Actions, HasRelease, Learner, LearnerError, blaming
+from ...learners.sampling import smallest_type
+from ...mechanisms.draws import Draws, Floats
+from .pairs import Pair
+
+#: Runs in a block. It is part of the record: another size would draw other numbers.
+BLOCK = 8192
+#: Blocks that are certified as one task, at most.
+MOST_TOGETHER = 64
+
+
+@dataclass(frozen=True)
+class Transcripts:
+    """What the adversary may see of a block of runs, and what it must guess.
+
+    Attributes
+    ----------
+    actions : array (rounds, runs) of arms, or (rounds, dim, runs) of points
+        Arms in the smallest integer type that holds them: widen them before arithmetic.
+    left : bool array (runs,)
+        The world label: True where the run was played on the left losses.
+    releases : array (releases, [dim,] runs), or None
+        The noisy quantities, where the surface includes them.
+    """
+
+    actions: Actions
+    left: NDArray[np.bool_]
+    releases: Floats | None = None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return self.left.size
+
+    def __getitem__(self, runs: slice | NDArray[Any]) -> Transcripts:
+        """Return the transcripts of some of the runs."""
+        releases = None if self.releases is None else self.releases[..., runs]
+        return Transcripts(self.actions[..., runs], self.left[runs], releases)
+
+
+def concatenate(parts: Sequence[Transcripts]) -> Transcripts:
+    """Join transcripts of the same learner."""
+    releases = [p.releases for p in parts if p.releases is not None]
+    return Transcripts(
+        np.concatenate([p.actions for p in parts], axis=-1),
+        np.concatenate([p.left for p in parts]),
+        np.concatenate(releases, axis=-1) if releases else None,
+    )
+
+
+@blaming
+def play(
+    learner: Learner, pair: Pair, draws: Draws, runs: int, *, surface: str = "actions", share: float = 0.5
+) -> Transcripts:
+    """Play one block: every run in the world of its own label.
+
+    Releases are those of all rounds but the last, whose release no action ever uses.
+
+    Parameters
+    ----------
+    draws : Draws
+        Keyed for this block alone.
+    runs : int
+        Of both worlds together.
+    surface : {"actions", "release"}
+        Whether releases are kept too.
+    share : float
+        The probability that a run is played in the left world.
+
+    Returns
+    -------
+    Transcripts
+
+    Raises
+    ------
+    LearnerError
+        If the learner raises, or plays something that is no arm and no point.
+    """
+    left = draws.labels(runs, share)
+    actions: Actions | None = None
+    past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
+    releases: list[Floats] = []
+    state = learner.start(runs, draws)
+    for t in range(pair.rounds):
+        played = learner.act(state, draws)
+        check_actions(played, learner.arms, runs, t)
+        if actions is None:
+            kept = smallest_type(learner.arms) if played.ndim == 1 else np.float64
+            actions = np.empty((pair.rounds, *played.shape), dtype=kept)
+        elif played.shape != actions.shape[1:]:
+            raise LearnerError(f"act must return one shape, got {played.shape} in round {t + 1} and another before")
+        actions[t] = played
+        if t == pair.rounds - 1:
+            break
+        told = pair.feedback(t, played, learner.feedback, left, past or ())
+        if past is not None:
+            past.append(played)
+        learner.update(state, played, told, draws)
+        if surface == "release":
+            assert isinstance(learner, HasRelease)
+            released = learner.release(state)
+            if released is not None:
+                releases.append(released)
+    assert actions is not None
+    return Transcripts(actions, left, np.stack(releases) if releases else None)
+
+
+def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
+    """Raise LearnerError unless these are arms, or finite points, of so many runs; `t` is the round, from 0."""
+    if not isinstance(actions, np.ndarray) or actions.shape[-1] != runs or actions.ndim not in (1, 2):
+        shape = getattr(actions, "shape", type(actions).__name__)
+        raise LearnerError(f"act must return ({runs},) arms or (dim, {runs}) points, got {shape} in round {t + 1}")
+    if actions.ndim == 1:
+        if actions.dtype.kind not in "iu":
+            raise LearnerError(f"act must return integer arms, got dtype {actions.dtype} in round {t + 1}")
+        # Read as unsigned a negative number is too large as well.
+        if actions.view(f"u{actions.itemsize}").max() >= arms:
+            outside = actions[(actions < 0) | (actions >= arms)][0]
+            raise LearnerError(f"act must return an arm in 0..{arms - 1}, got {outside} in round {t + 1}")
+    elif not np.isfinite(actions).all():
+        raise LearnerError(f"act must return finite points, got a value that is not in round {t + 1}")
+
+
+def blocks(runs: int, some: range | None = None) -> list[tuple[int, int]]:
+    """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`; with `some`, for these numbers only."""
+    every = range(-(-runs // BLOCK))
+    return [(i, min(BLOCK, runs - i * BLOCK)) for i in (every if some is None else some) if i in every]
+
+
+def together(runs: int) -> int:
+    """Return how many neighbouring blocks are certified as one task and kept as one sum.
+
+    A thousand tasks suffice to share the work and to lose little by a kill, and in large audits one block is too short
+    for the cost of a task and of a line in the ledger. It is part of the ledger, never of the record's counts.
+    """
+    return min(MOST_TOGETHER, -(-runs // (BLOCK * 1024)))

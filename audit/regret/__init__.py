@@ -1,0 +1,1 @@
+"""Regret: measured on adversarial losses, held against the bounds that are printed."""

@@ -1,0 +1,59 @@
+"""Adversarial loss sequences on which regret is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...learners.catalogue.entries import Entry, Setting
+from ...learners.problems.losses import LOSS_SETS, Loss, Quadratic
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Draws, Floats, Purpose, Stage
+from ..play.pairs import World
+from ..search.loss_choices import alphabet_of
+from .comparator import domain_of
+
+
+def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[str, Floats]:
+    """Return adversarial sequences in a loss set, by name, each (rounds, arms).
+
+    A constant gap, the best arm going round, the best arm switching half-way, random signs, and for two arms the
+    hard instance of Lemma 11 of Asi, Raman & Talwar 2025.
+    """
+    from ...learners.problems.instances import alternating_losses, lemma_11_losses, switching_losses
+
+    rng = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY)
+    sequences = {
+        "constant gap": np.tile(np.arange(arms) < arms - 1, (rounds, 1)).astype(float),
+        "alternating": alternating_losses(rounds, arms),
+        "switching": switching_losses(rounds, arms),
+        "random signs": rng.integers(0, 2, (rounds, arms)).astype(float),
+    }
+    if arms == 2:
+        sequences["Lemma 11"] = lemma_11_losses(rounds)
+    kind = LOSS_SETS[losses]
+    return {name: (kind.low + (kind.high - kind.low) * s) * kind.scale(arms) for name, s in sequences.items()}
+
+
+def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
+    """Return the adversarial loss sequences by name: convex losses where an entry has them, else vectors."""
+    if isinstance(target, Entry):
+        a, b = alphabet_of(learner, target.claim(game)).differing[0]
+        if isinstance(a, Quadratic):  # tilt them: bowls that differ in the offset alone cost no regret
+            radius, rest = domain_of(learner).outer_radius, (0.0,) * (learner.arms - 1)
+            a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
+        if hasattr(a, "gradient"):
+            return _alternatives(a, b, game.rounds, seed)
+    return adversaries(game.losses, rounds=game.rounds, arms=game.arms, seed=seed)
+
+
+def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Loss]]:
+    coins = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY).integers(0, 2, rounds)
+    return {
+        "constant": [a] * rounds,
+        "alternating": [(a, b)[t % 2] for t in range(rounds)],
+        "switching": [a] * (rounds // 2) + [b] * (rounds - rounds // 2),
+        "random signs": [(a, b)[coin] for coin in coins],
+    }

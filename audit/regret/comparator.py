@@ -1,0 +1,95 @@
+"""The best fixed action in hindsight, and how large or small the total loss of a run can be."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...learners.problems.losses import feedback
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Floats
+from ..play.pairs import World
+
+#: Steps of the search for the best fixed point under convex losses.
+_STEPS = 200
+
+
+def domain_of(learner: Any) -> Any:
+    """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
+    while learner is not None:
+        for domain in (getattr(learner, "domain", None), getattr(learner, "oracle", None)):
+            if hasattr(domain, "minimise"):
+                return domain
+        learner = getattr(learner, "inner", None)
+    return None
+
+
+def _minimisers(domain: Any, linear: Floats) -> Floats:
+    """Return the domain's points with the least <linear, x>, (dim, runs)."""
+    found = np.asarray(domain.minimise(linear))
+    return found if found.ndim == 2 else np.eye(linear.shape[0])[:, found]  # arms stand for unit vectors
+
+
+def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[float, float] | None:
+    """Return bounds on the total loss of a run; None where the points may leave the domain or nothing is known."""
+    if hasattr(learner, "oracle"):
+        return None
+    domain = domain_of(learner) if points else None
+    if all(isinstance(loss, np.ndarray) for loss in losses):
+        table = np.asarray(losses)
+        if domain is None:
+            return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
+        low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
+        return low, -high
+    if hasattr(domain, "outer_radius") and all(hasattr(loss, "bound") for loss in losses):
+        most = float(sum(loss.bound(domain.outer_radius) for loss in losses))  # type: ignore[union-attr]
+        return -most, most
+    return None
+
+
+def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
+    """Return the total loss of the best fixed action, and how far above the least it may be."""
+    domain = domain_of(learner)
+    if all(isinstance(loss, np.ndarray) for loss in losses):
+        table = np.asarray(losses)
+        if hasattr(learner, "advice"):
+            rounds = enumerate(table)
+            return float(np.sum([learner.advice.at(t) @ loss for t, loss in rounds], axis=0).min()), 0.0
+        total = table.sum(axis=0)[:, None]
+        return float(total.min() if domain is None else (total * _minimisers(domain, total)).sum()), 0.0
+    if domain is None:
+        raise ValueError(f"{type(learner).__name__} has no domain to minimise convex losses over: give a comparator")
+    return best_fixed_point(domain, losses, learner.arms)
+
+
+def best_fixed_point(domain: Any, losses: World, dim: int) -> tuple[float, float]:
+    """Minimise a sum of convex losses by conditional gradient with exact line search."""
+    from scipy.optimize import minimize_scalar
+
+    counted: dict[Any, int] = {}
+    for loss in losses:
+        key = tuple(loss) if isinstance(loss, np.ndarray) else loss
+        counted[key] = counted.get(key, 0) + 1
+    terms = [(np.array(k) if isinstance(k, tuple) else k, times) for k, times in counted.items()]
+
+    def value(x: Floats) -> float:
+        return sum(times * float(np.squeeze(feedback(loss, x, "bandit"))) for loss, times in terms)
+
+    def gradient(x: Floats) -> Floats:
+        return sum((times * feedback(loss, x, "full") for loss, times in terms), start=np.zeros((dim, 1)))
+
+    x = _minimisers(domain, gradient(np.zeros((dim, 1))))
+    best, floor = value(x), -math.inf
+    for _ in range(_STEPS):
+        slope = gradient(x)
+        step = _minimisers(domain, slope) - x
+        floor = max(floor, value(x) + float((slope * step).sum()))  # convexity: nothing in the domain lies below
+        if best - floor <= 1e-9 * max(1.0, abs(best)):
+            break
+        along = partial(lambda a, x, step: value(x + a * step), x=x, step=step)
+        x = x + float(minimize_scalar(along, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x) * step
+        best = min(best, value(x))
+    return best, max(0.0, best - floor)

@@ -1,0 +1,184 @@
+"""Regret: measured on a loss sequence, with an honest interval.
+
+A learner that learns nothing is private for free, so every privacy claim comes with this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...learners.problems.losses import feedback
+from ...learners.protocol import Learner, blaming
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..play.engines import in_parallel
+from ..play.pairs import World
+from ..play.transcripts import blocks
+from .comparator import best_fixed, total_bounds
+
+BERNSTEIN, NORMAL = "empirical Bernstein", "normal approximation"
+
+
+class Totals(Protocol):
+    """Finished blocks of one measurement, kept across interruptions: a `ledger.Page`."""
+
+    def recall_totals(self, stage: str) -> dict[int, list[float]]:
+        """Return the finished blocks of a stage."""
+
+    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
+        """Keep one finished block."""
+
+
+@dataclass(frozen=True)
+class Regret:
+    """The mean regret of independent runs against the best fixed action in hindsight.
+
+    Attributes
+    ----------
+    mean : float
+        In units of the losses, over all rounds.
+    interval : (float, float)
+        Contains the expected regret with probability `confidence`.
+    interval_method : str
+        "empirical Bernstein" (valid at any number of runs) or "normal approximation" (for unbounded losses).
+    comparator : float
+        The total loss of the best fixed action.
+    largest : float or None
+        The regret of the worst actions; None where the losses are not bounded. A bound above it says nothing.
+    rounds, runs, confidence
+        T, the runs, and the interval's level.
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    interval_method: str
+    comparator: float
+    largest: float | None
+    rounds: int
+    runs: int
+    confidence: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "interval": list(self.interval)}
+
+
+def measure(
+    learner: Learner,
+    losses: World,
+    *,
+    runs: int = 5000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    jobs: int = 1,
+    comparator: float | None = None,
+    label: int = 0,
+    memory: Totals | None = None,
+    part: str = "",
+) -> Regret:
+    """Return the mean regret of a learner on a fixed loss sequence, with a confidence interval.
+
+    The best fixed action in hindsight is an arm; the best expert, where the learner has `advice`; the minimiser of a
+    domain that offers `minimise(linear)`; else a vertex of the simplex. Under convex losses it is searched with the
+    domain's `minimise`, and the interval allows for the search's gap.
+
+    The interval is that of Maurer & Pontil 2009 (Theorem 4, both sides) where the losses of a run are bounded: arms,
+    and points of a domain under linear losses. Otherwise it is Student's, and says "normal approximation".
+
+    Parameters
+    ----------
+    losses : array (rounds, arms) or sequence of convex losses
+        Oblivious: the same for every run.
+    runs, seed, confidence, jobs
+        As for `falsify`. The result does not depend on `jobs`.
+    comparator : float, optional
+        The total loss to compare with, where it is known.
+    label : int
+        Separates the draws of several measurements under one seed.
+    memory : Totals, optional
+        Finished blocks of the same measurement are taken from it, and new ones kept in it.
+    part : str
+        Tells this measurement from others of other learners in the same memory.
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, or convex losses on a domain without `minimise`.
+    LearnerError
+        If the learner misbehaves.
+    """
+    if runs < 2:
+        raise ValueError(f"runs must be at least 2, got {runs!r}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if len(losses) == 0:
+        raise ValueError("regret needs at least one round")
+    task = partial(play_block, learner, losses, seed, label)
+    stage = f"regret/{part}/{len(losses)}/{label}/{runs}"
+    known = memory.recall_totals(stage) if memory is not None else {}
+    missing = [block for block in blocks(runs) if block[0] not in known]
+    for (number, _), (found, points) in zip(missing, in_parallel(task, missing, jobs=jobs, alike=True), strict=True):
+        known[number] = [float(points), *found.tolist()]
+        if memory is not None:
+            memory.keep_totals(stage, number, known[number])
+    totals = np.concatenate([known[number][1:] for number, _ in blocks(runs)])
+    gap = 0.0
+    if comparator is None:
+        comparator, gap = best_fixed(learner, losses)
+    bounds = total_bounds(learner, losses, points=bool(known[0][0]))
+    # A learner that smooths its points may step outside its domain: then nothing bounds its losses.
+    slack = 1e-9 * len(losses)
+    if bounds is None or totals.min() < bounds[0] - slack or totals.max() > bounds[1] + slack:
+        bounds = None
+        low, high, method = *_student(totals, confidence), NORMAL
+    else:
+        low, high, method = *_bernstein(totals, *bounds, confidence), BERNSTEIN
+    return Regret(
+        mean=float(totals.mean()) - comparator,
+        interval=(low - comparator, high - comparator + gap),
+        interval_method=method,
+        comparator=comparator,
+        largest=None if bounds is None else bounds[1] - comparator,
+        rounds=len(losses),
+        runs=runs,
+        confidence=confidence,
+    )
+
+
+@blaming
+def play_block(learner: Learner, losses: World, seed: int, label: int, block: tuple[int, int]) -> tuple[Floats, bool]:
+    """Return the total loss of every run, (runs,), and whether actions are points."""
+    number, runs = block
+    draws = Draws(seed, Stage.REGRET, pair=label, attack=len(losses), block=number)
+    state = learner.start(runs, draws)
+    totals = np.zeros(runs)
+    points = False
+    for t, loss in enumerate(losses):
+        actions = learner.act(state, draws)
+        points = actions.ndim == 2
+        incurred = feedback(loss, actions, "bandit")
+        totals += incurred
+        if t < len(losses) - 1:
+            told = incurred if learner.feedback == "bandit" else feedback(loss, actions, "full")
+            learner.update(state, actions, told, draws)
+    return totals, points
+
+
+def _bernstein(totals: Floats, low: float, high: float, confidence: float) -> tuple[float, float]:
+    n, log = totals.size, math.log(4 / (1 - confidence))
+    deviation = math.sqrt(2 * float(totals.var(ddof=1)) * log / n) + (high - low) * 7 * log / (3 * (n - 1))
+    mean = float(totals.mean())
+    return max(mean - deviation, low), min(mean + deviation, high)
+
+
+def _student(totals: Floats, confidence: float) -> tuple[float, float]:
+    from scipy.stats import t
+
+    n, mean = totals.size, float(totals.mean())
+    deviation = float(t.ppf((1 + confidence) / 2, n - 1)) * float(totals.std(ddof=1)) / math.sqrt(n)
+    return mean - deviation, mean + deviation

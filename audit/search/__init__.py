@@ -1,0 +1,1 @@
+"""Search: which pair of neighbouring loss sequences to audit on."""

@@ -1,0 +1,224 @@
+"""Search by exact laws: the standard families first, then the winner with single rounds changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...learners.leaders.ftrl import Ftrl
+from ...learners.leaders.pftal import Pftal
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Floats
+from ..attacks.recipes import ClippedRatio
+from ..laws.exact import NotExactError, exact_epsilon
+from ..laws.sequences import COARSE, NotEnumerableError, batch_of, decisions, has_noiseless_law, sequence_laws
+from ..play.pairs import Pair
+from .families import first_round, freezing
+from .loss_choices import Alphabet, alphabet_of
+from .pair_changes import changes, moved
+
+#: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.
+RANKING_DELTA = 1e-3
+#: Runs of an audit, where the caller does not say, and the standard errors of doubt.
+PLANNED, DOUBT = 200_000, 2.33
+#: Cells of the grid while searching: epsilon is off by less than 1e-3.
+CELLS = COARSE // 2
+#: Exact values computed in one search, fewer where each is a sum over many sequences.
+MOST_EXACT, FEWEST_EXACT, SEQUENCES = 240, 40, 2**14
+#: An improvement of an exact epsilon that counts.
+STEP = 1e-4
+#: Rounds up to which PFTAL's ends are enumerated, and the probability of anything else that is left out.
+MOST_CLIPPED, MISSING = 10, 1e-2
+#: The grid of a sum beyond an end: epsilon is off by less than 1e-3.
+CLIPPED_POINTS = 128
+
+
+def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
+    """Return about what a perfect attack certifies: ln((P - delta) / Q) with the doubt of `runs` runs, at its best.
+
+    Parameters
+    ----------
+    p, q : arrays (outcomes,)
+        Probabilities of the same outcomes in the two worlds.
+    delta : float
+    runs : int
+        Of both worlds together.
+    """
+    best = 0.0
+    # Events towards either world, in its own runs; and guesses both ways, in all runs.
+    both = np.maximum(p, q) / 2, np.minimum(p, q) / 2
+    for one, other, n in ((p, q, runs / 2), (q, p, runs / 2), (*both, runs)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.nan_to_num(np.log(one) - np.log(other), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        order = np.argsort(-ratio, kind="stable")
+        mass, false = np.cumsum(one[order]), np.cumsum(other[order])
+        low = mass - DOUBT * np.sqrt(mass / n) - delta
+        high = false + DOUBT * np.sqrt(false / n) + DOUBT**2 / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.log(np.maximum(low, 0.0)) - np.log(high)
+        best = max(best, float(bound.max()))
+    return best
+
+
+@dataclass
+class _Oracle:
+    """What exact laws promise of pairs, each computed once, as often as the budget allows.
+
+    Where sequences are enumerated this is the bound to expect from the planned runs, else epsilon at a delta that
+    leaves rare outcomes out.
+    """
+
+    learner: Learner
+    claim: Claim
+    delta: float
+    runs: int
+    left: int
+    known: dict[str, float | None] = field(default_factory=dict)
+
+    def __call__(self, pair: Pair) -> float | None:
+        """Return what a pair promises; None where no exact method covers it, or the budget is spent."""
+        key = repr(pair.to_json())
+        if key not in self.known:
+            if self.left <= 0:
+                return None
+            self.known[key] = found = self._compute(pair)
+            self.left -= found is not None
+        return self.known[key]
+
+    def _compute(self, pair: Pair) -> float | None:
+        surface, delta = self.claim.surface, self.delta
+        if surface == "actions" and isinstance(self.learner, Pftal):
+            laws = clipped_laws(self.learner, pair)
+            return None if laws is None else expected_bound(*laws, self.claim.delta, self.runs)
+        try:
+            if surface == "actions" and not isinstance(self.learner, Ftrl):
+                return expected_bound(*sequence_laws(self.learner, pair, cells=CELLS), self.claim.delta, self.runs)
+            return exact_epsilon(self.learner, pair, surface=surface, deltas=(delta,), cells=CELLS)[delta]
+        except (NotExactError, NotEnumerableError):
+            return None
+
+    def best(self, pairs: Sequence[Pair]) -> tuple[Pair, float] | None:
+        """Return the first of the worst pairs."""
+        values = [(pair, value) for pair in pairs if (value := self(pair)) is not None]
+        return max(values, key=lambda found: round(found[1], 6)) if values else None
+
+
+def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) -> tuple[Floats, Floats] | None:
+    """Return the laws of one-dimensional PFTAL's actions where nearly all lie at the ends of its interval, else None.
+
+    With losses of small curvature an action inside the interval has a probability of the order of the curvature; the
+    laws are what remains, made to sum to 1.
+
+    Parameters
+    ----------
+    points : int
+        Of the grid of a sum beyond an end.
+    """
+    if not ClippedRatio.applies(learner, pair, "actions") or pair.rounds > MOST_CLIPPED:
+        return None
+    law: Any = ClippedRatio(learner, pair).likelihood
+    law.points = points
+    signs = np.indices((2,) * (pair.rounds - 1)).reshape(pair.rounds - 1, -1) * 2.0 - 1.0
+    first = learner.project(np.zeros((1, signs.shape[1])))
+    actions = np.concatenate([first[None], signs[:, None] * learner.domain.outer_radius])
+    law._observe(learner.centres(actions))
+    nothing = np.zeros((1, signs.shape[1]))
+    laws = []
+    for world in (law.pair.left, law.pair.right):
+        sums = law._cumulative(actions, world)
+        powers = [1 << k for k in range(pair.rounds.bit_length()) if 1 << k < pair.rounds]
+        laws.append(np.prod([law._message(t, nothing, sums)[0] for t in powers], axis=0))
+    if min(law.sum() for law in laws) < 1 - MISSING:
+        return None
+    return laws[0] / laws[0].sum(), laws[1] / laws[1].sum()
+
+
+def find_exactly(
+    learner: Learner, claim: Claim, alphabet: Alphabet, rounds: int, *, runs: int = PLANNED
+) -> Pair | None:
+    """Return the pair that promises most by exact laws; None if there are none for any family.
+
+    The family that differs in the first round wins a suffix and an extreme; then later rounds, prefixes and
+    freezing are tried with these; then single rounds and single entries are changed while epsilon grows.
+    """
+    batch = batch_of(learner)
+    sequences = float(learner.arms) ** decisions(rounds, batch)
+    budget = int(max(FEWEST_EXACT, min(MOST_EXACT, SEQUENCES / max(sequences, 1.0))))
+    oracle = _Oracle(learner, claim, max(claim.delta, RANKING_DELTA), runs, budget)
+    first = first_round(alphabet, rounds, batch)
+    found = oracle.best(first)
+    if found is None:
+        return None
+    values = [value for pair in first if (value := oracle(pair)) is not None]
+    flat = len(alphabet.patterns) * (len(alphabet.mates) if batch > 1 else 1)
+    groups = [values[i : i + flat] for i in range(0, len(values), flat)]
+    if rounds == 1 or all(max(group) - min(group) < STEP for group in groups):
+        return found[0]  # what the other rounds hold changes nothing
+    later = [*freezing(learner, alphabet, rounds)] if has_noiseless_law(learner) else []
+    for t0 in range(batch, rounds - 1, batch):
+        for before in alphabet.patterns:
+            winner = moved(found[0], alphabet, t0, batch, before)
+            later.append(winner)
+    found = oracle.best([found[0], *later]) or found
+    return _ascend(oracle, alphabet, claim, *found)[0]
+
+
+def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value: float) -> tuple[Pair, float]:
+    """Change one round, or one entry, at a time while epsilon grows."""
+    grew = True
+    while grew and oracle.left > 0:
+        grew = False
+        for t in (*range(pair.t0, pair.rounds), *range(pair.t0)):
+            for changed in changes(pair, t, alphabet, claim):
+                new = oracle(changed)
+                if new is not None and new > value + STEP:
+                    pair, value, grew = changed, new, True
+    return pair, value
+
+
+def rank_exactly(
+    learner: Learner, claim: Claim, pairs: Sequence[Pair], *, delta: float | None = None
+) -> list[Pair] | None:
+    """Return the pairs in the order of their exact epsilon, worst first; None if there is no exact method."""
+    delta = max(claim.delta, RANKING_DELTA) if delta is None else delta
+    try:
+        epsilons = [
+            exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta] for pair in pairs
+        ]
+    except NotExactError:
+        return None
+    order = np.argsort([-round(e, 6) for e in epsilons], kind="stable")
+    return [pairs[i] for i in order]
+
+
+def worst_exactly(
+    learner: Learner, claim: Claim, rounds: int, pairs: Sequence[Pair] | None, deltas: Sequence[float]
+) -> tuple[dict[float, float], Pair]:
+    """Return the exact epsilon at each delta on the worst pair, and that pair.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair, optional
+        The pairs to compare; by default the standard families: an extreme first round, then a constant or alternating
+        suffix. They are compared at the largest of `deltas`, where rare outcomes count least.
+
+    Raises
+    ------
+    NotExactError
+        If no exact method covers the learner.
+    ValueError
+        If a pair lies outside the claim's loss set.
+    """
+    if pairs is None:
+        pairs = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
+    for pair in pairs:
+        if pair.arms is not None and pair.arms != learner.arms:
+            raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+        pair.check(claim)
+    ranked = rank_exactly(learner, claim, pairs, delta=max(deltas))
+    worst = pairs[0] if ranked is None else ranked[0]
+    return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst

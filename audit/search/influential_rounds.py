@@ -1,0 +1,85 @@
+"""Where the worlds should differ: the rounds whose losses later actions tell, all looked at in the same runs."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from ...learners.problems.losses import feedback
+from ...learners.protocol import Learner, blaming
+from ...mechanisms.draws import Draws, Floats
+from ..laws.sequences import batch_of
+from ..play.pairs import Pair
+from ..play.transcripts import check_actions
+from .loss_choices import Alphabet
+
+#: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
+MOST, FEWEST, NUMBERS = 1000, 50, 4_000_000
+#: Rounds up to which the families and what is proposed beside them leave out few places.
+SHORT = 6
+#: The chance that a learner which tells nothing seems to tell something.
+LUCK = 1e-3
+#: Extreme losses that are tried, and pairs that are made.
+EXTREMES, PAIRS = 2, 3
+
+
+def telling_pairs(
+    learner: Learner, alphabet: Alphabet, rounds: int, draws: Draws, budget: int
+) -> tuple[list[Pair], int]:
+    """Return pairs that differ in the rounds that later actions tell most of, and the runs spent.
+
+    In every round of every run a coin decides between the losses of two extreme neighbours, so that the same runs say
+    of each round how the actions after it depend on it. A leak of one round is found without a try of every round.
+
+    Parameters
+    ----------
+    draws : Draws
+        Of these runs alone.
+    budget : int
+        Runs at most. Where it is small, for few rounds, or for convex losses none is played.
+    """
+    extremes, batch = alphabet.differing[:EXTREMES], batch_of(learner)
+    runs = min(budget, MOST, NUMBERS // (rounds * learner.arms)) // len(extremes)
+    if runs < FEWEST or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
+        return [], 0
+    found = []
+    for losses in extremes:
+        score = _dependence(*_play(learner, losses, rounds, draws, runs))
+        least = stats.norm.isf(LUCK / (2 * score.size))
+        told = score.max(axis=(0, 2))
+        places = {batch * (t // batch): float(told[t]) for t in np.argsort(told).tolist() if told[t] > least}
+        found += [(told_of, t0, losses) for t0, told_of in places.items()]
+    found.sort(key=lambda one: -one[0])
+    same = alphabet.patterns[0]
+    pairs = [alphabet.pair(rounds, t0, batch, both, alphabet.mates[0], same, same) for _, t0, both in found[:PAIRS]]
+    return pairs, runs * len(extremes)
+
+
+@blaming
+def _play(
+    learner: Learner, losses: tuple[Floats, Floats], rounds: int, draws: Draws, runs: int
+) -> tuple[Floats, Floats]:
+    """Return the coins (rounds - 1, runs) in -1 and 1, and what is seen of the actions (rounds, features, runs)."""
+    coins = np.where(draws.uniform((rounds - 1, runs)) < 0.5, -1.0, 1.0)
+    state, seen = learner.start(runs, draws), []
+    for t in range(rounds):
+        played = learner.act(state, draws)
+        check_actions(played, learner.arms, runs, t)
+        shown = np.arange(learner.arms)[:, None] == played if played.ndim == 1 else played
+        seen.append(shown.astype(np.float64))
+        if t < rounds - 1:
+            told = [feedback(loss, played, learner.feedback) for loss in losses]
+            learner.update(state, played, np.where(coins[t] > 0, *told), draws)
+    return coins, np.stack(seen)
+
+
+def _dependence(coins: Floats, seen: Floats) -> Floats:
+    """Return by how many standard errors later features depend on each coin, (features, coins, rounds)."""
+    runs = coins.shape[1]
+    centred = seen - seen.mean(axis=2, keepdims=True)
+    spread = centred.std(axis=2)
+    scaled = centred / np.where(spread > 0, spread, 1.0)[..., None]
+    score = np.abs(np.einsum("cr,tfr->fct", coins, scaled)) / np.sqrt(runs)
+    later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
+    kept: Floats = np.where(later, score, 0.0)
+    return kept

@@ -1,0 +1,130 @@
+"""What pairs are made of: the extreme losses that a learner takes and a claim allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...learners.leaders.pftal import BanditPftal, Pftal
+from ...learners.leaders.private_bandit import PrivateBandit
+from ...learners.problems.losses import LOSS_SETS, Linear, Quadratic, Switch
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ..play.pairs import Pair, neighbours
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The losses that pairs are composed of.
+
+    Attributes
+    ----------
+    differing : tuple of (left, right)
+        The extreme neighbours of one round.
+    patterns : tuple of (even, odd)
+        What the other rounds may hold: a loss in the even and one in the odd rounds. The first is the extreme one.
+    mates : tuple
+        What the other rounds of the differing batch hold.
+    rows : tuple
+        Every loss of the patterns, and more that only a search over single rounds tries.
+    box : bool
+        Whether single entries of a loss vector may be changed too.
+    """
+
+    differing: tuple[tuple[Any, Any], ...]
+    patterns: tuple[tuple[Any, Any], ...]
+    mates: tuple[Any, ...]
+    rows: tuple[Any, ...]
+    box: bool = False
+
+    def pair(self, rounds: int, t0: int, batch: int, differing: Any, mate: Any, before: Any, after: Any) -> Pair:
+        """Return the pair that differs in round t0 (from 0), with patterns before and after.
+
+        Parameters
+        ----------
+        mate : loss
+            Of the rest of the batch that t0 lies in.
+        before, after : (even, odd)
+        """
+        end = batch * (t0 // batch + 1)
+        rest = [mate if t0 <= t < end else (before if t < t0 else after)[t % 2] for t in range(rounds)]
+        left, right = rest.copy(), rest.copy()
+        left[t0], right[t0] = differing
+        return Pair(left, right)
+
+
+def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
+    """Return the extreme vectors of a loss set: all coordinates high, low or between, contrasts, and one alone."""
+    losses = LOSS_SETS[claim.losses]
+    size = losses.scale(arms)
+    low, high = losses.low * size, losses.high * size
+    ones = np.ones(arms)
+    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
+    other = high + low - contrast
+    constants = [high * ones, low * ones, (high + low) / 2 * ones]
+    return Alphabet(
+        differing=tuple(neighbours(claim, arms)),
+        patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),
+        mates=tuple(constants[:2]),
+        rows=(*constants, contrast, other),
+        box=losses.name in ("unit", "symmetric"),
+    )
+
+
+def alphabet_of(learner: Learner, claim: Claim) -> Alphabet:
+    """Return the losses to search over: convex ones where the learner takes them, else vectors."""
+    if claim.losses == "lipschitz" and isinstance(learner, Pftal | BanditPftal | PrivateBandit):
+        return _convex_alphabet(learner, claim)
+    return linear_alphabet(claim, learner.arms)
+
+
+def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim) -> Alphabet:
+    """Return extreme 1-Lipschitz losses: linear ones, and quadratic where the learner needs strong convexity.
+
+    Full information sees gradients, so centres lie as far outside the domain as the Lipschitz bound allows; the
+    gradients are then nearly ±1. A bandit sees values: a slope that is 0 at an end of the domain, and flat bowls.
+    """
+    p = learner.arms
+    nothing = Linear(slope=(0.0,) * p)
+    flat: Any = nothing
+    directions = [np.full(p, p**-0.5), *([np.eye(p)[0]] if p > 1 else [])]
+    ups_downs: list[tuple[Any, Any]] = []
+    up: Any
+    down: Any
+    if isinstance(learner, PrivateBandit):
+        for end in (0.0, 1.0, -1.0):
+            up, down = (Linear(slope=tuple(s * np.eye(p)[0]), offset=s * end) for s in (1.0, -1.0))
+            ups_downs.append((up, down))
+    elif isinstance(learner, BanditPftal):
+        highest = 1.0 - learner.curvature * learner.domain.outer_radius**2 / 2
+        up, down, flat = (
+            Quadratic(curvature=learner.curvature, centre=(0.0,) * p, offset=offset) for offset in (highest, -1.0, 0.0)
+        )
+        ups_downs.append((up, down))
+    else:
+        ups_downs += [_steep(learner, slope) for slope in directions]
+        if isinstance(ups_downs[0][0], Quadratic):
+            flat = Quadratic(curvature=learner.curvature, centre=(0.0,) * p)
+    up, down = ups_downs[0]
+    rows: list[Any] = [flat, *(loss for both in ups_downs for loss in both)]
+    patterns = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
+    if isinstance(learner, Pftal):  # Theorem 3 holds against adversaries that see the actions
+        switches = (Switch(below=down, above=up), Switch(below=up, above=down))
+        rows += switches
+        patterns += [(s, s) for s in switches]
+    if claim.neighbours == "zero-out":
+        differing = [(loss, nothing) for both in ups_downs for loss in both]
+    else:
+        differing = ups_downs
+    return Alphabet(tuple(differing), tuple(patterns), (flat, up), tuple(rows))
+
+
+def _steep(learner: Pftal, slope: Any) -> tuple[Any, Any]:
+    """Return the losses with the steepest gradients along and against `slope` that the learner's class allows."""
+    h, radius = learner.curvature, learner.domain.outer_radius
+    if learner.regulariser or h * radius > 1:  # the regulariser makes linear losses strongly convex
+        return Linear(slope=tuple(slope)), Linear(slope=tuple(-slope))
+    up, down = (Quadratic.steep(tuple(s * slope), curvature=h, radius=radius) for s in (1.0, -1.0))
+    return up, down

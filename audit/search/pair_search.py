@@ -1,0 +1,121 @@
+"""Search: which pair of neighbouring loss sequences to audit on.
+
+Where exact laws can be computed the search computes them. Elsewhere families are compared by what a few runs promise,
+and an optimiser proposes more. Nothing here certifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ..laws.sequences import batch_of
+from ..play.pairs import Pair
+from .exact_search import PLANNED, find_exactly
+from .families import first_round, later
+from .loss_choices import alphabet_of
+from .pair_space import PairSpace
+from .proposals import Proposals
+
+#: Beyond so many rounds a few families must do: every run of every pair takes its time.
+LONG = 256
+#: Shares of the runs for the families and for what is proposed beside them; the rest is for the final.
+FAMILIES, PROPOSED = 0.3, 0.4
+#: Proposals, at most and at least; the runs that each gets at least; and the pairs of the final.
+MOST_TRIALS, FEWEST_TRIALS, LEAST, FINALISTS = 100, 4, 60, 4
+#: From a pair, its index and a number of runs to what the runs promise, and the runs played.
+Trial = Callable[[Pair, int, int], tuple[float, int]]
+
+
+def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANNED) -> list[Pair]:
+    """Return the pairs to audit on: the one that an exact search finds, or else the families to compare by runs.
+
+    Parameters
+    ----------
+    runs : int
+        Planned for the certificate: a pair whose worst event is too rare for them is no use.
+    """
+    alphabet = alphabet_of(learner, claim)
+    found = find_exactly(learner, claim, alphabet, rounds, runs=runs)
+    if found is not None:
+        return [found]
+    if rounds > LONG:
+        few = replace(
+            alphabet, differing=alphabet.differing[:2], patterns=alphabet.patterns[:2], mates=alphabet.mates[:1]
+        )
+        return first_round(few, rounds, batch_of(learner))
+    first = first_round(alphabet, rounds, batch_of(learner))
+    return [*first, *later(learner, alphabet, rounds)]
+
+
+def climb(
+    options: Sequence[Pair],
+    trial: Trial,
+    budget: int,
+    *,
+    space: PairSpace | None = None,
+    each: int = LEAST,
+    seed: int = 0,
+) -> tuple[Pair, int, int]:
+    """Return the pair that wins, its index, and the runs spent.
+
+    Families compete by successive halving. Then a tree-structured Parzen estimator (optuna), which knows what they
+    promised, proposes pairs from a space, one after the other. Since the best of many noisy values is too good, the
+    best proposals and the best family compete once more, on fresh runs. Every pair has an index of its own, so that no
+    stream of random numbers serves two.
+
+    Parameters
+    ----------
+    options : sequence of Pair
+        The families.
+    trial : callable
+        `trial(pair, index, runs)` plays fresh runs at the search stage and returns what they promise, and how many.
+    budget : int
+        Runs in all.
+    space : PairSpace, optional
+        Where pairs are proposed from. None where the pairs are the user's own: then they only compete.
+    each : int
+        Runs for each proposal, at least; they are not used where the budget is too small for a few.
+    seed : int
+        Of the proposals.
+    """
+    families = list(enumerate(options))
+    trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
+    if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
+        (index, pair), spent, _ = _halve(families, trial, budget)
+        return pair, index, spent
+    best, spent, worths = _halve(families, trial, int(FAMILIES * budget))
+    proposals = Proposals(space, seed)
+    for index, pair in families:
+        proposals.know(pair, worths[index])
+    found: list[tuple[int, Pair]] = []
+    each = int(PROPOSED * budget) // trials
+    for _ in range(trials):
+        proposed = proposals.next()
+        if proposed is None:
+            break
+        index = len(options) + len(found)
+        worths[index], used = trial(proposed, index, each)
+        proposals.tell(worths[index])
+        found.append((index, proposed))
+        spent += used
+    found.sort(key=lambda one: -worths[one[0]])
+    (index, pair), used, _ = _halve([best, *found[: FINALISTS - 1]], trial, budget - spent)
+    return pair, index, spent + used
+
+
+def _halve(
+    alive: Sequence[tuple[int, Pair]], trial: Trial, budget: int
+) -> tuple[tuple[int, Pair], int, dict[int, float]]:
+    """Return the winner of successive halving, the runs spent, and what each pair promised last, by its index."""
+    stages = max(1, (len(alive) - 1).bit_length())
+    spent, worths = 0, {}
+    while len(alive) > 1:
+        each = max(10, budget // stages // len(alive))
+        for index, pair in alive:
+            worths[index], used = trial(pair, index, each)
+            spent += used
+        alive = sorted(alive, key=lambda one: -worths[one[0]])[: len(alive) // 2]
+    return alive[0], spent, worths

@@ -1,0 +1,93 @@
+"""Pairs proposed by an optimiser: a tree-structured Parzen estimator over a space of pairs (optuna)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ...mechanisms.draws import Draws, Purpose, Stage
+from ..play.pairs import Pair
+from .pair_space import ORDERED, PairSpace
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import Trial
+
+#: Points that the estimator draws for each proposal, to take the most promising of them.
+CANDIDATES = 100
+#: Points that are asked for in vain, one after the other, before the space is taken for exhausted.
+PATIENCE = 20
+
+
+class Proposals:
+    """One proposal after the other, each after what the pairs before it have promised.
+
+    The estimator models which points belong to the best tenth, and proposes where that is likeliest: Bergstra,
+    Bardenet, Bengio & Kegl 2011, Algorithms for Hyper-Parameter Optimization. The same seed and the same answers give
+    the same proposals.
+    """
+
+    def __init__(self, space: PairSpace, seed: int) -> None:
+        with _quiet():
+            import optuna
+
+            key = int(Draws(seed, Stage.SEARCH).stream(Purpose.ADVERSARY).integers(2**31))
+            sampler = optuna.samplers.TPESampler(seed=key, n_startup_trials=0, n_ei_candidates=CANDIDATES)
+            self.study = optuna.create_study(direction="maximize", sampler=sampler)
+        self.space = space
+        self.values: dict[str, float] = {}  # of known pairs
+        self.asked: tuple[Trial, str] | None = None
+        distributions = optuna.distributions
+        self.coordinates: dict[str, BaseDistribution] = {
+            name: distributions.IntDistribution(0, size - 1)
+            if name in ORDERED
+            else distributions.CategoricalDistribution(tuple(range(size)))
+            for name, size in space.sizes.items()
+        }
+
+    def know(self, pair: Pair, worth: float) -> None:
+        """Take notice of a pair that was tried without having been proposed."""
+        from optuna.trial import create_trial
+
+        point = self.space.point(pair)
+        self.values[_key(pair)] = worth
+        if point is not None:
+            self.study.add_trial(create_trial(params=dict(point), distributions=self.coordinates, value=worth))
+
+    def next(self) -> Pair | None:
+        """Return a pair that is not known yet; None where the estimator has no other idea."""
+        for _ in range(PATIENCE):
+            trial = self.study.ask(self.coordinates)
+            pair = self.space.pair(trial.params)
+            key = "" if pair is None else _key(pair)
+            if pair is not None and key not in self.values:
+                self.asked = trial, key
+                return pair
+            # Points of one pair are worth the same; where the worlds do not differ there is nothing to find.
+            self.study.tell(trial, self.values.get(key, -1.0))
+        return None
+
+    def tell(self, worth: float) -> None:
+        """Say what the last proposal promises."""
+        assert self.asked is not None
+        trial, key = self.asked
+        self.values[key] = worth
+        self.study.tell(trial, worth)
+
+
+def _key(pair: Pair) -> str:
+    return repr(pair.to_json())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep optuna from announcing its study on stderr, and leave its logging as it was."""
+    from optuna import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)

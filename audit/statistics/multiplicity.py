@@ -1,0 +1,97 @@
+"""Several claims in one report: p-values of certificates, and Holm's procedure over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...mechanisms.claim import Claim
+from .events import Certificate, Event, certify
+from .sequential import Bets
+
+#: p-values below this are reported as this.
+SMALLEST = 1e-100
+_BISECTIONS = 24
+
+
+def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
+    """Return the smallest alpha at which the counts of a certificate falsify the claim; 1 if none does.
+
+    For an anytime-valid certificate it is the inverse of the gambler's wealth at the end, which is valid too.
+    """
+    counts = certificate.counts
+    if counts.runs == 0:
+        return 1.0
+    if certificate.method == "anytime":
+        wrong = counts.guesses - counts.right
+        wealth = Bets(claim.epsilon, claim.delta).log_wealth(counts.right, wrong, counts.runs, claim.epsilon)
+        return max(SMALLEST, min(1.0, math.exp(-max(0.0, float(wealth)))))
+
+    def falsified(log_alpha: float) -> bool:
+        found = certify(event, counts, delta=claim.delta, alpha=math.exp(log_alpha))
+        return found.epsilon_lower > claim.epsilon
+
+    low, high = math.log(SMALLEST), -1e-9
+    if falsified(low):
+        return SMALLEST
+    if not falsified(high):
+        return 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if falsified(middle) else (middle, high)
+    return math.exp(high)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One test that shared the alpha of a report.
+
+    Attributes
+    ----------
+    p_value : float
+    level : float
+        The share of alpha that it was compared with.
+    adjusted : float
+        The smallest alpha of the report at which it would be rejected.
+    rejected : bool
+    """
+
+    p_value: float
+    level: float
+    adjusted: float
+    rejected: bool
+
+
+def holm(p_values: Sequence[float], alpha: float) -> list[Decision]:
+    """Return Holm's decisions: some true claim is rejected with probability at most alpha, whatever the dependence.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+        One per claim, in the order of the report.
+    alpha : float
+        For all of them together, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If alpha is outside (0, 1).
+
+    Examples
+    --------
+    >>> [decision.rejected for decision in holm([0.001, 0.2, 0.02], alpha=0.05)]
+    [True, False, True]
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
+    m = len(p_values)
+    order = sorted(range(m), key=lambda i: p_values[i])
+    tests: list[Decision | None] = [None] * m
+    going, adjusted = True, 0.0
+    for step, i in enumerate(order):
+        level = alpha / (m - step)
+        adjusted = max(adjusted, min(1.0, (m - step) * p_values[i]))
+        going = going and p_values[i] <= level
+        tests[i] = Decision(p_values[i], level, adjusted, going)
+    return [test for test in tests if test is not None]

@@ -1,0 +1,1 @@
+"""Bandit learners: they see the loss of what they played."""

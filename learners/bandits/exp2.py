@@ -1,0 +1,238 @@
+"""EXP2: exponential weights over a finite set of points, for bandit linear losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.elementary import exp
+from ...mechanisms.philox import LANES, Stream, lanes
+from ..checks import check_positive
+from ..protocol import FeedbackKind, Kernel
+from ..sampling import draw_arm, draw_arm_block
+
+#: The exploration design's largest variance s^T M^-1 s is within this factor of the least possible, N.
+DESIGN_TOLERANCE = 0.01
+_DESIGN_STEPS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteSet:
+    """Finitely many points, the columns of (N, |S|)."""
+
+    points: Floats
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+        return len(self.points)
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the point of least <linear, x>, (dim, runs); the first of several."""
+        best: Floats = self.points[:, (self.points.T @ linear).argmin(axis=0)]
+        return best
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exp2:
+    """Play `s` from `p = (1 - gamma) q + gamma mu` over a finite set S, `q ∝ exp(-eta * sum of <l~, s>)`.
+
+    The estimate is `l~ = P^+ s y` with P = E_p[s s^T] and y the fed loss: unbiased, E[l~] = l. Agarwal & Singh 2017,
+    Algorithm 5 in the general form of Bubeck, Cesa-Bianchi & Kakade 2012; over unit vectors it is `Exp3`. Actions are
+    points. A step costs |S| N^2 + N^3.
+
+    **Claim**: none of its own.
+
+    Parameters
+    ----------
+    actions : array-like (N, |S|)
+        S, a point in each column. They must span R^N.
+    eta : float
+        Learning rate, positive.
+    gamma : float
+        Exploration, in (0, 1]: it keeps P invertible.
+    exploration : array-like (|S|,), optional
+        mu; by default a G-optimal design.
+    """
+
+    actions: ArrayLike
+    eta: float
+    gamma: float
+    exploration: ArrayLike | None = None
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        check_positive("eta", self.eta)
+        if not 0 < self.gamma <= 1:
+            raise ValueError(f"gamma must be in (0, 1], got {self.gamma!r}")
+        points = self.points
+        if points.ndim != 2 or not points.size or not np.isfinite(points).all():
+            raise ValueError(f"actions must be finite points in columns, (N, |S|), got shape {points.shape}")
+        rank = int(np.linalg.matrix_rank(points))
+        if rank < len(points):
+            raise ValueError(f"actions must span R^{len(points)}, got points of rank {rank}")
+        mu = self.design
+        if mu.shape != points.shape[1:] or mu.min() < 0 or abs(mu.sum() - 1) > 1e-9:
+            raise ValueError(f"exploration must be {points.shape[1]} probabilities, got {self.exploration!r}")
+        if np.linalg.matrix_rank(points * mu) < len(points):
+            raise ValueError("exploration must give weight to points that span the space")
+
+    @cached_property
+    def points(self) -> Floats:
+        """S as an array, (N, |S|)."""
+        return np.asarray(self.actions, dtype=float)
+
+    @cached_property
+    def design(self) -> Floats:
+        """The exploration distribution mu, (|S|,)."""
+        return optimal_design(self.points) if self.exploration is None else np.asarray(self.exploration, dtype=float)
+
+    @property
+    def domain(self) -> FiniteSet:
+        """The points with their linear minimiser."""
+        return FiniteSet(self.points)
+
+    @property
+    def arms(self) -> int:
+        """N, the length of a loss vector."""
+        return len(self.points)
+
+    def start(self, runs: int, draws: Draws) -> Floats:
+        """Return the log-weights of the points, (|S|, runs)."""
+        return np.zeros((self.points.shape[1], runs))
+
+    def distribution(self, state: Floats) -> Floats:
+        """Return p, (|S|, runs)."""
+        q: Floats = np.exp(state - state.max(axis=0))
+        q *= (1 - self.gamma) / q.sum(axis=0)
+        q += self.gamma * self.design[:, None]
+        return q
+
+    def act(self, state: Floats, draws: Draws) -> Floats:
+        """Draw a point from p, (N, runs): one uniform a run."""
+        points: Floats = self.points[:, draw_arm(self.distribution(state), draws)]
+        return points
+
+    def estimate(self, state: Floats, actions: Floats, feedback: Floats) -> Floats:
+        """Return the loss estimates P^-1 s y, (N, runs)."""
+        points = self.points
+        products = np.einsum("is,js->ijs", points, points)
+        covariance = np.einsum("ijs,sr->rij", products, self.distribution(state), optimize=True)
+        solved: Floats = np.linalg.solve(covariance, (actions * feedback).T[:, :, None])[:, :, 0].T
+        return solved
+
+    def update(self, state: Floats, actions: Floats, feedback: Floats, draws: Draws) -> None:
+        """Subtract eta times the estimated loss of every point from its log-weight."""
+        state -= self.eta * (self.points.T @ self.estimate(state, actions, feedback))
+
+    def kernel(self, width: int = LANES) -> Kernel:
+        """Return the kernel: log-weights, p, the estimate, the covariance, and three rows of room."""
+        n, s = self.points.shape
+        numbers = np.ascontiguousarray(self.points), self.design, float(self.eta), float(self.gamma)
+        arrays = tuple(lanes(rows, 0.0, width) for rows in (s, s, n, n * n, 3))
+        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, dim=n)
+
+
+def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    """Block: `Exp2.act`; it leaves the distribution for the update."""
+    points, design, _, gamma = numbers
+    log_weights, p, _, _, rows = arrays
+    top, total, chosen = rows[0], rows[1], rows[2]
+    for i in range(LANES):
+        top[i], total[i] = log_weights[0, i], 0.0
+    for s in range(1, len(p)):
+        for i in range(LANES):
+            top[i] = max(top[i], log_weights[s, i])
+    for s in range(len(p)):
+        for i in range(LANES):
+            p[s, i] = exp(log_weights[s, i] - top[i])
+        for i in range(LANES):
+            total[i] += p[s, i]
+    for s in range(len(p)):
+        for i in range(LANES):
+            p[s, i] = p[s, i] * ((1 - gamma) / total[i]) + gamma * design[s]
+    draw_arm_block(p, stream, top, chosen)
+    for k in range(len(points)):
+        for i in range(LANES):
+            played[k, i] = points[k, np.uint64(chosen[i])]
+
+
+def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    """Block: `Exp2.update`. P is positive definite: elimination needs no pivots."""
+    points, _, eta, _ = numbers
+    log_weights, p, estimate, covariance, _ = arrays
+    n = len(points)
+    for a in range(n):
+        for i in range(LANES):
+            estimate[a, i] = played[a, i] * fed[0, i]
+        for b in range(n):
+            for i in range(LANES):
+                covariance[a * n + b, i] = 0.0
+            for s in range(len(p)):
+                for i in range(LANES):
+                    covariance[a * n + b, i] += points[a, s] * points[b, s] * p[s, i]
+    for c in range(n):
+        for a in range(c + 1, n):
+            for i in range(LANES):
+                covariance[a * n + c, i] /= covariance[c * n + c, i]
+                estimate[a, i] -= covariance[a * n + c, i] * estimate[c, i]
+            for b in range(c + 1, n):
+                for i in range(LANES):
+                    covariance[a * n + b, i] -= covariance[a * n + c, i] * covariance[c * n + b, i]
+    for c in range(n - 1, -1, -1):
+        for b in range(c + 1, n):
+            for i in range(LANES):
+                estimate[c, i] -= covariance[c * n + b, i] * estimate[b, i]
+        for i in range(LANES):
+            estimate[c, i] /= covariance[c * n + c, i]
+    for s in range(len(p)):
+        for a in range(n):
+            for i in range(LANES):
+                log_weights[s, i] -= eta * points[a, s] * estimate[a, i]
+
+
+def optimal_design(points: Floats) -> Floats:
+    """Return a G-optimal design: weights mu that nearly minimise max_s s^T M^-1 s, M = sum mu(s) s s^T.
+
+    Frank-Wolfe steps from the uniform design (Kiefer & Wolfowitz 1960: the least maximum is N).
+
+    Parameters
+    ----------
+    points : array (N, |S|)
+        Points that span R^N.
+
+    Returns
+    -------
+    array (|S|,)
+        The maximum is at most (1 + `DESIGN_TOLERANCE`) N.
+    """
+    dim, count = points.shape
+    mu = np.full(count, 1.0 / count)
+    for _ in range(_DESIGN_STEPS):
+        variance = np.einsum("is,is->s", points, np.linalg.solve((points * mu) @ points.T, points))
+        worst = int(variance.argmax())
+        top = float(variance[worst])
+        if top <= (1 + DESIGN_TOLERANCE) * dim:
+            break
+        step = (top / dim - 1) / (top - 1)  # the exact line search of the determinant
+        mu *= 1 - step
+        mu[worst] += step
+    design: Floats = mu
+    return design
+
+
+def signed_axes(dim: int) -> Floats:
+    """Return the 2N points +-e_i, (N, 2N): the vertices of the L1 ball."""
+    return np.concatenate([np.eye(dim), -np.eye(dim)], axis=1)
+
+
+def hypercube(dim: int) -> Floats:
+    """Return the 2^N vertices of [-1, 1]^N, (N, 2^N)."""
+    bits = np.indices((2,) * dim).reshape(dim, -1).astype(np.float64)
+    signs: Floats = 1.0 - 2.0 * bits
+    return signs

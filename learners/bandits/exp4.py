@@ -1,0 +1,376 @@
+"""EXP4: exponential weights over experts who advise on arms; plain, and private in batches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.elementary import exp
+from ...mechanisms.noise import Laplace
+from ...mechanisms.philox import LANES, Stream, lanes
+from ..checks import check_batch, check_epsilon, check_fraction, check_positive
+from ..problems.advice import Advice
+from ..protocol import Arms, FeedbackKind, Kernel
+from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
+
+
+def expert_weights(losses: Floats, eta: float) -> Floats:
+    """Return q proportional to exp(-eta * losses), (experts, runs)."""
+    q: Floats = losses.min(axis=0) - losses
+    q *= eta
+    np.exp(q, out=q)
+    q /= q.sum(axis=0)
+    return q
+
+
+def mixture(q: Floats, advice: Floats, gamma: float) -> Floats:
+    """Return the law of the next arm, (arms, runs): the experts' mean advice under q, and gamma of the uniform."""
+    # einsum sums each run by itself in a fixed order, which a threaded matrix product does not promise.
+    p: Floats = np.einsum("jk,jr->kr", advice, q)
+    p *= 1 - gamma
+    p += gamma / advice.shape[1]
+    return p
+
+
+def expert_losses(advice: Floats, p: Floats, arms: Arms, loss: Floats) -> Floats:
+    """Return every expert's importance-weighted loss, advice(arm) * loss / p(arm): (experts, runs)."""
+    estimates = advice.take(arms, axis=1)
+    estimates *= loss / of_arm(p, arms)
+    return estimates
+
+
+@dataclass
+class Exp4State:
+    """The experts' estimated losses, the law of the next arm if it was asked for, and the round from 0."""
+
+    losses: Floats  # (experts, runs)
+    p: Floats | None
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exp4:
+    """Exponential weights over experts on importance-weighted losses, with uniform exploration over arms.
+
+    `p = (1 - gamma) sum_j q_j mu^j + gamma / K`, `q` proportional to `exp(-eta * sum of estimates)`; after arm I with
+    loss y, expert j's estimate is `mu^j(I) y / p(I)`. Auer et al. 2002. With K experts who each name one arm it is
+    EXP3.
+
+    **Claim**: none of its own. Inside `BatchedLaplace` with batch = 1 it is Asi, Raman & Talwar 2025, Algorithm 6,
+    which is epsilon-locally private (Theorem 9).
+
+    Parameters
+    ----------
+    advice : Advice
+        The experts' distributions over arms.
+    eta : float
+        Learning rate, positive.
+    gamma : float
+        Exploration, in [0, 1].
+    """
+
+    advice: Advice
+    eta: float
+    gamma: float = 0.0
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        check_positive("eta", self.eta)
+        check_fraction("gamma", self.gamma)
+
+    @property
+    def arms(self) -> int:
+        """K."""
+        return self.advice.arms
+
+    def start(self, runs: int, draws: Draws) -> Exp4State:
+        """Return equal weights."""
+        return Exp4State(np.zeros((self.advice.experts, runs)), None, 0)
+
+    def probabilities(self, state: Exp4State) -> Floats:
+        """Return p, (arms, runs)."""
+        if state.p is None:
+            q = expert_weights(state.losses, self.eta)
+            state.p = mixture(q, self.advice.at(state.rounds), self.gamma)
+        return state.p
+
+    def act(self, state: Exp4State, draws: Draws) -> Arms:
+        """Draw an arm from p: one uniform a run."""
+        return draw_arm(self.probabilities(state), draws)
+
+    def update(self, state: Exp4State, actions: Arms, feedback: Floats, draws: Draws) -> None:
+        """Add every expert's importance-weighted loss."""
+        p = self.probabilities(state)
+        state.losses += expert_losses(self.advice.at(state.rounds), p, actions, feedback)
+        state.p = None
+        state.rounds += 1
+
+    def kernel(self, width: int = LANES) -> Kernel:
+        """Return the kernel: losses, weights, the law of the next arm, and two rows of room."""
+        experts, advice = self.advice.experts, self.advice
+        arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, self.arms, 2))
+        arrays[2][:] = mixture(np.full((experts, 1), 1 / experts), advice.at(0), self.gamma)
+        how: Any = {"probability": law_block, "horizon": None if advice.steady else len(advice.table)}
+        numbers = advice.rounds, float(self.gamma), float(self.eta)
+        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, **how)
+
+
+def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    """Block: `Exp4.act`."""
+    draw_arm_block(arrays[2], stream, arrays[3][0], played[0])
+
+
+def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+    """Block: the probability of the given arms."""
+    of_arm_block(arrays[2], arms, out)
+
+
+def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    """Block: `Exp4.update`, and the law of the next arm."""
+    table, gamma, eta = numbers
+    losses, q, p, rows = arrays
+    losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], losses)
+    weights_block(losses, eta, q, rows)
+    mixture_block(q, table[(t + 1) % len(table)], gamma, p)
+
+
+def losses_block(advice: Floats, p: Floats, scaled: Floats, arms: Any, fed: Floats, losses: Floats) -> None:
+    """Block: add `expert_losses`."""
+    of_arm_block(p, arms, scaled)
+    for i in range(LANES):
+        scaled[i] = fed[i] / scaled[i]
+    for j in range(len(losses)):
+        for i in range(LANES):
+            losses[j, i] += advice[j, np.uint64(arms[i])] * scaled[i]
+
+
+def weights_block(losses: Floats, eta: float, q: Floats, rows: Floats) -> None:
+    """Block: `expert_weights`."""
+    least, total = rows[0], rows[1]
+    for i in range(LANES):
+        least[i], total[i] = losses[0, i], 0.0
+    for j in range(1, len(q)):
+        for i in range(LANES):
+            least[i] = min(least[i], losses[j, i])
+    for j in range(len(q)):
+        for i in range(LANES):
+            q[j, i] = exp((least[i] - losses[j, i]) * eta)
+        for i in range(LANES):
+            total[i] += q[j, i]
+    for j in range(len(q)):
+        for i in range(LANES):
+            q[j, i] /= total[i]
+
+
+def mixture_block(q: Floats, advice: Floats, gamma: float, p: Floats) -> None:
+    """Block: `mixture`."""
+    for k in range(len(p)):
+        for i in range(LANES):
+            p[k, i] = 0.0
+        for j in range(len(q)):
+            for i in range(LANES):
+                p[k, i] += advice[j, k] * q[j, i]
+        for i in range(LANES):
+            p[k, i] = p[k, i] * (1 - gamma) + gamma / len(p)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteadyExp4(Exp4):
+    """EXP4 whose advice is the same in every round.
+
+    With two arms its state is one real number, however many experts: the estimated loss of arm 1 minus that of arm 0,
+    times eta. So its exact law is known.
+
+    **Claim**, parameters: as `Exp4`.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.advice.steady:
+            raise ValueError("the advice must be the same in every round: an array (experts, arms)")
+
+    def line_probabilities(self, x: Floats) -> Floats:
+        """Two arms: expert j has weight exp(mu^j(0) x), up to a common factor."""
+        first = self.advice.table[:, :1]
+        if len(first) == 2:  # exact in the tails, where a mixture of two cancels
+            gap = float(first[0, 0] - first[1, 0])
+            q = np.stack([expit(gap * x), expit(-gap * x)])
+        else:
+            q = expert_weights(-first * x, 1.0)
+        return mixture(q, self.advice.table, self.gamma)
+
+    def line_step(self, x: Floats, arm: int) -> tuple[Floats, Floats]:
+        """Return (x, -eta / p_0) after arm 0 and (x, eta / p_1) after arm 1."""
+        sign = -1.0 if arm == 0 else 1.0
+        return x, sign * self.eta / self.line_probabilities(x)[arm]
+
+
+@dataclass
+class BatchedExp4State:
+    """The noisy losses so far, the batch so far, and what the last round released."""
+
+    losses: Floats  # (experts, runs): the sum of all releases
+    q: Floats  # (experts, runs)
+    p: Floats | None  # (arms, runs): the law of the next arm if it was asked for
+    total: Floats  # (experts, runs): the batch's importance-weighted losses
+    rounds: int
+    fed: Floats | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedExp4:
+    """EXP4 with weights fixed for `tau` rounds, then moved by noisy batch means of every expert's estimated loss.
+
+    Asi, Raman & Talwar 2025, Algorithm 2.
+
+    **Claim** (Theorem 10): (epsilon, delta)-DP, losses in [0, 1], one round's loss replaced. Given the actions and the
+    earlier releases, one round moves an expert's batch mean by at most `sensitivity * K / (gamma tau)`; the noise on
+    each of the N means is Laplace of scale `3 sensitivity K sqrt(N ln(1 / delta)) / (gamma tau epsilon)`, which
+    advanced composition over experts turns into the claim, with room to spare, while `epsilon <= 9 ln(1 / delta)`. The
+    factor 3 is our choice, the paper's is unknown to us. The noisy means of all experts with the actions are the
+    release.
+
+    Parameters
+    ----------
+    advice : Advice
+        The experts' distributions over arms.
+    eta : float
+        Learning rate, positive.
+    gamma : float
+        Exploration, in (0, 1].
+    tau : int
+        Rounds in a batch. Every round draws its own arm.
+    epsilon, delta : float
+        In nats, positive, inf for no noise; and in (0, 1).
+    sensitivity : float
+        The largest difference of two losses of an arm: 1 on [0, 1].
+    """
+
+    advice: Advice
+    eta: float
+    gamma: float
+    tau: int
+    epsilon: float
+    delta: float
+    sensitivity: float = 1.0
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        check_positive("eta", self.eta)
+        check_positive("gamma", self.gamma)
+        check_fraction("gamma", self.gamma)
+        check_batch(self.tau)
+        check_epsilon(self.epsilon)
+        check_positive("sensitivity", self.sensitivity)
+        if not 0 < self.delta < 1:
+            raise ValueError(
+                f"delta must be in (0, 1) for batched EXP4, whose noise grows with ln(1 / delta), got {self.delta!r}"
+            )
+
+    @property
+    def arms(self) -> int:
+        """K."""
+        return self.advice.arms
+
+    @property
+    def noise(self) -> Laplace:
+        """The law of the noise on one expert's batch mean."""
+        if math.isinf(self.epsilon):
+            return Laplace(0.0)
+        spread = math.sqrt(self.advice.experts * math.log(1 / self.delta))
+        return Laplace(3 * self.sensitivity * self.arms * spread / (self.gamma * self.tau * self.epsilon))
+
+    def start(self, runs: int, draws: Draws) -> BatchedExp4State:
+        """Return equal weights."""
+        shape = (self.advice.experts, runs)
+        return BatchedExp4State(np.zeros(shape), np.full(shape, 1 / shape[0]), None, np.zeros(shape), 0, None)
+
+    def next_arm(self, state: BatchedExp4State) -> Floats:
+        """Return the law of the next arm given the releases, (arms, runs).
+
+        It is not called `probabilities`: the state has noise of its own, so products of these are no likelihood of
+        the actions.
+        """
+        if state.p is None or not self.advice.steady:
+            state.p = mixture(state.q, self.advice.at(state.rounds), self.gamma)
+        return state.p
+
+    def act(self, state: BatchedExp4State, draws: Draws) -> Arms:
+        """Draw an arm: one uniform a run."""
+        return draw_arm(self.next_arm(state), draws)
+
+    def update(self, state: BatchedExp4State, actions: Arms, feedback: Floats, draws: Draws) -> None:
+        """Add to the batch; at its end release the noisy means and move the weights."""
+        p = self.next_arm(state)
+        state.total += expert_losses(self.advice.at(state.rounds), p, actions, feedback)
+        state.rounds += 1
+        state.fed = None
+        if state.rounds % self.tau:
+            return
+        state.fed = self.noise.sample(state.total.shape, draws)
+        state.fed += state.total / self.tau
+        state.losses += state.fed
+        state.total[:] = 0
+        state.q, state.p = expert_weights(state.losses, self.eta), None
+
+    def release(self, state: BatchedExp4State) -> Floats | None:
+        """Return the noisy batch means at the end of a batch, (experts, runs)."""
+        return state.fed
+
+    def release_means(self, actions: Arms, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the batch means, (releases, experts, runs), by replay.
+
+        A mean depends on the batch's arms and on their probabilities, which are functions of the earlier releases.
+        """
+        means = np.zeros_like(releases)
+        losses = np.zeros(releases.shape[1:])
+        for b, released in enumerate(releases):
+            q = expert_weights(losses, self.eta)
+            for t in range(b * self.tau, (b + 1) * self.tau):
+                advice = self.advice.at(t)
+                means[b] += expert_losses(advice, mixture(q, advice, self.gamma), actions[t], feedback[t])
+            losses += released
+        means /= self.tau
+        return means
+
+    def kernel(self, width: int = LANES) -> Kernel:
+        """Return the kernel: releases, the batch's total, losses, weights, the law, and two rows of room."""
+        experts, advice = self.advice.experts, self.advice
+        arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, experts, experts, self.arms, 2))
+        arrays[3][:] = 1 / experts
+        noise, scale = self.noise.block
+        act, update = _batched_blocks(noise)
+        numbers = advice.rounds, float(self.gamma), float(self.eta), int(self.tau), scale
+        how: Any = {"batch": self.tau, "horizon": None if advice.steady else len(advice.table)}
+        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, released=0, scalar=False, **how)
+
+
+@cache
+def _batched_blocks(noise: Any) -> Any:
+    """Return `BatchedExp4`'s functions of blocks."""
+
+    def act(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+        table, gamma = numbers[0], numbers[1]
+        mixture_block(arrays[3], table[t % len(table)], gamma, arrays[4])
+        draw_arm_block(arrays[4], stream, arrays[5][0], played[0])
+
+    def update(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+        table, _, eta, tau, scale = numbers
+        released, total, losses, q, p, rows = arrays
+        losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], total)
+        if (t + 1) % tau == 0:
+            for j in range(len(total)):
+                noise(stream, scale, released[j])
+                for i in range(LANES):
+                    released[j, i] += total[j, i] / tau
+                    losses[j, i] += released[j, i]
+                    total[j, i] = 0.0
+            weights_block(losses, eta, q, rows)
+
+    return act, update

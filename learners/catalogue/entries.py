@@ -1,0 +1,193 @@
+"""The catalogue: every algorithm with its claim, its calibrations, and what an audit should find.
+
+A new algorithm is one file in this room and one `Entry` in its paper's list.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, get_type_hints
+
+from ...mechanisms.claim import Claim
+from ..protocol import Learner
+
+CALIBRATIONS = ("as_published", "corrected")
+#: The papers' modules, each with a tuple `ENTRIES`.
+PAPERS = (
+    "agarwal_singh",
+    "asi_raman_talwar",
+    "tossou_dimitrakakis",
+    "ene_nguyen_vladu",
+    "smith_thakurta",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What every algorithm is told: the game, the claim to calibrate for, and which calibration.
+
+    Attributes
+    ----------
+    rounds, arms : int
+        T and K (or N, the number of experts or coordinates).
+    epsilon, delta : float
+        The claim that the noise is calibrated to; epsilon in nats, inf for no noise.
+    losses : str
+        The loss set, by name.
+    calibration : str
+        "as_published" (the noise exactly as the paper states it) or "corrected" (what the claim really needs).
+    """
+
+    rounds: int
+    arms: int = 2
+    epsilon: float = 1.0
+    delta: float = 0.0
+    losses: str = "unit"
+    calibration: str = "as_published"
+
+    def __post_init__(self) -> None:
+        if self.calibration not in CALIBRATIONS:
+            raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}")
+
+    @property
+    def published(self) -> bool:
+        """Whether the noise is the paper's."""
+        return self.calibration == "as_published"
+
+    @property
+    def range(self) -> float:
+        """The largest difference of two losses of one coordinate: 1 on [0, 1], 2 on [-1, 1]."""
+        return 1.0 if self.losses == "unit" else 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One audit of an entry: a setting, what the adversary may do and see, and what is expected.
+
+    `expected` is "falsified" or "survived"; `note` is a remark that the report prints beside the verdict.
+    """
+
+    expected: str
+    calibration: str = "as_published"
+    losses: str = ""  # the entry's own
+    neighbours: str = "replace"
+    surface: str = "actions"
+    rounds: int = 0  # the entry's own
+    arms: int = 0
+    epsilon: float = 1.0
+    delta: float | None = None
+    runs: int = 200_000
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegretClaim:
+    """A regret bound as data.
+
+    Attributes
+    ----------
+    bound : callable
+        From a setting and the learner to the bound on the expected regret.
+    exponent : float
+        The growth in T that it promises, up to logarithms.
+    source : str
+        Where it is printed, or derived.
+    """
+
+    bound: Callable[[Setting, Any], float]
+    exponent: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A catalogue entry: it cannot exist without a claim.
+
+    Attributes
+    ----------
+    name : str
+        `authors/algorithm`.
+    summary : str
+        One line.
+    source : str
+        Paper and theorem of the privacy claim.
+    build : callable
+        `build(setting, **parameters) -> Learner`; its keyword parameters are what `--set` accepts besides those of
+        `Setting`.
+    rounds, arms, delta, losses
+        The defaults of an audit.
+    claim_epsilon : callable, optional
+        The claimed epsilon of a setting, for claims that depend on T; default `setting.epsilon`.
+    regret : RegretClaim, optional
+    cases : tuple of Case
+        What `overclaim run` audits.
+    """
+
+    name: str
+    summary: str
+    source: str
+    build: Callable[..., Learner]
+    rounds: int
+    arms: int = 2
+    delta: float = 0.0
+    losses: str = "unit"
+    claim_epsilon: Callable[[Setting], float] | None = None
+    regret: RegretClaim | None = None
+    cases: tuple[Case, ...]
+
+    @property
+    def parameters(self) -> dict[str, type]:
+        """The algorithm's own parameters and their types."""
+        hints = get_type_hints(self.build)
+        names = [p.name for p in inspect.signature(self.build).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        return {name: hints[name] for name in names}
+
+    def setting(self, **changes: Any) -> Setting:
+        """Return the entry's default setting with some values changed."""
+        default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
+        return replace(default, **changes)
+
+    def claim(self, setting: Setting, *, neighbours: str = "replace", surface: str = "actions") -> Claim:
+        """Return the claim that the entry makes in a setting."""
+        epsilon = self.claim_epsilon(setting) if self.claim_epsilon else setting.epsilon
+        return Claim(
+            epsilon=epsilon,
+            delta=setting.delta,
+            losses=setting.losses,
+            neighbours=neighbours,
+            surface=surface,
+            source=self.source,
+        )
+
+
+def entries() -> dict[str, Entry]:
+    """Return the catalogue by name."""
+    papers = (import_module(f".{paper}", __package__) for paper in PAPERS)
+    return {entry.name: entry for paper in papers for entry in paper.ENTRIES}
+
+
+def lookup(name: str) -> Entry:
+    """Return the entry of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is none, with the near matches.
+    """
+    known = entries()
+    if name not in known:
+        raise ValueError(f"unknown target {name!r}{near_matches(name, known)}; `overclaim list` shows the catalogue")
+    return known[name]
+
+
+def near_matches(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean ...?" with the near matches of `name`, or nothing."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near += [k for k in known if name in k and k not in near][:3]
+    return f"; did you mean {' or '.join(near)}?" if near else ""

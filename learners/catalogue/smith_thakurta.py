@@ -1,0 +1,150 @@
+"""Smith & Thakurta 2013, (Nearly) Optimal Algorithms for Private Online Learning: the catalogue's entries."""
+
+from __future__ import annotations
+
+import math
+
+from ...mechanisms.noise import L2Laplace
+from ...mechanisms.tree import depth
+from ..checks import check_positive
+from ..leaders.pftal import BanditPftal, Pftal
+from ..problems.oracles import L2Ball
+from .entries import Case, Entry, RegretClaim, Setting
+
+#: The strong convexity of the adversary's losses. Small: all but the sign of a noisy sum is then clipped away, but the
+#: gradients at the start come near the Lipschitz bound.
+FLAT = 1e-5
+
+
+def node_scale(setting: Setting, norm: float, change: float) -> float:
+    """Return the scale of a node's noise.
+
+    Parameters
+    ----------
+    norm : float
+        mu, the bound on what a round adds: as published the scale is mu (ceil(lg T) + 1) / epsilon.
+    change : float
+        By how much replace-one changes what a round adds: corrected, the scale is that times the ceil(lg T) released
+        nodes that a round reaches before the last prefix, over epsilon.
+    """
+    levels = depth(setting.rounds)
+    sensitivity = norm * (levels + 1) if setting.published else change * max(levels, 1)
+    return 0.0 if math.isinf(setting.epsilon) else sensitivity / setting.epsilon
+
+
+def pftal(setting: Setting, *, curvature: float = FLAT, radius: float = 1.0) -> Pftal:
+    """Return PFTAL (Algorithm 1) on the ball, for H-strongly convex losses that are 1-Lipschitz there."""
+    p = setting.arms
+    noise = L2Laplace(node_scale(setting, 1.0, 2.0), p)
+    return Pftal(domain=L2Ball(p, radius), rounds=setting.rounds, curvature=curvature, noise=noise)
+
+
+def pftal_lipschitz(setting: Setting, *, curvature: float | None = None, radius: float = 1.0) -> Pftal:
+    """Return PFTAL on `f + H / 2 ||w||^2` (Appendix C), for 1-Lipschitz losses.
+
+    H = sqrt(p lg^2.5 T / (epsilon T)) by default (Theorem 11). Algorithm 1 is told the Lipschitz constant of the
+    regularised losses, 1 + H radius; the regulariser does not differ between worlds, so replace-one needs 2.
+    """
+    p, t = setting.arms, setting.rounds
+    if curvature is None:
+        epsilon = 1.0 if math.isinf(setting.epsilon) else setting.epsilon
+        curvature = math.sqrt(p * max(math.log2(t), 1.0) ** 2.5 / (epsilon * t))
+    noise = L2Laplace(node_scale(setting, 1 + curvature * radius, 2.0), p)
+    domain = L2Ball(p, radius)
+    return Pftal(domain=domain, rounds=t, curvature=curvature, noise=noise, regulariser=curvature)
+
+
+def pftal_bandit(
+    setting: Setting,
+    *,
+    curvature: float = FLAT,
+    radius: float = 1.0,
+    bound: float = 1.0,
+    adaptive: bool = False,
+    beta: float | None = None,
+) -> BanditPftal:
+    """Return bandit PFTAL (Algorithm 3) on the ball, for |f| <= `bound`.
+
+    `beta` is p / T^(1/3) against oblivious adversaries and p / T^(1/4) against adaptive ones (Theorem 6).
+    """
+    p, t = setting.arms, setting.rounds
+    beta = p / t ** (1 / 4 if adaptive else 1 / 3) if beta is None else beta
+    check_positive("beta", beta)
+    norm = p * bound / beta
+    noise = L2Laplace(node_scale(setting, norm, 2 * norm), p)
+    return BanditPftal(domain=L2Ball(p, radius), rounds=t, curvature=curvature, noise=noise, beta=beta)
+
+
+def regret_bound(setting: Setting, learner: Pftal) -> float:
+    """Return `2 G^2 ln T / H + 8 p G^2 lg^2.5 T / (epsilon H)`, G = 1 + H ||C||: Theorem 4, constants derived."""
+    h, p, t = learner.curvature, setting.arms, setting.rounds
+    g = 1 + h * learner.domain.outer_radius
+    private = 0.0 if math.isinf(setting.epsilon) else 8 * p * math.log2(t) ** 2.5 / setting.epsilon
+    return g**2 * (2 * math.log(t) + private) / h
+
+
+def lipschitz_regret_bound(setting: Setting, learner: Pftal) -> float:
+    """Return Theorem 4's bound for the regularised losses plus H T ||C||^2 / 2 (equation 16)."""
+    excess = learner.curvature * setting.rounds * learner.domain.outer_radius**2 / 2
+    return regret_bound(setting, learner) + excess
+
+
+PAPER = "Smith & Thakurta 2013"
+
+ENTRIES = (
+    Entry(
+        name="smith-thakurta/pftal",
+        summary="private follow the approximate leader, strongly convex losses",
+        source=f"{PAPER}, Theorem 3",
+        build=pftal,
+        rounds=4,
+        arms=1,
+        losses="lipschitz",
+        regret=RegretClaim(bound=regret_bound, exponent=0.0, source=f"{PAPER}, Theorem 4"),
+        cases=(
+            Case(expected="falsified", note="a gradient may change by 2 L, the proof says L"),
+            Case(expected="falsified", surface="release"),
+            Case(expected="falsified", rounds=8),
+            Case(expected="falsified", rounds=8, surface="release"),
+            Case(expected="survived", neighbours="zero-out", surface="release"),
+            Case(expected="survived", neighbours="zero-out"),
+            Case(expected="survived", calibration="corrected", surface="release"),
+            Case(expected="survived", calibration="corrected"),
+        ),
+    ),
+    Entry(
+        name="smith-thakurta/pftal-lipschitz",
+        summary="private follow the approximate leader on regularised Lipschitz losses",
+        source=f"{PAPER}, Theorem 3 and Appendix C",
+        build=pftal_lipschitz,
+        rounds=4,
+        arms=1,
+        losses="lipschitz",
+        regret=RegretClaim(bound=lipschitz_regret_bound, exponent=0.5, source=f"{PAPER}, Theorem 11"),
+        cases=(
+            Case(expected="falsified", parameters={"curvature": FLAT}),
+            Case(expected="falsified", surface="release", parameters={"curvature": FLAT}),
+            Case(expected="survived", surface="release", note="at this T the regulariser doubles the noise"),
+            Case(expected="survived", calibration="corrected", surface="release"),
+            Case(expected="survived", neighbours="zero-out", surface="release", parameters={"curvature": FLAT}),
+        ),
+    ),
+    Entry(
+        name="smith-thakurta/pftal-bandit",
+        summary="private follow the approximate leader, bandit feedback",
+        source=f"{PAPER}, Theorem 5",
+        build=pftal_bandit,
+        rounds=4,
+        arms=1,
+        losses="lipschitz",
+        regret=RegretClaim(bound=lambda setting, learner: math.inf, exponent=2 / 3, source=f"{PAPER}, Theorem 6"),
+        cases=(
+            Case(expected="falsified"),
+            Case(expected="falsified", surface="release"),
+            Case(expected="falsified", rounds=8, surface="release"),
+            Case(expected="survived", neighbours="zero-out", surface="release"),
+            Case(expected="survived", calibration="corrected", surface="release"),
+            Case(expected="survived", calibration="corrected"),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Conversions: a private learner from any learner inside."""

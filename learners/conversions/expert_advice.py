@@ -1,0 +1,85 @@
+"""Bandits with expert advice from any bandit: the experts are its arms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.noise import Laplace, Noise
+from ..problems.advice import Advice
+from ..protocol import Arms, FeedbackKind, HasRelease, Learner
+from ..sampling import draw_arm
+
+
+@dataclass
+class AdvisedState:
+    """The inner learner's state, the expert it follows in each run, and the round from 0."""
+
+    inner: Any
+    expert: Arms
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertAdvice:
+    """Let a bandit over N experts name an expert, draw the action from its advice, and feed it the action's loss.
+
+    Asi, Raman & Talwar 2025, Algorithm 5 (after Auer et al. 2002).
+
+    **Claim** (Theorem 7): as private as the inner learner, for every advice, by post-processing. What is released is
+    the actions, not the experts. Within a batch of the inner learner the expert is held, the action is not. The
+    release is the inner learner's, if it has one.
+
+    Parameters
+    ----------
+    inner : Learner
+        A bandit learner with one arm per expert.
+    advice : Advice
+        The experts' distributions over arms.
+    """
+
+    inner: Learner = field(kw_only=False)
+    advice: Advice
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        if self.inner.arms != self.advice.experts:
+            raise ValueError(
+                f"the inner learner must have one arm per expert: {self.advice.experts}, got {self.inner.arms}"
+            )
+
+    @property
+    def arms(self) -> int:
+        """The number of actions."""
+        return self.advice.arms
+
+    @property
+    def noise(self) -> Noise:
+        """The law of the noise on the inner learner's release; none if it has none."""
+        return self.inner.noise if isinstance(self.inner, HasRelease) else Laplace(0.0)
+
+    def start(self, runs: int, draws: Draws) -> AdvisedState:
+        """Return the inner learner's fresh state."""
+        return AdvisedState(self.inner.start(runs, draws), np.zeros(runs, dtype=np.intp), 0)
+
+    def act(self, state: AdvisedState, draws: Draws) -> Arms:
+        """Draw the action from the advice of the expert that the inner learner names."""
+        state.expert = self.inner.act(state.inner, draws)
+        return draw_arm(self.advice.at(state.rounds).T.take(state.expert, axis=1), draws)
+
+    def update(self, state: AdvisedState, actions: Arms, feedback: Floats, draws: Draws) -> None:
+        """Feed the action's loss to the followed expert."""
+        self.inner.update(state.inner, state.expert, feedback, draws)
+        state.rounds += 1
+
+    def release(self, state: AdvisedState) -> Floats | None:
+        """Return what the inner learner released, if anything."""
+        return self.inner.release(state.inner) if isinstance(self.inner, HasRelease) else None
+
+    def release_means(self, actions: Arms, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the noiseless releases: they depend on the losses fed, whichever expert was followed."""
+        assert isinstance(self.inner, HasRelease)
+        return self.inner.release_means(actions, releases, feedback)

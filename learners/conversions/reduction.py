@@ -1,0 +1,136 @@
+"""The bandit reduction of Agarwal & Singh: feed a non-private bandit learner noisy losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.noise import Laplace
+from ...mechanisms.philox import LANES, Stream, lanes
+from ..checks import check_epsilon, check_positive
+from ..protocol import Actions, FeedbackKind, Kernel, Learner, kernel_of
+
+
+@dataclass
+class ReductionState:
+    """The inner learner's state and the last noisy loss it was fed, (runs,)."""
+
+    inner: Any
+    fed: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class BanditReduction:
+    """Feed the inner learner `<l_t, x_t> + <Z_t, x_t>`, Z_t with independent Laplace(sensitivity / epsilon) entries.
+
+    Agarwal & Singh 2017, Algorithm 4.
+
+    **Claim** (Lemma 4.2): epsilon-DP for every inner learner, one round's loss replaced. Published with
+    `sensitivity = B >= max |<l, x>| / ||x||_inf`; what replace-one needs is the *difference* of two losses, 2B on
+    symmetric losses. The noisy losses with the actions are the release.
+
+    Parameters
+    ----------
+    inner : Learner
+        A bandit learner, over arms or over points.
+    epsilon : float
+        In nats, positive; inf for no noise.
+    sensitivity : float
+        B as published; the diameter of the set of losses of an action for a correct claim.
+    """
+
+    inner: Learner = field(kw_only=False)
+    epsilon: float
+    sensitivity: float = 1.0
+    feedback: FeedbackKind = "bandit"
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_positive("sensitivity", self.sensitivity)
+
+    @property
+    def arms(self) -> int:
+        """The length of a loss vector."""
+        return self.inner.arms
+
+    @property
+    def noise(self) -> Laplace:
+        """The law of one entry of Z_t."""
+        return Laplace(0.0 if math.isinf(self.epsilon) else self.sensitivity / self.epsilon)
+
+    def start(self, runs: int, draws: Draws) -> ReductionState:
+        """Return the inner learner's fresh state."""
+        return ReductionState(self.inner.start(runs, draws), np.zeros(runs))
+
+    def act(self, state: ReductionState, draws: Draws) -> Actions:
+        """Play what the inner learner plays."""
+        return self.inner.act(state.inner, draws)
+
+    def update(self, state: ReductionState, actions: Actions, feedback: Floats, draws: Draws) -> None:
+        """Add noise to the played action's loss and pass it on."""
+        if actions.ndim == 1:  # an arm is a unit vector: <Z, e_i> is one draw
+            state.fed = self.noise.sample(actions.shape, draws)
+        else:
+            state.fed = (self.noise.sample(actions.shape, draws) * actions).sum(axis=0)
+        state.fed += feedback
+        self.inner.update(state.inner, actions, state.fed, draws)
+
+    def release(self, state: ReductionState) -> Floats:
+        """Return the noisy loss, (runs,)."""
+        return state.fed
+
+    def release_means(self, actions: Actions, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the losses of the played actions, (releases, runs)."""
+        return np.stack([np.broadcast_to(f, releases.shape[1:]) for f in feedback[: len(releases)]])
+
+    def release_log_density(self, noise: Floats, actions: Actions) -> Floats:
+        """Return the log density of the noise in the releases, up to a constant: (runs,).
+
+        At a point x the noise <Z, x> has tails of scale ||x||_inf * sensitivity / epsilon, which decide the privacy
+        loss; a Laplace law of that scale stands in for the sum. At an arm, or a multiple of one, it is exact.
+        """
+        size = 1.0 if actions.ndim == 2 else np.abs(actions[: len(noise)]).max(axis=1)
+        scaled = np.abs(noise) / (np.maximum(size, 1e-300) * self.noise.scale)
+        total: Floats = -scaled.sum(axis=0)
+        return total
+
+    def kernel(self, width: int = LANES) -> Kernel | None:
+        """Return the kernel around the inner learner's, where that has one: the noisy loss, and room for noise."""
+        inner = kernel_of(self.inner, width)
+        if inner is None:
+            return None
+        noise, scale = self.noise.block
+        numbers = scale, inner.numbers
+        arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
+        act, update = _blocks(inner.act, inner.update, noise, inner.dim is not None)
+        how: Any = {"released": 0, "dim": inner.dim, "horizon": inner.horizon}
+        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, **how)
+
+
+@cache
+def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any, points: bool) -> Any:
+    """Return the reduction's functions of blocks around the inner learner's."""
+
+    def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+        inner_act(t, numbers[1], arrays[2:], stream, played)
+
+    def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+        released, z = arrays[0], arrays[1][0]
+        for i in range(LANES):
+            released[0, i] = 0.0
+        for k in range(len(played)):
+            noise(stream, numbers[0], z)
+            for i in range(LANES):  # an arm is a unit vector: <Z, e_i> is one draw
+                released[0, i] += z[i] * played[k, i] if points else z[i]
+        for i in range(LANES):
+            released[0, i] += fed[0, i]
+        inner_update(t, numbers[1], arrays[2:], stream, played, released)
+
+    return act_block, update_block

@@ -1,0 +1,263 @@
+"""Private follow-the-approximate-leader: projections of noisy gradient sums, full information and bandit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.noise import Noise
+from ...mechanisms.tree import Tree, TreeState
+from ..checks import check_positive, check_rounds
+from ..problems.oracles import Projection
+from ..protocol import FeedbackKind
+
+
+def sphere(dim: int, runs: int, draws: Draws) -> Floats:
+    """Return uniform points of the unit sphere, (dim, runs)."""
+    if dim == 1:
+        return np.where(draws.uniform((1, runs)) < 0.5, -1.0, 1.0)
+    u = draws.normal((dim, runs))
+    u /= np.sqrt(np.square(u).sum(axis=0))
+    return u
+
+
+@dataclass
+class PftalState:
+    """The counter, and the sum of the past centres: O(dim log T) numbers per run.
+
+    Attributes
+    ----------
+    tree : TreeState
+    total : array (dim, runs)
+        w_1 + ... + w_t.
+    centre : array (dim, runs)
+        The point last chosen.
+    direction : array (dim, runs), or None
+        The last exploration direction, bandit only.
+    """
+
+    tree: TreeState
+    total: Floats
+    centre: Floats
+    direction: Floats | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Leader:
+    """What both versions share: the tree without padding, and the projected step from the centres' mean."""
+
+    domain: Projection
+    rounds: int
+    curvature: float
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+        check_positive("curvature", self.curvature)
+
+    @property
+    def arms(self) -> int:
+        """The number of coordinates."""
+        return self.domain.dim
+
+    @property
+    def tree(self) -> Tree:
+        """The counter of gradient sums."""
+        return Tree(self.noise, self.rounds, padding=False)
+
+    @property
+    def shrinkage(self) -> float:
+        """Centres lie in this multiple of the domain."""
+        return 1.0
+
+    def start(self, runs: int, draws: Draws) -> PftalState:
+        """Return an empty counter; the first centre is the domain's point nearest to 0."""
+        tree = self.tree.start(self.arms, runs)
+        return PftalState(tree, np.zeros((self.arms, runs)), self.project(np.zeros((self.arms, runs))))
+
+    def project(self, x: Floats) -> Floats:
+        """Return the projection onto the shrunken domain."""
+        return self.shrinkage * self.domain.project(x / self.shrinkage)
+
+    def step(self, mean: Floats, noisy: Floats, t: int) -> Floats:
+        """Return w_{t+1} from the mean of w_1..w_t and the noisy gradient sum after round t.
+
+        argmin <v, w> + (H / 2) sum ||w - w_s||^2 is the projection of mean(w) - v / (H t).
+        """
+        return self.project(mean - noisy / (self.curvature * t))
+
+    def invert(self, actions: Floats) -> Floats:
+        """Return the noisy gradient sums after rounds 1..T-1 behind actions (T, dim, runs); nan at the boundary.
+
+        An interior w_{t+1} reveals `v_t = H t (mean(w_1..w_t) - w_{t+1})`.
+        """
+        w = self.centres(actions)
+        t = np.arange(1, len(w))[:, None, None]
+        means = w[:-1].cumsum(axis=0) / t
+        inverse: Floats = self.curvature * t * (means - w[1:])
+        inside = np.stack([self._interior(x) for x in w[1:]]) if len(w) > 1 else np.zeros((0, w.shape[-1]), bool)
+        return np.where(inside[:, None, :], inverse, np.nan)
+
+    def _interior(self, w: Floats) -> Any:
+        """Tell which centres lie inside: those that a step outwards from 0 leaves in the domain."""
+        beyond = w * (1 + 1e-9)
+        return np.abs(self.project(beyond) - beyond).max(axis=0) <= 1e-12 * self.domain.outer_radius
+
+    def centres(self, actions: Floats) -> Floats:
+        """Return the points w_t behind actions (rounds, dim, runs)."""
+        raise NotImplementedError
+
+    def release(self, state: PftalState) -> Floats:
+        """Return the noisy gradient sum, (dim, runs)."""
+        return state.tree.noisy.copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pftal(_Leader):
+    """Play `w_{t+1} = Proj_C(mean(w_1..w_t) - v_t / (H t))`, v_t the noisy sum of gradients at the played points.
+
+    Smith & Thakurta 2013, Algorithm 1 with Algorithm 2. Works against adaptive adversaries.
+
+    **Claim** (Theorem 3): epsilon-DP with node noise of density proportional to `exp(-||n||_2 epsilon / (L (m + 1)))`,
+    m = ceil(lg T), one round's loss replaced. The proof bounds the change of a gradient by L where replace-one allows
+    2 L; a round reaches m released nodes, so the truth is `2 m / (m + 1) * epsilon`. The noisy sums are the release.
+
+    Parameters
+    ----------
+    domain : Projection
+        C.
+    rounds : int
+        T, the horizon.
+    curvature : float
+        H, the losses' strong convexity.
+    noise : Noise
+        The law of one node's noise.
+    regulariser : float
+        Adds `regulariser / 2 * ||w||^2` to every loss (Appendix C, for Lipschitz losses: set it and `curvature` to H).
+    """
+
+    regulariser: float = 0.0
+    feedback: FeedbackKind = "full"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.regulariser >= 0:
+            raise ValueError(f"regulariser must be at least 0, got {self.regulariser!r}")
+
+    def act(self, state: PftalState, draws: Draws) -> Floats:
+        """Return the next point, (dim, runs)."""
+        t = state.tree.t
+        if t:
+            state.centre = self.step(state.total / t, state.tree.noisy, t)
+        return state.centre
+
+    def update(self, state: PftalState, actions: Floats, feedback: Floats, draws: Draws) -> None:
+        """Add the gradient at the played point to the counter."""
+        state.total += actions
+        self.tree.add(state.tree, self._regularised(actions, feedback), draws)
+
+    def _regularised(self, actions: Floats, feedback: Floats) -> Floats:
+        return feedback + self.regulariser * actions if self.regulariser else feedback
+
+    def centres(self, actions: Floats) -> Floats:
+        """Return the actions themselves."""
+        return actions
+
+    def fed(self, actions: Floats, feedback: list[Floats]) -> list[Floats]:
+        """Return what each round adds to the counter: gradients at the played points."""
+        return [self._regularised(w, g) for w, g in zip(actions, feedback, strict=False)]
+
+    def release_means(self, actions: Floats, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the means of the noisy gradient sums given the earlier ones."""
+        return self.tree.means(releases, self.fed(actions, feedback))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BanditPftal(_Leader):
+    """Play `x_t = w_t + beta u_t`, u_t uniform on the sphere, and feed `(p / beta) f_t(x_t) u_t` as the gradient.
+
+    Smith & Thakurta 2013, Algorithm 3. The centres w_t stay in (1 - xi) C, xi = beta / r, r the radius of the largest
+    ball around 0 in C, so that what is played lies in C.
+
+    **Claim** (Theorem 5): epsilon-DP with Algorithm 2's noise for mu = p B / beta, |f| <= B, one round's loss
+    replaced. Replace-one needs 2 p B / beta; the truth is `2 m / (m + 1) * epsilon`.
+
+    Parameters
+    ----------
+    domain, rounds, curvature, noise
+        As in `Pftal`.
+    beta : float
+        The sampling radius, less than r: p / T^(1/3) oblivious, p / T^(1/4) adaptive (Theorem 6).
+    regulariser : float
+        Adds `regulariser / 2 * ||w||^2` to every loss (Appendix E.3).
+    """
+
+    beta: float
+    regulariser: float = 0.0
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("beta", self.beta)
+        if self.beta >= self.domain.inner_radius:
+            raise ValueError(
+                f"beta must be less than the domain's inner radius {self.domain.inner_radius:g}, got {self.beta:g};"
+                " a longer horizon or a larger domain allows it"
+            )
+        if not self.regulariser >= 0:
+            raise ValueError(f"regulariser must be at least 0, got {self.regulariser!r}")
+
+    @property
+    def shrinkage(self) -> float:
+        """1 - xi."""
+        return 1.0 - self.beta / self.domain.inner_radius
+
+    def act(self, state: PftalState, draws: Draws) -> Floats:
+        """Return the centre plus exploration, (dim, runs)."""
+        t = state.tree.t
+        if t:
+            state.centre = self.step(state.total / t, state.tree.noisy, t)
+        state.direction = sphere(self.arms, state.centre.shape[1], draws)
+        return state.centre + self.beta * state.direction
+
+    def update(self, state: PftalState, actions: Floats, feedback: Floats, draws: Draws) -> None:
+        """Add the one-point gradient estimate to the counter; the direction is read off the played action."""
+        state.total += state.centre
+        self.tree.add(state.tree, self._estimate(state.centre, actions, feedback), draws)
+
+    def _estimate(self, centre: Floats, action: Floats, loss: Floats) -> Floats:
+        direction = (action - centre) / self.beta
+        if self.regulariser:
+            loss = loss + 0.5 * self.regulariser * np.square(action).sum(axis=0)
+        return self.arms / self.beta * loss * direction
+
+    def centres(self, actions: Floats) -> Floats:
+        """Return the centres behind actions, for p = 1 and beta more than half the radius.
+
+        Raises
+        ------
+        ValueError
+            Where an action may belong to several centres.
+        """
+        if self.arms != 1 or 2 * self.beta <= self.domain.inner_radius:
+            raise ValueError("centres are read off the actions for p = 1 and beta > r / 2 only")
+        return actions - self.beta * np.sign(actions)  # centres are shorter than beta
+
+    def fed(self, actions: Floats, feedback: list[Floats]) -> list[Floats]:
+        """Return what each round adds to the counter, from actions alone (see `centres`)."""
+        centres = self.centres(actions)
+        return [self._estimate(*round_) for round_ in zip(centres, actions, feedback, strict=False)]
+
+    def release_means(self, actions: Floats, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the means of the noisy sums given the earlier ones, which give the centres and so the directions."""
+        centre = self.project(np.zeros(actions[0].shape))
+        total = np.zeros(actions[0].shape)
+        fed: list[Floats] = []
+        for t, noisy in enumerate(releases, start=1):
+            fed.append(self._estimate(centre, actions[t - 1], feedback[t - 1]))
+            total = total + centre
+            centre = self.step(total / t, noisy, t)
+        return self.tree.means(releases, fed)

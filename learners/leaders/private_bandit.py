@@ -1,0 +1,348 @@
+"""Projection-free private bandits: noisy online convex optimisation through a linear minimisation oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.noise import Noise
+from ...mechanisms.tree import Tree, TreeState
+from ..checks import check_positive, check_rounds
+from ..problems.oracles import LinearOracle
+from ..protocol import FeedbackKind, Learner
+from .pftal import sphere
+
+
+def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, precision: float) -> Floats:
+    """Return points within `precision` of argmin over the domain of `1/2 ||x||^2 + <linear, x>`.
+
+    Frank-Wolfe with exact line search. A run stops moving once its duality gap, which bounds half the squared
+    distance, is at most precision^2 / 2; after k steps the distance is at most 2 D / sqrt(k + 2), so that
+    4 (D / precision)^2 oracle calls suffice.
+
+    Parameters
+    ----------
+    linear, start : arrays (dim, runs)
+    precision : float
+        In L2 distance.
+    """
+    x = start.copy()
+    for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2))):
+        gradient = x + linear
+        move = oracle.minimise(gradient) - x
+        gap = -(gradient * move).sum(axis=0)
+        moving = gap > precision**2 / 2
+        if not moving.any():
+            break
+        length = np.square(move).sum(axis=0)
+        step = np.where(moving, np.minimum(gap / np.where(length > 0, length, 1.0), 1.0), 0.0)
+        x += step * move
+    return x
+
+
+@dataclass
+class OcoState:
+    """The counter, the response to be played, and, with stale responses, the one after it."""
+
+    tree: TreeState
+    x: Floats
+    following: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyOco:
+    """The template: play `x_t ~ argmin 1/2 ||x||^2 + eta <s, x>`, s a noisy sum of gradients; then add a gradient.
+
+    Ene, Nguyen & Vladu 2021, Algorithm 2, with the squared norm for mirror map, the padded tree for noise, and
+    conditional gradient for the map. As a learner it is told gradients; `PrivateBandit` drives it with estimates.
+
+    Parameters
+    ----------
+    oracle : LinearOracle
+        The domain D.
+    rounds : int
+        The number of gradients.
+    eta : float
+        Learning rate.
+    noise : Noise
+        The law of one node's noise.
+    precision : float
+        Of a response, in L2 distance.
+    stale : bool
+        Whether a response waits one round, as in Algorithm 1 of the paper, where it is computed in parallel: x_t then
+        rests on gradients 1..t-2.
+    """
+
+    oracle: LinearOracle
+    rounds: int
+    eta: float
+    noise: Noise
+    precision: float
+    stale: bool = False
+    feedback: FeedbackKind = "full"
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+        check_positive("eta", self.eta)
+        check_positive("precision", self.precision)
+
+    @property
+    def arms(self) -> int:
+        """The number of coordinates."""
+        return self.oracle.dim
+
+    @property
+    def tree(self) -> Tree:
+        """The counter of gradient sums."""
+        return Tree(self.noise, self.rounds)
+
+    def respond(self, tree: TreeState, draws: Draws) -> Floats:
+        """Return the regularised response to the padded noisy sum, (dim, runs)."""
+        linear = self.eta * self.tree.pad(tree, draws)
+        return conditional_gradient(self.oracle, linear, self._vertex(linear.shape[1]), self.precision)
+
+    def _vertex(self, runs: int) -> Floats:
+        return self.oracle.minimise(np.zeros((self.arms, runs)))
+
+    def start(self, runs: int, draws: Draws) -> OcoState:
+        """Return an empty counter; the first point is any of the domain, here the oracle's answer to 0.
+
+        With stale responses the second is the response to the empty sum, which is noise.
+        """
+        tree = self.tree.start(self.arms, runs)
+        x = self._vertex(runs)
+        return OcoState(tree, x, self.respond(tree, draws) if self.stale else x)
+
+    def act(self, state: OcoState, draws: Draws) -> Floats:
+        """Return the point, (dim, runs)."""
+        return state.x
+
+    def update(self, state: OcoState, actions: Floats, feedback: Floats, draws: Draws) -> None:
+        """Add a gradient and respond."""
+        self.tree.add(state.tree, feedback, draws)
+        response = self.respond(state.tree, draws)
+        state.x, state.following = (state.following, response) if self.stale else (response, response)
+
+    def release(self, state: OcoState) -> Floats:
+        """Return the noisy gradient sum before padding, (dim, runs)."""
+        return state.tree.noisy.copy()
+
+    def release_means(self, actions: Floats, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the means of the noisy sums given the earlier ones."""
+        return self.tree.means(releases, feedback)
+
+
+@dataclass
+class BanditState:
+    """The template's state, the batch's gradient estimate so far, and the round (from 0)."""
+
+    oco: OcoState
+    t: int
+    gradient: Floats
+    released: Floats | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateBandit:
+    """Play `x_t = x~ + zeta u_t` for a batch, add `sum (n / zeta) f_t(x_t) u_t` to the tree, respond one batch late.
+
+    Ene, Nguyen & Vladu 2021, Algorithm 1 (PrivateBandit) on `NoisyOco`. With T_batch = ceil(sqrt T) rounds a batch (a
+    T that is no perfect square leaves the last batch short: our choice), `zeta = D sqrt n / T^(1/4)` and
+    `eta = D / (T^(3/4) sqrt n L)`, derived from the paper's `L D n / zeta = T^(1/4) sqrt n L`. Responses are computed
+    to precision D / sqrt(T_batch), with at most 4 oracle calls a round.
+
+    Played points leave D by up to zeta, as the paper allows. Its bound |f_t(x_t)| <= L D does not cover that: what
+    follows from its assumptions is L (D + zeta).
+
+    **Claim**: epsilon-DP with Laplace noise of scale `sqrt(T) n L log2(T) / epsilon` on every coordinate of a node
+    (Lemma 7), (epsilon, delta)-DP with Gaussian noise (Lemma 10), one round's loss replaced. The proof of Lemma 7
+    lets all T_batch rounds of a batch change where one does: the truth is about epsilon / T^(1/4). The noisy sums
+    before padding are the release; because of the late response, the last two reach no action.
+
+    Parameters
+    ----------
+    oracle : LinearOracle
+        The domain D.
+    rounds : int
+        T, the horizon.
+    noise : Noise
+        The law of one node's noise.
+    lipschitz : float
+        L.
+    """
+
+    oracle: LinearOracle
+    rounds: int
+    noise: Noise
+    lipschitz: float = 1.0
+    feedback: FeedbackKind = "bandit"
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+        check_positive("lipschitz", self.lipschitz)
+        if self.oracle.diameter <= 0:
+            raise ValueError("the domain must have more than one point")
+
+    @property
+    def arms(self) -> int:
+        """The number of coordinates."""
+        return self.oracle.dim
+
+    @property
+    def batch(self) -> int:
+        """T_batch, rounds per batch."""
+        return batch_rounds(self.rounds)
+
+    @property
+    def batches(self) -> int:
+        """T_round, the number of batches."""
+        return -(-self.rounds // self.batch)
+
+    @property
+    def zeta(self) -> float:
+        """The sampling radius."""
+        return sampling_radius(self.rounds, self.arms, self.oracle.diameter)
+
+    @property
+    def eta(self) -> float:
+        """The learning rate."""
+        return self.oracle.diameter / (math.pow(self.rounds, 0.75) * math.sqrt(self.arms) * self.lipschitz)
+
+    @property
+    def oracle_calls(self) -> float:
+        """The most oracle calls per round: conditional gradient's in a batch over the batch's rounds."""
+        return math.ceil(4 * (self.oracle.diameter / self.template.precision) ** 2) / self.batch
+
+    @property
+    def template(self) -> NoisyOco:
+        """What one batch is one round of."""
+        precision = self.oracle.diameter / math.sqrt(self.batch)
+        return NoisyOco(
+            oracle=self.oracle,
+            rounds=self.batches,
+            eta=self.eta,
+            noise=self.noise,
+            precision=precision,
+            stale=True,
+        )
+
+    def start(self, runs: int, draws: Draws) -> BanditState:
+        """Return the template's state and an empty batch."""
+        return BanditState(self.template.start(runs, draws), 0, np.zeros((self.arms, runs)))
+
+    def act(self, state: BanditState, draws: Draws) -> Floats:
+        """Return the response plus exploration, (dim, runs)."""
+        x = self.template.act(state.oco, draws)
+        return x + self.zeta * sphere(self.arms, x.shape[1], draws)
+
+    def update(self, state: BanditState, actions: Floats, feedback: Floats, draws: Draws) -> None:
+        """Add the estimate; at the end of a batch, hand it to the template."""
+        state.gradient = state.gradient + self._estimate(state.oco.x, actions, feedback)
+        state.t += 1
+        state.released = None
+        if state.t % self.batch == 0:
+            self.template.update(state.oco, state.oco.x, state.gradient, draws)
+            state.gradient = np.zeros_like(state.gradient)
+            state.released = np.concatenate([state.oco.tree.noisy, state.oco.x])
+
+    def _estimate(self, x: Floats, action: Floats, loss: Floats) -> Floats:
+        direction = (action - x) / self.zeta
+        return self.arms / self.zeta * loss * direction
+
+    def release(self, state: BanditState) -> Floats | None:
+        """Return, at the end of a batch, its noisy sum and below it the next batch's response: (2 dim, runs).
+
+        The response is a function of earlier nodes and of padding. It is released so that the directions u_t, which
+        the proof conditions on, can be read off the actions.
+        """
+        return state.released
+
+    def release_means(self, actions: Floats, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the means of the noisy sums given what was released before; of a response, itself."""
+        n = self.arms
+        runs = actions[0].shape[1]
+        x = self.template._vertex(runs)
+        sums = []
+        for batch, released in enumerate(releases):
+            rounds = range(batch * self.batch, (batch + 1) * self.batch)
+            gradient = np.zeros((n, runs))
+            for t in rounds:
+                gradient = gradient + self._estimate(x, actions[t], feedback[t])
+            sums.append(gradient)
+            x = released[n:]
+        return np.concatenate([self.template.tree.means(releases[:, :n], sums), releases[:, n:]], axis=1)
+
+
+def batch_rounds(rounds: int) -> int:
+    """Return ceil(sqrt T)."""
+    return math.isqrt(rounds - 1) + 1
+
+
+def sampling_radius(rounds: int, dim: int, diameter: float) -> float:
+    """Return zeta = D sqrt n / T^(1/4)."""
+    return diameter * math.sqrt(dim) / math.pow(rounds, 0.25)
+
+
+@dataclass
+class DoublingState:
+    """The running learner, its own state, its horizon and its rounds left."""
+
+    learner: Learner
+    inner: Any
+    horizon: int
+    left: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubling:
+    """Run a learner of known horizon for ever: afresh for `first` rounds, then for twice as many, and so on.
+
+    **Claim**: that of the learner, because a round belongs to one of the runs only (the paper allows a factor log T).
+
+    Parameters
+    ----------
+    build : callable
+        From a horizon to its learner.
+    first : int
+        The first horizon.
+    """
+
+    build: Callable[[int], Learner]
+    first: int = 4
+
+    def __post_init__(self) -> None:
+        check_rounds(self.first)
+
+    @property
+    def feedback(self) -> FeedbackKind:
+        """The learner's."""
+        return self.build(self.first).feedback
+
+    @property
+    def arms(self) -> int:
+        """The learner's."""
+        return self.build(self.first).arms
+
+    def start(self, runs: int, draws: Draws) -> DoublingState:
+        """Return the state of the first run."""
+        learner = self.build(self.first)
+        return DoublingState(learner, learner.start(runs, draws), self.first, self.first)
+
+    def act(self, state: DoublingState, draws: Draws) -> Any:
+        """Return the running learner's action."""
+        return state.learner.act(state.inner, draws)
+
+    def update(self, state: DoublingState, actions: Any, feedback: Floats, draws: Draws) -> None:
+        """Teach the running learner; at its horizon start one for twice the rounds."""
+        state.learner.update(state.inner, actions, feedback, draws)
+        state.left -= 1
+        if state.left == 0:
+            state.horizon *= 2
+            state.left = state.horizon
+            state.learner = self.build(state.horizon)
+            state.inner = state.learner.start(actions.shape[-1], draws)

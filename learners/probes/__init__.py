@@ -1,0 +1,1 @@
+"""Probes: inner learners whose actions spell out what noise was to hide."""

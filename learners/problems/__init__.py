@@ -1,0 +1,1 @@
+"""Problems: losses, domains and their oracles, expert advice, and hard instances."""

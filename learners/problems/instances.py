@@ -1,0 +1,50 @@
+"""Loss sequences for regret: alternation, a late change, and the hard instance of Lemma 11."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...mechanisms.draws import Floats
+from ..checks import check_arms, check_rounds
+
+
+def alternating_losses(rounds: int, arms: int) -> Floats:
+    """Return losses of 0 for one arm and 1 for the others, the good arm going round: (rounds, arms)."""
+    check_rounds(rounds)
+    check_arms(arms)
+    return 1.0 - np.eye(arms)[np.arange(rounds) % arms]
+
+
+def switching_losses(rounds: int, arms: int) -> Floats:
+    """Return losses whose best arm is the first until half-time and the last from then on: (rounds, arms).
+
+    The last arm's losses are (1, then 0), the first arm's (1/4, then 1), the others' 1: the last arm is best overall.
+    """
+    check_rounds(rounds)
+    check_arms(arms)
+    losses = np.ones((rounds, arms))
+    losses[: rounds // 2, 0] = 0.25
+    losses[rounds // 2 :, -1] = 0.0
+    return losses
+
+
+def lemma_11_losses(rounds: int, *, drop: int | None = None) -> Floats:
+    """Return the instance of Lemma 11 of Asi, Raman & Talwar 2025, (rounds, 2).
+
+    Arm 0 always has loss 1/2. Arm 1 has loss 1 in the first `drop` rounds and 0 from then on: a private learner that
+    has stopped playing it is slow to notice.
+
+    Parameters
+    ----------
+    rounds : int
+        T.
+    drop : int, optional
+        Rounds before arm 1 drops, 0 to T; default T / 2, T for never.
+    """
+    check_rounds(rounds)
+    drop = rounds // 2 if drop is None else drop
+    if not 0 <= drop <= rounds:
+        raise ValueError(f"drop must be in 0..{rounds}, got {drop!r}")
+    losses = np.tile([0.5, 1.0], (rounds, 1))
+    losses[drop:, 1] = 0.0
+    return losses

@@ -1,0 +1,381 @@
+"""Losses: vectors for linear losses, small convex families, adaptive ones, and the sets that claims quantify over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+from ..protocol import Actions, FeedbackKind
+
+#: Tolerance for membership of a loss set: a vector scaled to norm 1 may be off by a few units in the last place.
+TOLERANCE = 1e-9
+
+
+@runtime_checkable
+class Convex(Protocol):
+    """A convex loss on points (dim, runs)."""
+
+    def value(self, x: Floats) -> Floats:
+        """Return the losses of the points, (runs,)."""
+
+    def gradient(self, x: Floats) -> Floats:
+        """Return (sub)gradients at the points, (dim, runs)."""
+
+
+#: A round's loss: a vector of length `arms` (linear), or a convex function.
+Loss = NDArray[np.float64] | Convex
+
+
+@runtime_checkable
+class Adaptive(Protocol):
+    """A loss that the adversary chooses after it saw the actions so far, each run its own."""
+
+    def given(self, actions: Sequence[Actions]) -> Convex:
+        """Return the round's loss after `actions`, those of rounds 1 to now (this round's included).
+
+        A strongly adaptive adversary picks f_t knowing w_1..w_t (Smith & Thakurta 2013, section 1).
+        """
+
+
+def resolve(loss: Loss | Adaptive, actions: Sequence[Actions]) -> Loss:
+    """Return the round's loss: `loss` itself, or what an adaptive one becomes after `actions`."""
+    return loss.given(actions) if isinstance(loss, Adaptive) else loss
+
+
+def feedback(loss: Loss, actions: Actions, kind: FeedbackKind) -> Floats:
+    """Return what a learner of this feedback kind is told after `actions` under `loss`.
+
+    Returns
+    -------
+    array
+        "bandit": (runs,), the loss of the action. "full": the loss vector (dim, 1), or the gradient at the action
+        (dim, runs) for a convex loss.
+    """
+    if isinstance(loss, np.ndarray):
+        if kind == "full":
+            return loss[:, None]
+        return loss.take(actions) if actions.ndim == 1 else loss @ actions
+    return loss.gradient(actions) if kind == "full" else loss.value(actions)
+
+
+def _vector(name: str, values: Any) -> tuple[float, ...]:
+    vector = tuple(float(v) for v in values)
+    if not vector or not all(math.isfinite(v) for v in vector):
+        raise ValueError(f"{name} must be a non-empty vector of finite numbers, got {values!r}")
+    return vector
+
+
+def _finite(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear:
+    """`f(x) = <slope, x> + offset`; on arms, the loss of arm i is `slope[i] + offset`.
+
+    Parameters
+    ----------
+    slope : tuple of float
+        The gradient, everywhere.
+    offset : float
+    """
+
+    slope: tuple[float, ...]
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", _vector("slope", self.slope))
+        object.__setattr__(self, "offset", _finite("offset", self.offset))
+
+    def value(self, x: Actions) -> Floats:
+        """Return the losses of points (dim, runs) or of arms (runs,)."""
+        slope = np.array(self.slope)
+        values: Floats = (slope.take(x) if x.ndim == 1 else slope @ x) + self.offset
+        return values
+
+    def gradient(self, x: Actions) -> Floats:
+        """Return the slope for every run; for arms, the loss vector."""
+        constant = self.offset if x.ndim == 1 else 0.0
+        return np.repeat(np.array(self.slope)[:, None] + constant, x.shape[-1], axis=1)
+
+    def lipschitz(self, radius: float) -> float:
+        """Return the L2 norm of the slope, on every domain."""
+        return math.hypot(*self.slope)
+
+    def bound(self, radius: float) -> float:
+        """Return the largest |f| on the ball of this radius around 0."""
+        return math.hypot(*self.slope) * radius + abs(self.offset)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"loss": "linear", "slope": list(self.slope), "offset": self.offset}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quadratic:
+    """`f(x) = curvature / 2 * ||x - centre||_2^2 + offset`: strongly convex.
+
+    A centre outside the domain makes it nearly linear there, with gradients between `curvature * (||centre|| - R)`
+    and `curvature * (||centre|| + R)` on a ball of radius R.
+
+    Parameters
+    ----------
+    curvature : float
+        H, positive.
+    centre : tuple of float
+        Where the loss is least.
+    offset : float
+    """
+
+    curvature: float
+    centre: tuple[float, ...]
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.curvature > 0 and math.isfinite(self.curvature)):
+            raise ValueError(f"curvature must be positive and finite, got {self.curvature!r}")
+        object.__setattr__(self, "centre", _vector("centre", self.centre))
+        object.__setattr__(self, "offset", _finite("offset", self.offset))
+
+    @classmethod
+    def steep(cls, slope: Sequence[float], *, curvature: float, radius: float) -> Quadratic:
+        """Return the loss with gradient along `slope` at 0 whose Lipschitz constant is the norm of `slope`.
+
+        The constant is that on the ball of this radius. At 0 the value is 0 and the gradient has norm
+        `||slope|| - curvature * radius`.
+
+        Raises
+        ------
+        ValueError
+            If the norm of `slope` is less than `curvature * radius`: no such loss is so flat.
+        """
+        norm = math.hypot(*slope)
+        if norm < curvature * radius or norm == 0:
+            raise ValueError(f"slope must have norm at least {curvature * radius:g}, got {norm:g}")
+        distance = norm / curvature - radius
+        centre = tuple(-s / norm * distance for s in slope)
+        return cls(curvature=curvature, centre=centre, offset=-0.5 * curvature * distance**2)
+
+    def value(self, x: Floats) -> Floats:
+        """Return the losses, (runs,)."""
+        gap = x - np.array(self.centre)[:, None]
+        values: Floats = 0.5 * self.curvature * np.square(gap).sum(axis=0) + self.offset
+        return values
+
+    def gradient(self, x: Floats) -> Floats:
+        """Return `curvature * (x - centre)`, (dim, runs)."""
+        gradient: Floats = self.curvature * (x - np.array(self.centre)[:, None])
+        return gradient
+
+    def lipschitz(self, radius: float) -> float:
+        """Return the largest gradient norm on the ball of this radius around 0."""
+        return self.curvature * (radius + math.hypot(*self.centre))
+
+    def bound(self, radius: float) -> float:
+        """Return the largest |f| on the ball of this radius around 0."""
+        distance = math.hypot(*self.centre)
+        low, high = (0.5 * self.curvature * d**2 for d in (max(distance - radius, 0.0), distance + radius))
+        return max(abs(low + self.offset), abs(high + self.offset))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {
+            "loss": "quadratic",
+            "curvature": self.curvature,
+            "centre": list(self.centre),
+            "offset": self.offset,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absolute:
+    """`f(x) = |<slope, x> - level| + offset`; the subgradient at the kink is 0.
+
+    Parameters
+    ----------
+    slope : tuple of float
+    level, offset : float
+    """
+
+    slope: tuple[float, ...]
+    level: float = 0.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", _vector("slope", self.slope))
+        object.__setattr__(self, "level", _finite("level", self.level))
+        object.__setattr__(self, "offset", _finite("offset", self.offset))
+
+    def value(self, x: Floats) -> Floats:
+        """Return the losses, (runs,)."""
+        values: Floats = np.abs(np.array(self.slope) @ x - self.level) + self.offset
+        return values
+
+    def gradient(self, x: Floats) -> Floats:
+        """Return the slope or its opposite, (dim, runs)."""
+        slope = np.array(self.slope)
+        return slope[:, None] * np.sign(slope @ x - self.level)
+
+    def lipschitz(self, radius: float) -> float:
+        """Return the L2 norm of the slope."""
+        return math.hypot(*self.slope)
+
+    def bound(self, radius: float) -> float:
+        """Return the largest |f| on the ball of this radius around 0."""
+        reach = math.hypot(*self.slope) * radius
+        low, high = max(abs(self.level) - reach, 0.0), abs(self.level) + reach
+        return max(abs(low + self.offset), abs(high + self.offset))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"loss": "absolute", "slope": list(self.slope), "level": self.level, "offset": self.offset}
+
+
+Family = Linear | Quadratic | Absolute
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One of two losses, chosen for every run: what `Switch` becomes once it has seen the actions."""
+
+    first: Family
+    second: Family
+    use_second: NDArray[np.bool_]  # (runs,)
+
+    def value(self, x: Actions) -> Floats:
+        """Return the losses, (runs,)."""
+        return np.where(self.use_second, self.second.value(x), self.first.value(x))
+
+    def gradient(self, x: Actions) -> Floats:
+        """Return the gradients, (dim, runs)."""
+        return np.where(self.use_second, self.second.gradient(x), self.first.gradient(x))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """An adaptive loss: `above` where a past action exceeds a threshold, `below` elsewhere.
+
+    Parameters
+    ----------
+    below, above : Linear, Quadratic or Absolute
+        The two losses.
+    threshold : float
+        Compared with a coordinate of the action; for arms, with the arm's number.
+    lag : int
+        Which action: 0 for this round's, 1 for the one before. Where there was none, `below`.
+    coordinate : int
+        Which coordinate of a point.
+    """
+
+    below: Family
+    above: Family
+    threshold: float = 0.0
+    lag: int = 0
+    coordinate: int = 0
+
+    def __post_init__(self) -> None:
+        if self.lag < 0:
+            raise ValueError(f"lag must be at least 0, got {self.lag!r}")
+
+    def given(self, actions: Sequence[Actions]) -> Convex:
+        """Return the loss after these actions."""
+        if len(actions) == 0:
+            raise ValueError("an adaptive loss needs this round's action, got no actions")
+        seen = len(actions) > self.lag
+        action = actions[-1 - self.lag] if seen else actions[-1]
+        column = action if action.ndim == 1 else action[self.coordinate]
+        return Chosen(self.below, self.above, (column > self.threshold) & seen)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {
+            "loss": "switch",
+            "below": self.below.to_json(),
+            "above": self.above.to_json(),
+            "threshold": self.threshold,
+            "lag": self.lag,
+            "coordinate": self.coordinate,
+        }
+
+
+_FAMILIES: dict[str, type[Family]] = {"linear": Linear, "quadratic": Quadratic, "absolute": Absolute}
+
+
+def from_json(data: Any) -> Loss | Adaptive:
+    """Read a loss from the record's form: a list of numbers, or an object with its family in "loss".
+
+    Raises
+    ------
+    ValueError
+        If it is neither, naming what was found.
+    """
+    if isinstance(data, list):
+        try:
+            return np.asarray(data, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"a loss vector must be a list of numbers, got {data!r}") from None
+    known = ", ".join((*_FAMILIES, "switch"))
+    if not isinstance(data, dict) or "loss" not in data:
+        raise ValueError(f'a loss must be a list of numbers or an object with "loss" ({known}), got {data!r}')
+    fields = {name: value for name, value in data.items() if name != "loss"}
+    try:
+        if data["loss"] == "switch":
+            sides = {side: from_json(fields.pop(side)) for side in ("below", "above")}
+            return Switch(**sides, **fields)  # type: ignore[arg-type]
+        return _FAMILIES[data["loss"]](**fields)
+    except KeyError:
+        raise ValueError(f'"loss" must be one of {known}, got {data!r}') from None
+    except TypeError as error:
+        raise ValueError(f"a {data['loss']} loss has other fields: {error}") from None
+
+
+def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0) -> None:
+    """Raise ValueError unless `loss` is `bound`-Lipschitz on the ball of this radius around 0."""
+    if isinstance(loss, Switch):
+        check_lipschitz(loss.below, radius, bound)
+        check_lipschitz(loss.above, radius, bound)
+        return
+    constant = loss.lipschitz(radius)
+    if constant > bound * (1 + TOLERANCE):
+        raise ValueError(f"the loss must be {bound:g}-Lipschitz on radius {radius:g}, got {constant:g}: {loss}")
+
+
+@dataclass(frozen=True)
+class LossSet:
+    """A set of loss vectors: all that `contains` accepts."""
+
+    name: str
+    low: float
+    high: float
+
+    def check(self, loss: Floats, what: str) -> None:
+        """Raise ValueError unless the vector `loss` lies in the set; `what` names it in the message."""
+        if self.name == "l1-ball":
+            size, bound = float(np.abs(loss).sum()), "L1 norm at most 1"
+        elif self.name in ("l2-ball", "lipschitz"):
+            size, bound = float(np.sqrt(np.square(loss).sum())), "L2 norm at most 1"
+        else:
+            outside = loss[(loss < self.low - TOLERANCE) | (loss > self.high + TOLERANCE)]
+            if outside.size:
+                raise ValueError(f"{what} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {outside[0]:g}")
+            return
+        if size > 1 + TOLERANCE:
+            raise ValueError(f"{what} must have {bound} ({self.name}), got norm {size:g}")
+
+    def scale(self, dim: int) -> float:
+        """Return the factor that brings a vector of entries in [low, high] into the set at its boundary."""
+        return {"l1-ball": 1 / dim, "l2-ball": 1 / math.sqrt(dim), "lipschitz": 1 / math.sqrt(dim)}.get(self.name, 1.0)
+
+
+LOSS_SETS: dict[str, LossSet] = {
+    "unit": LossSet("unit", 0.0, 1.0),
+    **{name: LossSet(name, -1.0, 1.0) for name in ("symmetric", "l1-ball", "l2-ball", "lipschitz")},
+}

@@ -1,0 +1,471 @@
+"""The command line. Heavy modules are imported inside the commands, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ... import __version__
+from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_stdout
+from .options import (
+    CLAIMED,
+    CONFIDENCE,
+    FAST,
+    GAME,
+    JOBS,
+    JSON,
+    NEIGHBOURS,
+    PAIR,
+    SEED,
+    SETTING,
+    SHRINK,
+    STOP,
+    SURFACE,
+    WHERE,
+    Json,
+)
+from .running import exit_code, run_plan
+
+if TYPE_CHECKING:
+    from ...audit.plans.tasks import Task
+    from ...audit.play.cluster import Cluster
+
+
+VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
+#: Of this process, before it loads NumPy, and of its workers. Workers are processes: threads inside them would only
+#: fight for the same cores. And glibc shall keep what one block frees for the next one, as new pages are slow.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(2**26),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="overclaim")
+def main() -> None:
+    """Falsify the differential-privacy claims of online learners, from their action sequences."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+
+@main.command("list")
+@JSON
+@command
+def list_catalogue(as_json: bool) -> None:
+    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault."""
+    from ...learners.catalogue.entries import entries
+    from ...mechanisms.one_shot.zoo import zoo
+    from ..formats.terminal import catalogue_table, zoo_table
+
+    if as_json:
+        rows = [
+            {"name": e.name, "summary": e.summary, "source": e.source, "parameters": list(e.parameters)}
+            for e in entries().values()
+        ]
+        rows += [
+            {"name": s.name, "summary": s.fault, "source": s.source, "parameters": list(s.parameters)}
+            for s in zoo().values()
+        ]
+        click.echo(json.dumps(rows, indent=1))
+    else:
+        click.echo(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
+
+
+@main.command()
+@click.argument("target")
+@CLAIMED
+@GAME
+@SURFACE
+@PAIR
+@click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world.")
+@click.option("--right", type=Json(), default=..., help="Its input in the right world.")
+@click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs.")
+@click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
+@SEED
+@CONFIDENCE
+@STOP
+@FAST
+@SHRINK
+@WHERE
+@JSON
+@command
+def check(jobs: int | None, engine: str, scheduler: str | None, shrink: bool, as_json: bool, **choices: Any) -> None:
+    """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
+
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
+    """
+    from ...audit.play.engines import cores
+    from ..formats.terminal import claim_lines
+    from ..record import claim_record, to_text
+
+    task = _task(**choices)
+    with own_stdout():
+        prepared = task.prepare()
+        result = prepared.audit(jobs=jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
+        record = claim_record(prepared, result)
+        if shrink:
+            from ...audit.plans.shrink import shrink_task
+
+            shrunk = shrink_task(task, result)
+            record["shrunk"] = None if shrunk is None else shrunk.to_json()
+    click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
+    sys.exit(VERDICTS[result.verdict.value])
+
+
+@main.command()
+@click.argument("target")
+@CLAIMED
+@click.option("--rounds", type=int, default=1000, show_default=True, help="Horizon T: every round is a canary.")
+@SETTING
+@NEIGHBOURS
+@SEED
+@CONFIDENCE
+@JSON
+@command
+def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: Any) -> None:
+    """Test one claim about the learner TARGET with a single long run, in seconds; `check` is the audit.
+
+    Every round's loss is one of two extreme neighbours by a fair coin of its own, and the coins are guessed from the
+    actions (Steinke et al. 2023). Valid for actions on linear losses that do not adapt. It sees leaks of learners
+    whose next action depends on few losses; one that adds many up survives whatever its epsilon.
+
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
+    """
+    from ...audit.certification.one_run import smoke_test
+    from ..formats.terminal import smoke_lines
+
+    task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
+    if task.is_mechanism:
+        raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
+    with own_stdout():
+        prepared = task.prepare()
+        found = smoke_test(
+            prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
+        ).to_json()
+    claimed = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
+    found = {"name": target, "claimed": claimed, **found}
+    click.echo(json.dumps(found, indent=1) if as_json else smoke_lines(found))
+    sys.exit(VERDICTS[found["verdict"]])
+
+
+def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
+    """Return the task that the options of a command describe."""
+    from ...audit.plans.tasks import Task
+
+    return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file))
+
+
+def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
+    """Return the cluster that was asked for, reached and found to be of this version."""
+    from ...audit.play.cluster import Cluster
+
+    if engine == "processes":
+        if scheduler is not None:
+            raise ValueError("--scheduler goes with --engine dask")
+        return None
+    if scheduler is None:
+        raise ValueError("--engine dask needs --scheduler tcp://HOST:PORT")
+    cluster = Cluster(scheduler)
+    cluster.check()
+    return cluster
+
+
+def _read_pair(path: Path | None) -> Any:
+    from ...audit.play.pairs import Pair
+
+    if path is None:
+        return None
+    try:
+        written = str(path).lstrip().startswith("{")  # as replay commands have it
+        data = json.loads(str(path) if written else path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read the pair {str(path)!r}: {error.strerror}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"the pair {str(path)!r} is no JSON: {error}") from None
+    return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)
+
+
+@main.command()
+@click.argument("plan_file", metavar="[PLAN.toml]", type=click.Path(path_type=Path), default=Path("overclaim.toml"))
+@command
+def init(plan_file: Path) -> None:
+    """Write a commented plan to start from."""
+    from ...audit.plans.plan_schema import example
+    from ..record import write_atomically
+
+    if plan_file.exists():
+        raise ValueError(f"{str(plan_file)!r} is there already: remove it, or name another file")
+    write_atomically(plan_file, example(plan_file.name))
+    click.echo(f"wrote {plan_file}; audit it by: overclaim run {plan_file}")
+
+
+@main.command()
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder.")
+@WHERE
+@click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
+@FAST
+@click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
+@click.option(
+    "--baseline", "baseline_file", type=click.Path(path_type=Path), help="Compare with this accepted record."
+)
+@JSON
+@command
+def run(
+    plan_file: Path | None,
+    out: Path,
+    jobs: int | None,
+    engine: str,
+    scheduler: str | None,
+    seed: int | None,
+    fast: bool,
+    resume: bool,
+    baseline_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Audit every claim of a plan; without one, every catalogue claim in both calibrations.
+
+    Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
+    not be decided at its budget, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than
+    it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
+    """
+    from ...audit.plans.ledger import Ledger
+    from ...audit.plans.plan import literature, read_plan
+    from ...audit.play.cluster import ClusterError
+    from ...audit.play.engines import cores
+    from .. import baseline
+    from ..formats.html import render
+    from ..formats.terminal import claims_table, shrunk_words
+    from ..record import to_text, write_atomically
+
+    base = None if baseline_file is None else baseline.read_baseline(baseline_file)
+    if plan_file is not None and seed is not None:
+        raise ValueError("--seed goes without a plan: a plan has its own seed")
+    plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
+    plan = plan.faster() if fast else plan
+    _check_folder(out)
+    cluster = _cluster(engine, scheduler)
+    ledger = Ledger.begin(out, plan, resume=resume)
+    kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
+    try:
+        with own_stdout():
+            record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger, cluster=cluster)
+    except KeyboardInterrupt:
+        click.echo(kept, err=True)
+        raise
+    except ClusterError as error:
+        raise type(error)(f"{error}; {kept}") from None
+    if base is not None:
+        compared = baseline.compare(record["claims"], base, alpha=record["alpha"])
+        record["baseline"] = {"file": str(baseline_file), **compared}
+    write_atomically(out / "record.json", to_text(record))
+    write_atomically(out / "report.html", render(record))
+    ledger.remove()
+    if as_json:
+        click.echo(to_text(record), nl=False)
+    else:
+        click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
+        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}{shrunk_words(record)}")
+    sys.exit(exit_code(record))
+
+
+def _check_folder(out: Path) -> None:
+    """Raise ValueError where nothing can be written: before hours of work, not after."""
+    from ..record import write_atomically
+
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, got {str(out)!r}")
+    write_atomically(out / ".writable", "")
+    (out / ".writable").unlink()
+
+
+def _command_line() -> str:
+    import shlex
+
+    # A resumed run is the same run, and so is one that others compute.
+    words, given = [], iter(sys.argv[1:])
+    for word in given:
+        name, _, value = word.partition("=")
+        if name in ("--engine", "--scheduler"):
+            value or next(given, None)
+        elif name != "--resume":
+            words.append(word)
+    return shlex.join(["overclaim", *words])
+
+
+@main.command()
+@click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
+@click.option(
+    "--baseline", "baseline_file", type=click.Path(path_type=Path), help="[default: overclaim-baseline.json]"
+)
+@command
+def accept(record_file: Path, baseline_file: Path | None) -> None:
+    """Make a record the baseline of later runs, and say what that changes."""
+    from .. import baseline
+    from ..record import to_text, write_atomically
+
+    path = baseline_file or baseline.DEFAULT
+    record = baseline.slim(baseline.read_comparable(record_file))
+    if record["errors"]:
+        raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
+    if path.exists():
+        record["baseline"] = baseline.compare(record["claims"], baseline.read_baseline(path), alpha=record["alpha"])
+        for line in baseline.lines(record):
+            click.echo(f"accepted: {line}")
+    write_atomically(path, to_text(baseline.slim(record)))
+    count = len(record["claims"])
+    click.echo(f"wrote {path}: {count} claim{'' if count == 1 else 's'}")
+
+
+@main.command()
+@click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
+@click.option("--html", type=click.Path(path_type=Path), help="File to write: the report, one page.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="File to write: a summary for a pull request.")
+@click.option("--junit", type=click.Path(path_type=Path), help="File to write: JUnit XML.")
+@click.option("--sarif", type=click.Path(path_type=Path), help="File to write: SARIF 2.1.0, for code scanning.")
+@command
+def report(record_file: Path, **files: Path | None) -> None:
+    """Render reports from a record alone."""
+    from importlib import import_module
+
+    from ..record import read_record, write_atomically
+
+    if not any(files.values()):
+        raise ValueError("name a file to write: --html, --markdown, --junit or --sarif")
+    record = read_record(record_file)
+    for name, path in files.items():
+        if path is not None:
+            module = import_module(f"..formats.{name}", __package__)
+            write_atomically(path, getattr(module, "render" if name == "html" else name)(record))
+            click.echo(f"wrote {path}")
+
+
+@main.command()
+@click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
+@click.option("--delta", type=float, default=0.0, show_default=True)
+@click.option(
+    "--runs", type=click.IntRange(1, 2**53 - 1), required=True, help="Certification runs, both worlds together."
+)
+@CONFIDENCE
+@JSON
+@command
+def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
+    """Say what a budget would catch: the smallest true epsilon that is falsified with probability 0.9."""
+    from ...audit.statistics.power import ceiling_epsilon, detectable_epsilon
+    from ...mechanisms.claim import Claim
+    from ..record import finite
+
+    Claim(epsilon=epsilon, delta=delta)  # checks both
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    alpha = 1 - confidence
+    detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
+    ceiling = ceiling_epsilon(runs, delta=delta, alpha=alpha)
+    if as_json:
+        click.echo(json.dumps({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
+        return
+    if finite(detectable) is None:
+        click.echo(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
+    else:
+        click.echo(
+            f"{runs:,} runs catch a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, 9 times in 10"
+        )
+
+
+@main.command()
+@click.argument("target")
+@CLAIMED
+@GAME
+@SURFACE
+@PAIR
+@JSON
+@command
+def exact(target: str, as_json: bool, **choices: Any) -> None:
+    """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
+    from ...audit.laws.exact import DELTAS
+    from ...audit.search.exact_search import worst_exactly
+    from ..record import finite
+
+    task = _task(target=target, **choices)
+    if task.is_mechanism:
+        raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
+    with own_stdout():
+        prepared = task.prepare()
+    deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
+    epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
+    if as_json:
+        found = {f"{d:g}": finite(e) for d, e in epsilons.items()}
+        infinite = [delta for delta, epsilon in found.items() if epsilon is None]
+        click.echo(json.dumps({"epsilon": found, "infinite": infinite, "pair": pair.to_json()}))
+        return
+    for delta, epsilon in epsilons.items():
+        click.echo(f"delta {delta:<8g} epsilon {epsilon:.4f}")
+    click.echo(
+        f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
+    )
+
+
+@main.command()
+@click.argument("target")
+@GAME
+@click.option("--runs", type=click.IntRange(20), default=2000, show_default=True, help="Runs for each loss sequence.")
+@SEED
+@CONFIDENCE
+@JOBS
+@JSON
+@command
+def regret(
+    target: str,
+    rounds: int | None,
+    arms: int | None,
+    losses: str | None,
+    parameters: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    as_json: bool,
+    **budget: Any,
+) -> None:
+    """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
+
+    Exits 1 if a printed bound or growth rate is violated.
+    """
+    from ...audit.plans.tasks import regret_setting
+    from ...audit.play.engines import cores
+    from ...audit.regret.regret_audit import audit_regret
+    from ..formats.terminal import regret_lines
+
+    with own_stdout():
+        found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
+        audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
+    click.echo(json.dumps(audit, indent=1) if as_json else regret_lines(target, audit))
+    sys.exit(FALSIFIED if audit["verdict"] == "VIOLATED" else OK)
+
+
+@main.command()
+@SEED
+@JOBS
+@JSON
+@command
+def selftest(seed: int, jobs: int | None, as_json: bool) -> None:
+    """Plant known bugs in our own learners and mechanisms, and show that each is caught and nothing sound is.
+
+    Exits 0 if every bug was caught without a false alarm, else 1.
+    """
+    from ...audit.plans.selftest import selftest as plant
+    from ...audit.play.engines import cores
+    from .selftest_words import summary, table_of
+
+    found = plant(seed=seed, jobs=jobs or cores(), progress=True)
+    if as_json:
+        click.echo(json.dumps({**summary(found), "findings": [asdict(one) for one in found]}, indent=1))
+    else:
+        click.echo(table_of(found))
+    sys.exit(OK if all(one.good for one in found) else FALSIFIED)

@@ -1,0 +1,1 @@
+"""Formats of a report, each rendered from the record alone."""

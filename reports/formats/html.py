@@ -1,0 +1,392 @@
+"""The report: one self-contained page, rendered from the record alone.
+
+Records of older versions lack keys; whatever is missing is left out. Every value is escaped by the template, and
+characters that could reorder or hide text are made visible first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ...audit.statistics.events import Counts, Event, certify
+from ...audit.statistics.multiplicity import holm
+from ..sanitise import bound_words, by_holm, exact_words, filled, is_mechanism, legible, named_world
+from . import figures, ruler
+from .terminal import number
+
+VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
+WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "undecided"}
+#: Claims whose figures are drawn, the worst first; the others refer to the record.
+MOST_FIGURES = 40
+#: Steps of a pair, and numbers of a loss vector, that are printed.
+MOST_STEPS, MOST_NUMBERS = 9, 8
+#: Of a mechanism's input.
+MOST_LETTERS = 400
+#: How an exact attack scores a run; its thresholds are then factors of likelihood.
+EXACT_ATTACKS = {
+    "sequence likelihood ratio": "the whole sequence of arms, with the noise integrated out",
+    "replayed likelihood ratio": "the arms that were played, replayed in both worlds",
+    "inverted prefix sums": "the noisy prefix sums that the actions reveal",
+    "release likelihood ratio": "the noisy quantities that were released",
+}
+LOSSES = {
+    "unit": "losses in [0, 1]",
+    "symmetric": "losses in [-1, 1]",
+    "l1-ball": "losses in the L1 ball",
+    "l2-ball": "losses in the L2 ball",
+    "lipschitz": "Lipschitz convex losses",
+}
+
+
+def render(record: Mapping[str, Any]) -> str:
+    """Return the HTML page of a record; every value is escaped."""
+    environment = Environment(
+        loader=PackageLoader(__package__ or "overclaim.reports.formats"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, grouped=grouped, share=share)
+    return environment.get_template("report.html").render(view(record))
+
+
+def grouped(value: Any) -> str:
+    """Return an integer with thin spaces between its thousands, or a dash."""
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "-"
+
+
+def share(value: float) -> str:
+    """Return a probability in per cent: three digits, as many decimals as they need."""
+    digits = 3 if value <= 0.9 or value >= 1 else 2 - math.floor(math.log10(1 - value))  # never 100 % for less
+    return f"{100 * value:.{max(3, digits)}g}\u202f%"
+
+
+def view(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the template shows."""
+    record = legible(record)
+    alpha = record["alpha"]
+    claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
+    falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
+    worst = sorted(falsified, key=lambda c: -c["epsilon_lower"] / c["claimed"]["epsilon"])[:MOST_FIGURES]
+    for claim in falsified:
+        claim["figures"] = _figures(figures.of_claim(claim, f"c{claim['index']}")) if claim in worst else []
+        claim["mends"] = _mends(claim, claims)
+    tests = holm([_p_value(c, alpha / len(claims)) for c in claims], alpha) if claims else []
+    for claim, test in zip(claims, tests, strict=True):
+        claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
+    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
+    judged = [c for c in claims if c["expected"]]
+    return {
+        "record": record,
+        "alpha": alpha,
+        "claims": claims,
+        "groups": _groups(claims),
+        "falsified": falsified,
+        "tally": tally,
+        "words": WORDS,
+        "marks": ruler.MARKS,
+        "headline": _headline(tally, len(claims)),
+        "surprises": [c for c in judged if c["surprise"]],
+        "judged": judged,
+        "together": sum(c["together"] for c in falsified),
+        "each": max((1 - c["confidence"] for c in claims), default=alpha),
+        "comparable": all(c["p_value"] is not None or c["counts"]["table"] for c in falsified),
+        "family_error": min(1.0, sum(1 - c["confidence"] for c in claims)),
+        "findings": record["findings"],
+        "ticks": [(t, 100 * t / ruler.END) for t in ruler.TICKS],
+        "with_baseline": any(c["baseline"] is not None for c in claims),
+        "guarantees": _guarantees(falsified),
+        "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
+        "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
+        "selftest": record.get("selftest") or [],
+        "errors": record["errors"],
+        "versions": record.get("versions") or {},
+        "horizons": _span(c["rounds"] for c in claims),
+        "surfaces": sorted({c["surface"] for c in claims}),
+        "caught": [c for c in judged if c["expected"] == "falsified"],
+    }
+
+
+def _headline(tally: Mapping[str, int], total: int) -> str:
+    if not total:
+        return "No claim was audited."
+    if tally["FALSIFIED"]:
+        verb, noun = ("is", "claim") if total == 1 else ("are", "claims")
+        verb = "is" if tally["FALSIFIED"] == 1 else verb
+        return f"{tally['FALSIFIED']} of {total} privacy {noun} {verb} false."
+    if tally["SURVIVED"]:
+        return f"No privacy claim was falsified; {tally['SURVIVED']} of {total} survived."
+    return "No privacy claim could be decided with so few runs."
+
+
+def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
+    shown = filled(claim)
+    left = (claim.get("pair") or {}).get("left")
+    shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
+    expected = shown["expected"]
+    before = ruler.baseline_of(claim)
+    return {
+        **shown,
+        "index": index,
+        "setting": ruler.setting(shown),
+        "marks": ruler.row(shown),
+        "surprise": bool(expected) and shown["verdict"] != expected.upper(),
+        "baseline": before,
+        "change": None if before is None else shown["epsilon_lower"] - before,
+        "counts": _counts(claim.get("counts") or {}),
+        "witness": _witness(claim),
+        "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
+        "event_words": _event_words(shown),
+        "coin": _coin(claim.get("event") or {}),
+        "allowed": _allowed(shown),
+        "named": _named(shown),
+        "statement": statement(shown),
+        "exact": exact_words(shown, infinite="∞"),
+        "by_holm": by_holm(shown),
+        "found": bound_words(shown),
+    }
+
+
+def statement(claim: Mapping[str, Any]) -> str:
+    """Return a claim in words."""
+    epsilon, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    if is_mechanism(claim):
+        return f"({epsilon:.4g}, {delta:.3g})-DP"
+    losses = LOSSES.get(claim["losses"], claim["losses"])
+    return (
+        f"({epsilon:.4g}, {delta:.3g})-DP"
+        + (f" on {losses}" if losses else "")
+        + f", {claim['neighbours']} neighbours"
+    )
+
+
+def _groups(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the claims by paper, in the order of the record."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        groups.setdefault(claim["name"].rpartition("/")[0], []).append(claim)
+    return list(groups.items())
+
+
+def _figures(drawn: Sequence[figures.Figure]) -> list[dict[str, Any]]:
+    return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in drawn]
+
+
+def _counts(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return right and wrong guesses, and the table by world where the record has it."""
+    shown: dict[str, Any] = {
+        "runs": counts.get("runs"),
+        "right": counts.get("right"),
+        "guesses": counts.get("guesses"),
+    }
+    shown["wrong"] = None if None in (shown["right"], shown["guesses"]) else shown["guesses"] - shown["right"]
+    shown["table"] = []
+    if "left_upper" in counts:
+        left, right = counts["runs_left"], counts["runs"] - counts["runs_left"]
+        for world, runs, says_left, says_right in (
+            ("left", left, counts["left_upper"], counts["left_lower"]),
+            ("right", right, counts["right_upper"], counts["right_lower"]),
+        ):
+            shown["table"].append((world, runs, says_left, runs - says_left - says_right, says_right))
+    return shown
+
+
+def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
+    if is_mechanism(claim):
+        inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
+        return {"inputs": inputs, "steps": []}
+    shrunk = claim.get("shrunk") or {}
+    pair = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
+    left, right = pair.get("left"), pair.get("right")
+    if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
+        return None
+    differs = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
+    steps: list[dict[str, Any]] = []
+    for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
+        row = (_vector(a), _vector(b))
+        if steps and (steps[-1]["left"], steps[-1]["right"]) == row and differs not in (t, t - 1):
+            steps[-1]["last"] = t
+        else:
+            steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t == differs})
+    hidden = 0
+    if len(steps) > MOST_STEPS:
+        at = next((i for i, s in enumerate(steps) if s["differs"]), 0)
+        start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
+        hidden = len(steps) - MOST_STEPS
+        steps = steps[start : start + MOST_STEPS]
+    return {"inputs": [], "steps": steps, "hidden": hidden, "round": differs, "rounds": len(left)}
+
+
+def _input(data: Any) -> str:
+    text = json.dumps(data, ensure_ascii=False)
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+
+
+def _vector(loss: Any) -> str:
+    if isinstance(loss, Mapping):  # a convex loss: its family and its coefficients
+        parts = [f"{key} {_vector(value)}" for key, value in loss.items() if key != "loss"]
+        return ", ".join([str(loss.get("loss", "loss")), *parts])
+    if isinstance(loss, (int, float)):
+        return f"{loss + 0.0:.4g}"
+    if not isinstance(loss, list):
+        return str(loss)
+    words = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
+    if len(words) > MOST_NUMBERS:
+        words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
+    return "(" + ", ".join(words) + ")"
+
+
+def _coin(event: Mapping[str, Any]) -> str:
+    """Return what draws the world of a run, in words."""
+    share = event.get("share", 0.5)
+    return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"
+
+
+def _event_words(claim: Mapping[str, Any]) -> str:
+    """Return the separating event in words."""
+    event, counts = claim["event"], claim.get("counts") or {}
+    if not event:
+        return ""
+    exact = claim["attack"] in EXACT_ATTACKS
+    about = EXACT_ATTACKS.get(claim["attack"], f"the score of the {claim['attack'] or 'attack'}")
+    sides = []
+    for key, names, other, used in (
+        ("upper", "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
+        ("lower", "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
+    ):
+        threshold = event.get(key)
+        if threshold is None:
+            if used:
+                sides.append(f"“{names}” when that is impossible in the {other} world")
+        elif exact:
+            factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
+            sides.append(f"“{names}” when that is at least {factor:.4g} times likelier in the {names} world")
+        else:
+            sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
+    if not sides:
+        return ""
+    return f"The observer looks at {about}, says " + " and ".join(sides) + ", and abstains otherwise."
+
+
+def _named(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
+    found, claimed = named_world(claim), claim["claimed"]
+    if found is None or not found.runs or not found.others:
+        return None
+    here, there = found.hits / found.runs, found.misses / found.others
+    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
+    return {"name": found.name, "other": found.other, "here": here, "there": there, "most": most}
+
+
+def _allowed(claim: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return the share of right guesses, and the largest that a learner which keeps the claim could reach."""
+    counts, epsilon, delta = claim.get("counts") or {}, claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    if claim["method"] != "guess" or not counts.get("guesses") or not counts.get("runs"):
+        return None
+    odds = math.exp(-epsilon)
+    excess = delta * counts["runs"] / counts["guesses"]
+    return {"seen": counts["right"] / counts["guesses"], "most": min(1.0, (1 + excess * odds) / (1 + odds))}
+
+
+def _p_value(claim: Mapping[str, Any], level: float) -> float:
+    """Return the p-value of a claim; where the record has none, the level if the counts reject at it, else 1."""
+    if claim.get("p_value") is not None:
+        return float(claim["p_value"])
+    table = claim["counts"]["table"]
+    if not table or not 0 < level < 1 or claim["method"] not in ("guess", "joint"):
+        return 1.0
+    (_, left, a, _, b), (_, right, c, _, d) = table
+    event = Event(-math.inf if b + d else math.nan, math.inf if a + c else math.nan, claim["method"])
+    bound = certify(event, Counts(left + right, left, a, c, b, d), delta=claim["claimed"]["delta"], alpha=level)
+    return level if bound.epsilon_lower > claim["claimed"]["epsilon"] else 1.0
+
+
+def _facts(witness: Any) -> str:
+    """Return a witness of a false statement about regret: named numbers, or words."""
+    if not isinstance(witness, Mapping):
+        return str(witness)
+    return ", ".join(f"{k} {v:.5g}" if isinstance(v, float) else f"{k} {v}" for k, v in witness.items())
+
+
+def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return how to mend a falsified claim, and which cases of this report tried it.
+
+    A claim of the factor-2 kind is false because its noise is scaled to one loss, and replacing it moves twice as far.
+    """
+    if claim["calibration"] != "as_published":
+        return None
+    tried = []
+    for key, text in (
+        ("calibration", "with the corrected noise"),
+        ("neighbours", "under the zero-out relation"),
+        ("losses", "with losses in [0, 1]"),
+    ):
+        wanted = {"calibration": "corrected", "neighbours": "zero-out", "losses": "unit"}[key]
+        siblings = [c for c in claims if c["name"] == claim["name"] and c[key] == wanted and claim[key] != wanted]
+        alike = [
+            c
+            for c in siblings
+            if c["surface"] == claim["surface"]
+            and all(c[other] == claim[other] for other in ("calibration", "neighbours", "losses") if other != key)
+        ]
+        alike.sort(key=lambda c: c["rounds"] != claim["rounds"])
+        tried += [{"text": text, "claim": sibling} for sibling in alike[:1]]
+    ratio = (claim["exact_epsilon"] or claim["epsilon_lower"]) / claim["claimed"]["epsilon"]
+    factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
+    ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
+    return {"factor_two": factor_two, "ways": ways, "tried": tried} if tried or factor_two else None
+
+
+def _guarantees(falsified: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the published claims that are false, one for each algorithm: its worst case.
+
+    A claim that the paper makes for other losses, or does not make at all, is no published guarantee.
+    """
+    worst: dict[str, dict[str, Any]] = {}
+    for claim in falsified:
+        stated = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
+        if not stated or claim["source"].startswith("none"):
+            continue
+        known = worst.get(claim["name"])
+        if known is None or _true(claim) / claim["claimed"]["epsilon"] > _true(known) / known["claimed"]["epsilon"]:
+            worst[claim["name"]] = claim
+    return list(worst.values())
+
+
+def _true(claim: Mapping[str, Any]) -> float:
+    return float(claim["exact_epsilon"] or claim["epsilon_lower"])
+
+
+_REGRET: dict[str, Any] = dict.fromkeys(
+    (
+        "mean_regret",
+        "interval",
+        "bound",
+        "exponent",
+        "slope",
+        "slope_lower",
+        "slope_upper",
+        "verdict",
+        "rounds",
+        "runs",
+    )
+)
+
+
+def _regret(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
+    shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
+    shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
+    return {**shown, "figures": _figures(figures.of_regret(entry, f"r{index}"))}
+
+
+def _span(values: Any) -> str:
+    known = sorted({v for v in values if v})
+    return "" if not known else f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"

@@ -1,0 +1,93 @@
+"""JUnit XML: every claim a test case, for dashboards that know nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from ..sanitise import bound_words, legible
+
+#: What XML 1.0 cannot hold, not even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(record: Mapping[str, Any]) -> str:
+    """Return a record as JUnit XML, in the schema of Apache Ant's reports.
+
+    A verdict that is not as expected is a failure, as is what got worse since the baseline; an undecided claim is
+    skipped; what could not be audited is an error.
+    """
+    record = legible(record)
+    cases = [_of_claim(claim) for claim in record["claims"]]
+    cases += [_of_finding(f) for f in record["findings"] if _fails(f)]
+    cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
+    root = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(
+        root,
+        "testsuite",
+        name="overclaim",
+        package="overclaim",
+        id="0",
+        timestamp=record["created"][:19],
+        hostname="localhost",
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors=str(sum(case.find("error") is not None for case in cases)),
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        time=f"{sum(claim['seconds'] or 0.0 for claim in record['claims']):.3f}",
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    for name in ("overclaim", "seed", "alpha", "command"):
+        ElementTree.SubElement(properties, "property", name=name, value=_clean(str(record.get(name, ""))))
+    suite.extend(cases)
+    ElementTree.SubElement(suite, "system-out")
+    ElementTree.SubElement(suite, "system-err")
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
+    setting = [str(claim[key]) for key in ("calibration", "losses", "surface", "neighbours") if claim.get(key)]
+    name = f"{claim['name']} epsilon {claim['claimed']['epsilon']:g} ({', '.join(setting)})"
+    expected = (claim["expected"] or "survived").upper()
+    told = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
+    if claim["verdict"] == expected:
+        return _case(name, claim["seconds"] or 0.0, None)
+    kind = "skipped" if claim["verdict"] == "UNDERPOWERED" else "failure"
+    return _case(name, claim["seconds"] or 0.0, (kind, claim["verdict"], told, f"{told}\nreplay: {claim['replay']}"))
+
+
+def _of_finding(finding: Mapping[str, Any]) -> ElementTree.Element:
+    return _case(
+        f"{finding['name']} since the baseline",
+        0.0,
+        ("failure", finding["kind"], finding["message"], finding["message"]),
+    )
+
+
+def _fails(finding: Mapping[str, Any]) -> bool:
+    from ..baseline import FAILING
+
+    return finding["kind"] in FAILING
+
+
+def _case(name: str, seconds: float, outcome: tuple[str, str, str, str] | None) -> ElementTree.Element:
+    """Return a test case; the outcome is its element, type, message and text."""
+    # The schema's tokens hold no line breaks and no double spaces.
+    attributes = {"name": " ".join(_clean(name).split()), "classname": "overclaim", "time": f"{seconds:.3f}"}
+    case = ElementTree.Element("testcase", attributes)
+    if outcome is not None:
+        element, kind, message, text = map(_clean, outcome)
+        child = ElementTree.SubElement(case, element)
+        if element != "skipped":
+            child.attrib.update(type=kind, message=message)
+        else:
+            child.set("message", message)
+        child.text = text
+    return case
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

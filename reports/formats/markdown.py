@@ -1,0 +1,77 @@
+"""The summary for a pull request: what is false, what is unexpected, and where to look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..sanitise import by_holm, exact_words, legible
+from . import ruler
+from .html import WORDS
+from .terminal import number
+
+#: Rows shown before the rest is folded away.
+MOST_ROWS = 12
+
+
+def markdown(record: Mapping[str, Any]) -> str:
+    """Return a short summary of a record in GitHub's Markdown; every value from the record is escaped."""
+    record = legible(record)
+    claims, errors = record["claims"], record["errors"]
+    tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
+    counts = ", ".join(f"{tally[v]} {word}" for v, word in WORDS.items() if tally[v] or v != "UNDERPOWERED")
+    surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    lines = [f"### overclaim: {counts}", ""]
+    if surprises:
+        lines += [f"**{len(surprises)} not as expected:**", "", *_table(surprises), ""]
+        lines += [f"- replay: {_code(c.get('replay', ''))}" for c in surprises[:MOST_ROWS] if c.get("replay")]
+    elif any(c.get("expected") for c in claims):
+        lines.append("Every verdict is as expected.")
+    lines += [
+        f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
+    ]
+    falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in surprises]
+    for title, rows in (("falsified, as expected" if surprises else "falsified", falsified), ("all claims", claims)):
+        if rows:
+            lines += ["", f"<details><summary>{len(rows)} {title}</summary>", "", *_table(rows), "", "</details>"]
+    alpha = record["alpha"]
+    lines += [
+        "",
+        f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
+        "no attack tried here separated the worlds beyond the claim. "
+        f"overclaim {_text(record['overclaim'])}, seed {_text(record['seed'])}.",
+    ]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
+    head = ["verdict", "target", "setting", "claimed", "certified", "exact", "detectable"]
+    head += ["baseline"] if with_baseline else []
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * 3 + "---:|" * (len(head) - 3)]
+    for claim in claims:
+        cells = [f"{ruler.MARKS[claim['verdict']]} {WORDS[claim['verdict']]}", _text(claim["name"])]
+        cells += [_text(ruler.setting(claim)), number(claim["claimed"]["epsilon"])]
+        above = f", above {number(claim['claimed']['epsilon'])} by Holm" if by_holm(claim) else ""
+        cells += [f"**{number(claim['epsilon_lower'])}**{above}", exact_words(claim, "∞")]
+        cells += [number(claim["detectable_epsilon"])]
+        cells += [number(ruler.baseline_of(claim))] if with_baseline else []
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _text(value: Any) -> str:
+    """Return text that Markdown shows as it is: no markup, no links, no mentions."""
+    text = " ".join(str(value).replace("\u00a0", " ").split())
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", text)
+    return re.sub(r"@|://|www\.", lambda m: f"{m[0][0]}<!-- -->{m[0][1:]}", text)
+
+
+def _code(value: str) -> str:
+    """Return a code span that no back-tick in the value can end."""
+    longest = max((len(run) for run in re.findall(r"`+", value)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest else ""
+    return f"{fence}{pad}{' '.join(value.split())}{pad}{fence}"

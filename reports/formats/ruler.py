@@ -1,0 +1,137 @@
+"""The ruler: one line per claim, in multiples of the claimed epsilon, so that every claim stands at the same mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from ..sanitise import by_holm, is_mechanism
+
+#: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
+END = 2.5
+TICKS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+#: What a verdict is called beside its colour: colour alone says nothing to many readers.
+MARKS = {"FALSIFIED": "✗", "SURVIVED": "✓", "UNDERPOWERED": "?"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The positions of one claim's marks, in per cent of the axis; None where there is nothing to mark.
+
+    `beyond` tells that the certified bound lies past the right end.
+    """
+
+    certified: float
+    claim: float
+    exact: float | None
+    detectable: float | None
+    baseline: float | None
+    beyond: bool
+    alternative: str
+
+
+def row(claim: Mapping[str, Any]) -> Row:
+    """Return the marks of a claim of a record."""
+    claimed, bound = claim["claimed"]["epsilon"], claim["epsilon_lower"] or 0.0
+    exact, detectable, before = claim.get("exact_epsilon"), claim.get("detectable_epsilon"), baseline_of(claim)
+
+    def at(epsilon: float | None) -> float | None:
+        return None if epsilon is None else round(100 * min(max(epsilon / claimed, 0.0), END) / END, 2)
+
+    words = [f"claimed {claimed:.4g}", f"certified at least {bound:.4g}"]
+    words += [
+        f"{name} {value:.4g}"
+        for name, value in (("exact", exact), ("detectable from", detectable), ("baseline", before))
+        if value is not None
+    ]
+    return Row(
+        certified=at(bound) or 0.0,
+        claim=100 / END,
+        exact=at(exact),
+        detectable=at(detectable),
+        baseline=at(before),
+        beyond=bound / claimed > END,
+        alternative=f"{claim['verdict']}: epsilon " + ", ".join(words),
+    )
+
+
+def baseline_of(claim: Mapping[str, Any]) -> float | None:
+    """Return the bound that the baseline's record certified for this claim, if the record knows it."""
+    before = claim.get("baseline")
+    value = before.get("epsilon_lower") if isinstance(before, Mapping) else before
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def setting(claim: Mapping[str, Any]) -> str:
+    """Return what tells a claim from its siblings, in a few words."""
+    delta = f"δ\u00a0=\u00a0{claim['claimed']['delta']:g}" if claim["claimed"].get("delta") else ""
+    if is_mechanism(claim):
+        return ", ".join(word for word in ("mechanism", delta) if word)
+    words = [
+        {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),
+        {"unit": "losses in [0,\u00a01]", "symmetric": "losses in [-1,\u00a01]"}.get(
+            claim.get("losses", ""), str(claim.get("losses") or "")
+        ),
+        "release seen" if claim.get("surface") == "release" else "actions seen",
+        "zero-out" if claim.get("neighbours") == "zero-out" else "",
+        f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
+        delta,
+    ]
+    return ", ".join(word for word in words if word)
+
+
+_WIDTH, _LABEL, _AXIS, _STEP, _TOP = 860, 356, 390, 38, 46
+_STYLE = """
+text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
+.s{font-size:11px;fill:#566070}.g{stroke:#c9d0d9}.c{stroke:#1c2430;stroke-width:2}
+.FALSIFIED{fill:#b3261e}.SURVIVED{fill:#1b6e3c}.UNDERPOWERED{fill:#7a5200}
+.e{fill:#fff;stroke:#1c2430;stroke-width:1.5}.p{fill:#fff}
+@media (prefers-color-scheme:dark){text{fill:#e6eaf0}.s{fill:#a3adba}.g{stroke:#3a4350}.c{stroke:#e6eaf0}
+.FALSIFIED{fill:#ff8f85}.SURVIVED{fill:#6fd795}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.p{fill:#12161c}}
+"""
+
+
+def picture(claims: Sequence[Mapping[str, Any]], *, title: str = "The ruler of an audit") -> str:
+    """Return the ruler of some claims as an SVG file of its own, dark and light."""
+    height = _TOP + _STEP * len(claims) + 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}"><title>{escape(title)}</title><style>{_STYLE}</style>'
+        f'<rect class="p" width="{_WIDTH}" height="{height}" rx="8"/>'
+    ]
+    bottom = height - 30
+    for tick in TICKS:
+        x = _LABEL + _AXIS * tick / END
+        name = "claim" if tick == 1 else f"{tick:g}×"
+        parts.append(f'<line class="g" x1="{x:g}" x2="{x:g}" y1="{_TOP - 12}" y2="{bottom}"/>')
+        parts.append(f'<text class="s" x="{x:g}" y="{_TOP - 20}" text-anchor="middle">{name}</text>')
+    for number, claim in enumerate(claims):
+        parts.extend(_lines(claim, _TOP + _STEP * number))
+    parts.append(
+        f'<text class="s" x="{_LABEL}" y="{height - 10}">bar: certified with 99% confidence; line: claim; '
+        "diamond: exact value</text></svg>"
+    )
+    return "\n".join(parts) + "\n"
+
+
+def _lines(claim: Mapping[str, Any], top: int) -> Iterable[str]:
+    marks, verdict = row(claim), claim["verdict"]
+    middle = top + _STEP / 2 - 3
+    yield f"<g><title>{escape(claim['name'])}: {escape(marks.alternative)}</title>"
+    yield f'<text x="16" y="{middle:g}">{escape(claim["name"].rpartition("/")[2])}</text>'
+    yield f'<text class="s" x="16" y="{middle + 13:g}">{escape(setting(claim))}</text>'
+    scale = _AXIS / 100
+    width = marks.certified * scale
+    yield f'<rect class="{verdict}" x="{_LABEL}" y="{middle - 5:g}" width="{width:g}" height="10" rx="2"/>'
+    x = _LABEL + marks.claim * scale
+    yield f'<line class="c" x1="{x:g}" x2="{x:g}" y1="{middle - 12:g}" y2="{middle + 12:g}"/>'
+    if marks.beyond:
+        end = _LABEL + _AXIS
+        yield f'<path class="{verdict}" d="M{end - 1} {middle - 9:g}l12 9l-12 9z"/>'
+    if marks.exact is not None:
+        yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
+    bound = f"> {claim['claimed']['epsilon']:.3g}" if by_holm(claim) else f"≥ {claim['epsilon_lower']:.3g}"
+    value = f"{MARKS[verdict]} {bound}"
+    yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

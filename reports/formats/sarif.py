@@ -1,0 +1,106 @@
+"""SARIF 2.1.0: a falsified claim annotates the line of its learner."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from ..sanitise import bound_words, legible, visible
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+HOME = "https://overclaim.readthedocs.io"
+RULES = {
+    "falsified": "The privacy claim is false: the released actions certify a larger epsilon.",
+    "unexpected": "The claim was expected to be falsified, and was not.",
+    "underpowered": "The budget could not have falsified a claim this large.",
+    "not-audited": "The claim could not be audited.",
+    "baseline": "Something got worse since the accepted baseline.",
+}
+
+
+def sarif(record: Mapping[str, Any]) -> str:
+    """Return a record as SARIF 2.1.0.
+
+    A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to
+    the file and line where the learner is written, if the record knows them.
+    """
+    # Names of files are addresses, and stay as they are.
+    places = {visible(claim["name"]): claim.get("where") for claim in record["claims"]}
+    where = [claim.get("where") for claim in record["claims"]]
+    record = legible(record)
+    results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
+    for finding in record["findings"]:
+        level = "note" if finding["kind"] == "new" else "error"
+        text = f"{finding['kind']}: {finding['name']}: {finding['message']}"
+        results.append(_result("baseline", level, text, finding["name"], places.get(finding["name"])))
+    for error in record["errors"]:
+        text = f"{error['name']} {error['kind']}: {error['message']}"
+        results.append(_result("not-audited", "error", text, error["name"], _place_of_target(error["name"])))
+    driver = {
+        "name": "overclaim",
+        "version": record["overclaim"],
+        "semanticVersion": record["overclaim"],
+        "informationUri": HOME,
+        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in RULES.items()],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"commandLine": record["command"], "executionSuccessful": not record["errors"]}],
+        "results": results,
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what there is to say about a claim; nothing where it survived as expected."""
+    expected = (claim["expected"] or "survived").upper()
+    claimed = claim["claimed"]
+    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    head = f"{claim['name']} claims epsilon {claimed['epsilon']:g}{at}"
+    tail = f"Replay: {claim['replay']}"
+    if claim["verdict"] == "FALSIFIED":
+        level = "note" if expected == "FALSIFIED" else "error"
+        text = f"{head}, but {bound_words(claim)}. {tail}"
+        return _result("falsified", level, text, claim["replay"], where)
+    if claim["verdict"] == "UNDERPOWERED":
+        text = f"{head}: {_runs(claim)} could not have falsified that. {tail}"
+        return _result("underpowered", "warning", text, claim["replay"], where)
+    if claim["verdict"] != expected:
+        text = f"{head}: expected to be falsified, but it survived {_runs(claim)}. {tail}"
+        return _result("unexpected", "error", text, claim["replay"], where)
+    return None
+
+
+def _runs(claim: Mapping[str, Any]) -> str:
+    return "its runs" if claim["runs"] is None else f"{claim['runs']:,} runs"
+
+
+def _result(rule: str, level: str, text: str, identity: str, where: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a result; the fingerprint stays the same while the claim does, so that alerts are not opened twice."""
+    fingerprint = hashlib.sha256(f"{rule}/{identity}".encode()).hexdigest()
+    return {
+        "ruleId": rule,
+        "ruleIndex": list(RULES).index(rule),
+        "level": level,
+        "message": {"text": text},
+        "locations": [] if where is None else [_location(where)],
+        "partialFingerprints": {"claim/v1": fingerprint},
+    }
+
+
+def _location(where: Mapping[str, Any]) -> dict[str, Any]:
+    path = PurePath(where["file"])
+    uri = quote(path.as_posix(), errors="surrogatepass")
+    artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": where["line"]}}}
+
+
+def _place_of_target(target: str) -> dict[str, Any] | None:
+    file, _, _ = target.rpartition(":")
+    return {"file": file, "line": 1} if file.endswith(".py") else None

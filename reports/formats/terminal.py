@@ -1,0 +1,282 @@
+"""Plain tables for a terminal: widths fit, colours only where one is watching (click strips them elsewhere)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from ...audit.plans.witness import witness_lines
+from ...learners.catalogue.entries import Entry
+from ...mechanisms.one_shot.zoo import Specimen
+from ..sanitise import bound_words, by_holm, counted_words, exact_words, is_mechanism
+
+COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
+#: The right end of the ruler, in multiples of the claim.
+RULER_END = 2.5
+
+
+def width() -> int:
+    """Return the columns to fill."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 140)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return left-aligned columns, each as wide as its longest cell."""
+    cells = [list(head), *[list(row) for row in rows]]
+    widths = [max(len(click.unstyle(row[i])) for row in cells) for i in range(len(head))]
+    lines = []
+    for row in cells:
+        padded = [cell + " " * (w - len(click.unstyle(cell))) for cell, w in zip(row, widths, strict=True)]
+        lines.append("  ".join(padded).rstrip())
+    lines.insert(1, "-" * min(width(), sum(widths) + 2 * len(widths) - 2))
+    return "\n".join(lines)
+
+
+def catalogue_table(entries: Iterable[Entry]) -> str:
+    """Return name, claim and source of every entry."""
+    rows = []
+    for entry in entries:
+        delta = f", {entry.delta:g}" if entry.delta else ""
+        epsilon = "f(T)" if entry.claim_epsilon else "epsilon"
+        rows.append((entry.name, f"({epsilon}{delta})-DP on {entry.losses}", entry.summary, entry.source))
+    return table(("name", "claim", "algorithm", "source"), rows)
+
+
+def zoo_table(specimens: Iterable[Specimen]) -> str:
+    """Return name, fault and source of every mechanism."""
+    rows = [(s.name, s.fault or "-", s.source) for s in specimens]
+    return table(("mechanism", "fault", "source"), rows)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def verdict_word(verdict: str) -> str:
+    """Return the verdict in its colour."""
+    return click.style(verdict, fg=colour(verdict), bold=True)
+
+
+def colour(verdict: str) -> str | None:
+    """Return a verdict's colour, none where NO_COLOR asks for none; off a terminal click removes it."""
+    return None if os.environ.get("NO_COLOR") else COLOURS[verdict]
+
+
+def number(value: float | None) -> str:
+    """Return four significant digits, or a dash."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def confidence(claim: Mapping[str, Any]) -> str:
+    """Return a claim's confidence with as many digits as tell it from certainty."""
+    digits = 2 - math.floor(math.log10(1 - claim["confidence"]))
+    return f"{claim['confidence']:.{max(4, digits)}g}"
+
+
+def claims_table(record: dict[str, Any]) -> str:
+    """Return the view of a run: a ruler of all claims, what is unexpected, what could not be audited, and the sum."""
+    claims, columns = record["claims"], width()
+    shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
+    longest = min(max((len(name) for name in shorts), default=0), 24)
+    bar = 20 if columns >= 110 else 10
+    room = max(min(columns - bar - 30, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
+    claim_at = round(bar / RULER_END)
+    heads = "0".ljust(claim_at) + "claim".ljust(bar - claim_at) + f"{'at least':>10}{'claimed':>8} {'exact':>7}"
+    lines, paper = [" " * (room + 4) + heads] if claims else [], None
+    for claim, short in zip(claims, shorts, strict=True):
+        found = visible_line(claim["name"]).rpartition("/")[0]
+        if found != paper:
+            paper = found
+            lines += [click.style(shorten(paper, columns), bold=True)] if paper else []
+        label = shorten(f"{shorten(short, longest):<{longest}}  {_setting(claim)}", room)
+        mark = click.style(_glyphs()[claim["verdict"]], fg=colour(claim["verdict"]), bold=True)
+        lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
+    surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    for claim in surprises:
+        lines.append("")
+        lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {_setting(claim)}")
+        lines.append(
+            f"  {verdict_word(claim['verdict'])}, expected {claim['expected']}: {visible_line(claim['replay'])}"
+        )
+        lines += [f"  {line}" for line in _shrunk_lines(claim)]
+    lines += [
+        f"falsified together: {visible_line(c['name'])}, {_setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
+    ]
+    lines += [
+        f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"
+        for error in record.get("errors", ())
+    ]
+    verdicts = [c["verdict"] for c in claims]
+    counts = [
+        click.style(f"{verdicts.count(v)} {v.lower()}", fg=colour(v), bold=True) for v in COLOURS if v in verdicts
+    ]
+    judged = sum(1 for c in claims if c.get("expected"))
+    as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
+    lines += ["", f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
+    return "\n".join(lines)
+
+
+def _setting(claim: Mapping[str, Any]) -> str:
+    """Return what tells a claim from its siblings: what is not as usual, which is as the paper has it."""
+    words = [claim.get("calibration") or "", claim.get("losses") or ""]
+    words = [word for word in words if word != "as_published"]
+    if is_mechanism(claim):
+        words = ["mechanism"]
+    words += [claim[key] for key, usual in (("surface", "actions"), ("neighbours", "replace")) if claim[key] != usual]
+    words += [f"T={claim['rounds']}"] if claim.get("rounds") and not is_mechanism(claim) else []
+    words += [f"delta={claim['claimed']['delta']:g}"] if claim["claimed"].get("delta") else []
+    return visible_line(" ".join(word for word in words if word))
+
+
+def _numbers(claim: Mapping[str, Any]) -> str:
+    claimed, exact = number(claim["claimed"]["epsilon"]), exact_words(claim)
+    return f"{number(claim['epsilon_lower']):>10}{claimed:>8} {exact:>7}"
+
+
+def _bar(claim: Mapping[str, Any], size: int) -> str:
+    """Return the certified bound as a bar, up to a multiple of the claim, with the claim marked on it."""
+    full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
+    claim_at = round(size / RULER_END)
+    ratio = (claim["epsilon_lower"] or 0.0) / claim["claimed"]["epsilon"]
+    filled = min(size, round(ratio * size / RULER_END))
+    # A bar that passes the claim, however little, must be seen to pass it, and one that does not, not.
+    filled = max(filled, claim_at + 1) if ratio > 1 else min(filled, claim_at)
+    cells = [full] * filled + [empty] * (size - filled)
+    if ratio > RULER_END:
+        cells[-1] = beyond
+    cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(claim["verdict"]), bold=True)
+    paint = colour(claim["verdict"])
+    start, end = "".join(cells[:claim_at]), "".join(cells[claim_at + 1 :])
+    passed = end[: max(0, filled - claim_at - 1)]
+    return (
+        click.style(start[:filled], fg=paint)
+        + click.style(start[filled:], dim=True)
+        + cells[claim_at]
+        + click.style(passed, fg=paint)
+        + click.style(end[len(passed) :], dim=True)
+    )
+
+
+def shorten(text: str, size: int) -> str:
+    """Return the text in at most `size` columns, cut with an ellipsis."""
+    if len(text) <= size:
+        return text
+    return text[: size - 1] + "…" if _unicode() else text[: size - 3] + "..."
+
+
+def visible_line(text: str) -> str:
+    """Return the text on one line, with characters that steer a terminal or reorder text written out."""
+    return "".join(
+        f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in " ".join(str(text).split())
+    )
+
+
+def _unicode() -> bool:
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    try:
+        "━┈┃▶✗✓…".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _glyphs() -> dict[str, str]:
+    marks = "✗✓?" if _unicode() else "x+?"
+    return dict(zip(COLOURS, marks, strict=True))
+
+
+def claim_lines(claim: dict[str, Any]) -> str:
+    """Return one claim's outcome in a few lines."""
+    claimed = claim["claimed"]
+    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    caught = claim["detectable_epsilon"]
+    exact = f", exactly {claim['exact_epsilon']:.4f} on this pair" if claim["exact_epsilon"] is not None else ""
+    exact = ", infinite on this pair" if claim["exact_infinite"] else exact
+    pair = claim["pair"]
+    t0 = pair["round"] - 1
+    lines = [
+        f"{verdict_word(claim['verdict'])}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
+        f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
+        f"would have caught: {'no violation nine times in ten' if caught is None else number(caught)}",
+        f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
+        f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"
+        if is_mechanism(claim)
+        else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
+        f"replay: {claim['replay']}",
+    ]
+    if claim["verdict"] == "SURVIVED":
+        lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
+    if claim["verdict"] == "UNDERPOWERED":
+        lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
+    return "\n".join([_filled(lines), *_shrunk_lines(claim)])
+
+
+def shrunk_words(record: Mapping[str, Any]) -> str:
+    """Return how many shrunk witnesses the files of a run hold; nothing where there are none."""
+    shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
+    return f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
+
+
+def _shrunk_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return a claim's shrunk witness: its bound, the losses of both worlds, and the command that replays it."""
+    shrunk = claim.get("shrunk")
+    if not shrunk:
+        return []
+    filled = [
+        textwrap.fill(line, width(), subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False)
+        for line in witness_lines(shrunk)
+    ]
+    return [*filled, f"  replay: {visible_line(shrunk['replay'])}"]
+
+
+def smoke_lines(found: dict[str, Any]) -> str:
+    """Return the outcome of a one-run audit in a few lines."""
+    claimed = found["claimed"]
+    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    lines = [
+        f"{verdict_word(found['verdict'])}  {found['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"certified: epsilon >= {found['epsilon_lower']:.4f} with {confidence(found)} confidence",
+        f"one run of {found['rounds']:,} rounds: {found['right']:,} of {found['guesses']:,} coins guessed right, "
+        f"p-value {found['p_value']:.3g}",
+    ]
+    if found["verdict"] != "FALSIFIED":
+        lines.append("a smoke test: a learner that adds many losses up survives it whatever its epsilon; check audits")
+    return _filled(lines)
+
+
+def _filled(lines: Iterable[str]) -> str:
+    """Return the lines, long ones broken; but not a command, which is to be copied."""
+    return "\n".join(
+        line
+        if line.startswith("replay: ")
+        else textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    )
+
+
+def regret_lines(target: str, audit: dict[str, Any]) -> str:
+    """Return a regret measurement in a few lines."""
+    low, high = audit["interval"]
+    lines = [
+        f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
+        f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, "
+        f"{audit['runs']} runs",
+        f"growth exponent {audit['slope']:.3f}, at most {audit['slope_upper']:.3f}, over T = {audit['horizons']}",
+    ]
+    if audit.get("source"):
+        bound = number(audit["bound"])
+        lines.append(
+            f"bound {bound}: {audit['bound_verdict']}; claimed exponent {number(audit['exponent'])}: "
+            f"{audit['growth_verdict']} ({audit['source']})"
+        )
+    return "\n".join(textwrap.fill(line, width(), subsequent_indent="  ") for line in lines)

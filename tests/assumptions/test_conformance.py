@@ -1,0 +1,424 @@
+"""The conformance suite on every learner, and on learners with one bug each, which it must name."""
+
+import random
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from overclaim.audit.assumptions.conformance import Conformance, check_fresh, check_learner, homogeneity_p_value
+from overclaim.audit.play.pairs import Pair
+from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
+from overclaim.learners.catalogue.entries import entries
+from overclaim.learners.problems.domains import EntropySimplex
+from overclaim.learners.scalar import recipe
+from overclaim.mechanisms.noise import Laplace
+
+EXP3 = Exp3(arms=3, eta=0.5, gamma=0.1)
+SOUND = [
+    EXP3,
+    Threshold(arms=2, threshold=0.5),
+    BatchedLaplace(inner=EXP3, epsilon=1.0, batch=3),
+    BatchedLaplace(inner=EXP3, epsilon=1.0, batch=6),
+    MiniBatch(inner=EXP3, batch=2),
+    BanditReduction(inner=EXP3, epsilon=1.0),
+    Ftrl(domain=EntropySimplex(3), rounds=64, eta=0.5, noise=Laplace(2.0)),
+]
+PAIR = Pair([[0.2, 0.7]] * 8, [[0.9, 0.1]] + [[0.2, 0.7]] * 7)
+STATE = "keeps state between runs, or draws from elsewhere"
+SEED = "draws from a generator with a fixed seed"
+INTERACT = "interact"
+GROWS = "grows with the rounds"
+
+
+class Plain:
+    """Follow the leader with a random tie-break and a random step: sound."""
+
+    feedback = "bandit"
+
+    def __init__(self, arms, rounds, rng):
+        self.rng = rng
+        self.losses = [0.0] * arms
+
+    def act(self):
+        self.arm = int(np.argmin([loss + 0.3 * self.rng.random() for loss in self.losses]))
+        return self.arm
+
+    def update(self, loss):
+        self.losses[self.arm] += loss
+
+
+def bug(**methods):
+    """Return `Plain` with some methods or attributes replaced."""
+    return type("Buggy", (Plain,), methods)
+
+
+@pytest.mark.parametrize("learner", SOUND, ids=lambda learner: type(learner).__name__)
+def test_sound_learners_conform(learner):
+    result = check_learner(learner, rounds=64)
+    assert isinstance(result, Conformance)
+    assert "fresh state" in result.checked
+    assert str(result).startswith(f"{type(learner).__name__} conforms: arms and points, fresh state")
+
+
+@pytest.mark.parametrize("name", list(entries()))
+def test_every_entry_of_the_catalogue_conforms(name):
+    entry = entries()[name]
+    result = check_learner(entry.build(entry.setting(rounds=16)), rounds=16)
+    assert "fresh state" in result.checked
+
+
+def test_every_entry_of_the_catalogue_is_fresh():
+    for entry in entries().values():
+        if entry.losses != "lipschitz":  # those play convex losses
+            setting = entry.setting(rounds=8)
+            learner = entry.build(setting)
+            left = np.full((8, learner.arms), 0.5) * (entry.losses in ("unit", "symmetric"))
+            right = left.copy()
+            right[0, 0] = 1.0
+            check_fresh(learner, Pair(left, right), 0)
+
+
+def test_a_sound_plain_class_conforms():
+    result = check_learner(Plain)
+    assert result.checked == ("arms and points", "fresh state", "no interaction", "bounded state")
+    assert result.skipped == ("no noise at epsilon = inf", "abilities", "twin")
+    assert "does not apply: no noise" in str(result)
+
+
+def shared_start(self, arms, rounds, rng):
+    Plain.__init__(self, arms, rounds, rng)
+
+
+def leaky_update(self, loss):
+    type(self).total += loss
+    self.losses[self.arm] += loss + type(self).total % 0.3
+
+
+def counting_start(self, arms, rounds, rng):
+    type(self).made += 1
+    Plain.__init__(self, arms, rounds, rng)
+    self.losses[0] += type(self).made % 7 / 10
+
+
+def default_list_start(self, arms, rounds, rng, losses=[0.0, 0.0]):  # noqa: B006  the planted bug
+    self.rng, self.losses = rng, losses
+
+
+def resetting_start(self, arms, rounds, rng):
+    Plain.__init__(self, arms, rounds, rng)
+    type(self).pool = [0.0, 0.0]
+
+
+def pooling_update(self, loss):
+    self.pool[self.arm] += loss
+    self.losses = self.pool
+
+
+def global_numpy(self):
+    self.arm = int(np.random.random() < 0.5)  # noqa: NPY002  the planted bug
+    return self.arm
+
+
+def global_random(self):
+    self.arm = random.randrange(2)
+    return self.arm
+
+
+class OneNoise:
+    """Bug: one draw of noise serves all runs of a block, so that a block says as much as one run."""
+
+    feedback, arms, points = "full", 2, False
+
+    def start(self, runs, draws):
+        return np.zeros(runs)
+
+    def act(self, state, draws):
+        noise = Laplace(1.0).sample((1,), draws)
+        return state + noise[None] if self.points else (state + noise > 0.5).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state += np.broadcast_to(feedback, (2, state.size))[0]
+
+
+class OneNoiseAndMore(OneNoise):
+    """Bug: beside noise of every run's own there is a draw that all share."""
+
+    def act(self, state, draws):
+        return (state + Laplace(1.0).sample((1,), draws) + Laplace(1.0).sample(state.shape, draws) > 0.5).astype(
+            np.intp
+        )
+
+
+class OnePoint(OneNoise):
+    points = True
+
+
+@pytest.mark.parametrize("cls", [OneNoise, OneNoiseAndMore, OnePoint])
+def test_runs_that_share_noise_are_caught(cls):
+    """Unnoticed, they falsified a true claim in one audit of five: the runs of a block are one."""
+    pair = Pair([[1, 0], [0, 0]], [[0, 0], [0, 0]])
+    for seed in range(5):
+        with pytest.raises(LearnerError, match="share randomness"):
+            check_fresh(cls(), pair, seed)
+
+
+FRESH_BUGS = [
+    (bug(total=0.0, update=leaky_update), STATE),
+    (bug(made=0, __init__=counting_start), STATE),
+    (bug(__init__=default_list_start), STATE),
+    (bug(act=global_numpy), STATE),
+    (bug(act=global_random), STATE),
+    (bug(__init__=resetting_start, update=pooling_update), INTERACT),
+]
+FRESH_IDS = ["class attribute", "class counter", "default list", "np.random", "random", "pooled losses"]
+
+
+@pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
+def test_state_that_is_not_the_runs_own_is_caught(cls, told):
+    with pytest.raises(LearnerError, match=told):
+        check_learner(cls)
+
+
+@pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
+def test_the_quick_check_catches_it_too(cls, told):
+    with pytest.raises(LearnerError, match=told):
+        check_fresh(recipe(cls, arms=2, rounds=8), PAIR, 0)
+
+
+def test_the_quick_check_accepts_what_is_sound():
+    for learner in [recipe(Plain, arms=2, rounds=8), replace(SOUND[2], inner=replace(EXP3, arms=2))]:
+        assert check_fresh(learner, PAIR, 5) is None
+
+
+@pytest.mark.parametrize("arm", [-1, 2, 0.5])
+def test_what_is_no_arm_is_caught(arm):
+    with pytest.raises(LearnerError, match="act must return an"):
+        check_learner(bug(act=lambda self: arm))
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Play arm 1 with a probability that grows with the losses; the base of the batched bugs."""
+
+    arms: int = 2
+    feedback: str = "bandit"
+
+    def start(self, runs, draws):
+        return {"total": np.zeros(runs)}
+
+    def act(self, state, draws):
+        return (draws.uniform(state["total"].shape) * (1 + state["total"]) > 0.7).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state["total"] = state["total"] + feedback
+
+
+def batched_bug(**methods):
+    return dataclass(frozen=True)(type("Buggy", (Batched,), methods))
+
+
+def pooled(self, state, actions, feedback, draws):
+    state["total"] = state["total"] + feedback.mean()
+
+
+def fixed_seed(self, runs, draws):
+    return {"total": np.zeros(runs), "rng": np.random.default_rng(7)}
+
+
+def own_draws(self, state, draws):
+    return (state["rng"].random(state["total"].shape) > 0.5).astype(np.intp)
+
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+
+
+LEAK = Counter()
+
+
+def counted(self, state, draws):
+    LEAK.count += 1
+    return np.full(state["total"].shape, LEAK.count % 3 % 2, dtype=np.intp)
+
+
+BATCHED_BUGS = [
+    (batched_bug(update=pooled), INTERACT),
+    (batched_bug(start=fixed_seed, act=own_draws), SEED),
+    (batched_bug(act=counted), STATE),
+    (batched_bug(act=lambda self, state, draws: -np.ones(state["total"].shape, int)), r"in 0\.\.1, got -1"),
+    (batched_bug(act=lambda self, state, draws: state["total"][:3].astype(int)), r"\(256,\) arms"),
+    (batched_bug(act=lambda self, state, draws: 1 // 0), "Buggy raised ZeroDivisionError"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"), BATCHED_BUGS, ids=["pooled", "fixed seed", "module state", "arm", "shape", "raise"]
+)
+def test_batched_bugs_are_caught(cls, told):
+    check_learner(Batched)
+    with pytest.raises(LearnerError, match=told):
+        check_learner(cls)
+
+
+def rejecting(self, state, draws):
+    """Draw until every run has accepted: how much is drawn depends on all the losses, no run's law does."""
+    arms = np.full(state["total"].shape, -1)
+    while (open_ := np.flatnonzero(arms < 0)).size:
+        u = draws.uniform((2, open_.size))
+        accepted = u[0] < 1 / (1 + state["total"][open_])
+        arms[open_[accepted]] = (u[1, accepted] > 0.5).astype(int)
+    return arms
+
+
+def rejecting_pooled(self, state, draws):
+    """The same, but what is played leans on the mean over the runs: the law of a run depends on the others."""
+    arms = rejecting(self, state, draws)
+    lean = state["total"].mean() * 10 % 1
+    return np.where(draws.uniform(arms.shape) < lean, 1, arms)
+
+
+def test_rejection_sampling_is_judged_by_its_law():
+    """False alarm 1e-6 at seed 0, 2048 runs; the leaning twin is caught."""
+    check_learner(batched_bug(act=rejecting), runs=2048)
+    with pytest.raises(LearnerError, match="the actions of the other half in law"):
+        check_learner(batched_bug(act=rejecting_pooled), runs=2048)
+
+
+def remembering(self, loss):
+    Plain.update(self, loss)
+    self.history.append(loss)
+
+
+@pytest.mark.parametrize("history", [list, deque])
+def test_a_growing_state_is_caught_unless_declared(history):
+    def start(self, arms, rounds, rng):
+        Plain.__init__(self, arms, rounds, rng)
+        self.history = history()
+
+    cls = bug(__init__=start, update=remembering)
+    with pytest.raises(LearnerError, match=GROWS):
+        check_learner(cls)
+    assert "bounded state" in check_learner(cls, grows=True).skipped
+
+
+def test_growth_of_arrays_of_the_class_and_of_the_learner_is_caught():
+    def stacking(self, state, actions, feedback, draws):
+        state["history"] = np.vstack([state.get("history", np.zeros((0, feedback.size))), feedback])
+
+    @dataclass(frozen=True)
+    class Hoarder(Batched):
+        log: list = field(default_factory=list)
+
+        def update(self, state, actions, feedback, draws):
+            self.log.append(float(feedback[0]))
+
+    for cls in [batched_bug(update=stacking), Hoarder, bug(history=[], update=remembering)]:
+        with pytest.raises(LearnerError, match=GROWS):
+            check_learner(cls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StillNoisy(BatchedLaplace):
+    """Forgets that epsilon = inf means no noise."""
+
+    @property
+    def noise(self):
+        return Laplace(max(0.01, 1 / (self.batch * self.epsilon)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Biased(BatchedLaplace):
+    """Feeds the sum of the batch instead of its mean."""
+
+    def update(self, state, actions, feedback, draws):
+        super().update(state, actions, feedback * self.batch, draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finite(BatchedLaplace):
+    """Refuses epsilon = inf."""
+
+    def __post_init__(self):
+        if self.epsilon > 100:
+            raise ValueError(f"epsilon must be at most 100, got {self.epsilon}")
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [(StillNoisy, "adds noise at epsilon = inf"), (Biased, "off its mean"), (Finite, "must accept epsilon = inf")],
+)
+def test_noise_that_stays_at_infinite_epsilon_is_caught(cls, told):
+    with pytest.raises(LearnerError, match=told):
+        check_learner(cls(inner=EXP3, epsilon=1.0, batch=2))
+
+
+class Exp3Twin:
+    """EXP3 by its definition, one run at a time; `slip` plants a mistake."""
+
+    feedback = "bandit"
+
+    def __init__(self, arms, rounds, rng, eta=0.5, gamma=0.1, slip=""):
+        self.arms, self.rng, self.eta, self.gamma, self.slip = arms, rng, eta, gamma, slip
+        self.estimates = [0.0] * arms
+
+    def law(self):
+        weights = [np.exp(-self.eta * estimate) for estimate in self.estimates]
+        gamma = 0.0 if self.slip == "no mixing" else self.gamma
+        return [(1 - gamma) * w / sum(weights) + gamma / self.arms for w in weights]
+
+    def act(self):
+        self.arm = int(np.searchsorted(np.cumsum(self.law())[:-1], self.rng.random(), side="right"))
+        return self.arm
+
+    def update(self, loss):
+        p = 1.0 if self.slip == "no weighting" else self.law()[self.arm]
+        self.estimates[self.arm] += loss / p
+
+
+@pytest.mark.parametrize("arms", [2, 4])
+def test_exp3_has_the_law_of_its_twin(arms):
+    learner = Exp3(arms=arms, eta=0.5, gamma=0.1)
+    assert "twin" in check_learner(learner, arms=arms, twin=Exp3Twin, twin_runs=6000).checked
+
+
+@pytest.mark.parametrize("slip", ["no mixing", "no weighting"])
+def test_a_twin_with_a_slip_is_told_apart(slip):
+    def twin(arms, rounds):
+        return recipe(Exp3Twin, arms=arms, rounds=rounds, slip=slip)
+
+    with pytest.raises(LearnerError, match="Exp3 and its twin Exp3Twin play by different laws"):
+        check_learner(Exp3(arms=2, eta=0.5, gamma=0.3), twin=twin, twin_runs=8000)
+
+
+def test_points_are_compared_with_a_twin_too():
+    sound = SOUND[-1]
+    check_learner(sound, twin=sound)
+    with pytest.raises(LearnerError, match="different laws"):
+        check_learner(sound, twin=replace(sound, noise=Laplace(0.5)))
+
+
+def test_parameters_of_the_suite_are_checked():
+    with pytest.raises(ValueError, match="rounds must be at least 8, got 4"):
+        check_learner(Plain, rounds=4)
+    with pytest.raises(ValueError, match="runs must be at least 2"):
+        check_learner(Plain, runs=1)
+    with pytest.raises(ValueError, match="Plain takes no parameter eta"):
+        check_learner(Plain, parameters={"eta": 1.0})
+
+
+def test_losses_may_be_given():
+    check_learner(Plain, losses=np.full((8, 2), 0.5))
+    check_learner(EXP3, losses=np.zeros((8, 3)))
+
+
+def test_the_comparison_of_laws_keeps_its_error():
+    """400 comparisons of equal laws at 5%: more than 44 rejections have probability 1e-6."""
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(400):
+        left, right = (rng.geometric(0.4, (2, 1500)) for _ in range(2))
+        rejected += homogeneity_p_value(left, right) < 0.05
+    assert rejected <= 44

@@ -1,0 +1,161 @@
+"""What learners say of themselves: the truthful pass, and each lie is named. False alarm 1e-9 a check, seeded."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, Pair, check_learner, falsify
+from overclaim.audit.assumptions.declared_laws import check_stated
+from overclaim.learners import BatchedLaplace, Exp3, LearnerError, MiniBatch
+from overclaim.learners.catalogue.entries import entries
+from overclaim.mechanisms.noise import Gaussian, Laplace
+
+EXP3 = Exp3(arms=2, eta=0.5, gamma=0.1)
+PAIR = Pair([[1.0, 1.0]] * 8, [[0.0, 0.0]] + [[1.0, 1.0]] * 7)
+CONTRASTS = [[1.0, 0.0], [0.0, 1.0]]
+
+
+@dataclass(frozen=True)
+class LastLoss:
+    """Play arm 1 iff the last loss was above 1/2, and say that each arm is as likely: the leak is total."""
+
+    arms: int = 2
+    feedback: str = "bandit"
+
+    def start(self, runs, draws):
+        return {"loss": np.zeros(runs)}
+
+    def act(self, state, draws):
+        return (state["loss"] > 0.5).astype(np.intp)
+
+    def probabilities(self, state):
+        return np.full((2, state["loss"].size), 0.5)
+
+    def update(self, state, actions, feedback, draws):
+        state["loss"] = feedback
+
+
+@dataclass(frozen=True)
+class CoinFirst(LastLoss):
+    """The same, but the first arm is drawn, and half of all losses are high: on average over the runs all is well."""
+
+    def start(self, runs, draws):
+        return {"loss": draws.uniform(runs)}
+
+
+def test_a_lie_about_the_next_arm_is_refused():
+    told = r"LastLoss plays otherwise .* in round 1 arm 0 has probability 0.5 by what it says, but a share of 1 of"
+    for check in (check_learner, lambda learner: falsify(learner, Claim(epsilon=1.0), rounds=6, runs=30_000)):
+        with pytest.raises(LearnerError, match=told):
+            check(LastLoss())
+
+
+def test_a_lie_that_averages_out_is_refused():
+    fair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+    told = r"in round 2 arm . has .* 0.5 by what it says, but a share of [01] of .* played the round before, at a"
+    with pytest.raises(LearnerError, match=told):
+        check_stated(CoinFirst(), fair, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Louder(Exp3):
+    """EXP3 that says the probabilities of another exploration."""
+
+    said: float
+
+    def probabilities(self, state):
+        return replace(EXP3, gamma=self.said).probabilities(state)
+
+
+@pytest.mark.parametrize("said", [0.0, 0.6])
+def test_small_lies_are_seen_over_all_rounds(said):
+    """Neither a round nor the average over the runs tells."""
+    learner = Louder(arms=2, eta=0.5, gamma=0.3, said=said)
+    pair = Pair([[1.0, 1.0]] * 32, [[0.0, 0.0]] + [[1.0, 1.0]] * 31)
+    with pytest.raises(LearnerError, match=r"in rounds? .* where it was called"):
+        check_stated(learner, pair, 0, rows=CONTRASTS)
+
+
+@pytest.mark.parametrize(
+    ("law", "told"),
+    [
+        (lambda p: p[:1], r"have shape \(arms, runs\)"),
+        (lambda p: 2 * p, "sum to 1 over the arms, got 2"),
+        (lambda p: np.stack([1.5 + 0 * p[0], -0.5 + 0 * p[0]]), "be at least 0, got -0.5 in round 1"),
+    ],
+)
+def test_what_is_no_law_is_refused(law, told):
+    class Bad(LastLoss):
+        def probabilities(self, state):
+            return law(super().probabilities(state))
+
+    with pytest.raises(LearnerError, match=told):
+        check_stated(Bad(), PAIR, 0)
+
+
+class Memo(Exp3):
+    """EXP3 whose act learns from a loss that it draws itself: what it says is true, but no replay can know it."""
+
+    def act(self, state, draws):
+        arms = super().act(state, draws)
+        self.update(state, arms, draws.uniform(arms.size), draws)
+        return arms
+
+
+def test_a_state_that_no_replay_knows_is_refused():
+    with pytest.raises(LearnerError, match=r"depends on more than the arms and feedback .* \(round 2\)"):
+        check_stated(Memo(arms=2, eta=0.5, gamma=0.1), PAIR, 0)
+
+
+def test_an_arm_that_is_not_held_is_refused():
+    class Hasty(LastLoss):
+        batch = 4
+
+    with pytest.raises(LearnerError, match=r"batch = 4, .* but in round 2 .* played another arm than in round 1"):
+        check_stated(Hasty(), PAIR, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quieter(BatchedLaplace):
+    """Says a law of noise that is not its own: what is added, and what is said of it, is called in turn."""
+
+    said: object
+    off: float = 0.0
+
+    def update(self, state, actions, feedback, draws):
+        BatchedLaplace(self.inner, epsilon=self.epsilon, batch=self.batch).update(state, actions, feedback, draws)
+
+    @property
+    def noise(self):
+        return self.said
+
+    def release_means(self, actions, releases, feedback):
+        return super().release_means(actions, releases, feedback) + self.off
+
+
+@pytest.mark.parametrize(
+    ("said", "off"), [(Laplace(1.2), 0.0), (Gaussian(2**0.5), 0.0), (Laplace(1.0), 0.2)], ids=["scale", "law", "mean"]
+)
+def test_a_release_that_is_not_its_mean_plus_noise_is_refused(said, off):
+    learner = Quieter(EXP3, epsilon=1.0, batch=1, said=said, off=off)
+    with pytest.raises(LearnerError, match="does not release its release_means plus its noise: among"):
+        falsify(learner, Claim(epsilon=1.0, surface="release"), pair=PAIR, runs=1000)
+    check_stated(learner, PAIR, 0)  # who sees actions only does not rely on it
+
+
+def test_the_truthful_pass():
+    """60 checks: a false alarm has probability 6e-8."""
+    for seed in range(20):
+        check_stated(EXP3, PAIR, seed, rows=CONTRASTS)
+        check_stated(MiniBatch(EXP3, batch=3), PAIR, seed, rows=CONTRASTS)
+        check_stated(Quieter(EXP3, epsilon=1.0, batch=1, said=Laplace(1.0)), PAIR, seed, surface="release")
+
+
+@pytest.mark.parametrize("name", list(entries()))
+def test_the_catalogue_plays_what_it_says(name):
+    entry = entries()[name]
+    learner = entry.build(entry.setting(rounds=24, calibration="corrected"))
+    result = check_learner(learner, rounds=24, seed=1)
+    silent = name in ("agarwal-singh/reduction-exp2-actions", "agarwal-singh/reduction-scrible")
+    assert ("abilities" in result.checked) is not silent

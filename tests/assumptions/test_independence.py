@@ -1,0 +1,278 @@
+"""Mechanisms with a memory: refused, or at least never falsified for it. Sound ones pass."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from overclaim.audit.assumptions.independence import (
+    _law_of_changes,
+    check_independence,
+    check_neighbours,
+    check_replay,
+    neighbours_p_value,
+)
+from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
+from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.statistics.events import UNUSED, Event
+from overclaim.learners.protocol import LearnerError
+from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.draws import Draws
+
+PAIR = DataPair([1], [0])
+
+
+def audit(mechanism, **options):
+    return falsify_mechanism(mechanism, Claim(epsilon=1.0), left=[1], right=[0], **{"runs": 2000} | options)
+
+
+class Sticky:
+    """Answers a repeated query as before."""
+
+    def __init__(self):
+        self.cache = {}
+
+    def __call__(self, data, rng):
+        key = tuple(data)
+        if key not in self.cache:
+            self.cache[key] = data[0] + rng.laplace(0, 1)
+        return self.cache[key]
+
+
+CACHE = {}
+
+
+def sticky(data, rng):
+    return CACHE.setdefault(tuple(data), data[0] + rng.laplace(0, 1))  # draws every time
+
+
+def sticky_by_default(data, rng, cache={}):  # noqa: B006
+    return cache.setdefault(tuple(data), data[0] + rng.laplace(0, 1))
+
+
+def sticky_by_closure():
+    cache = {}
+
+    def mechanism(data, rng):
+        return cache.setdefault(tuple(data), data[0] + rng.laplace(0, 1))
+
+    return mechanism
+
+
+class StickyThatDraws(Sticky):
+    """The same, but it draws every time."""
+
+    def __call__(self, data, rng):
+        return self.cache.setdefault(tuple(data), data[0] + rng.laplace(0, 1))
+
+
+class Buffer:
+    """Draws noise for several calls at once, and uses each of it more than once."""
+
+    def __init__(self, calls, times):
+        self.calls, self.times, self.noise = calls, times, []
+
+    def __call__(self, data, rng):
+        if not self.noise:
+            self.noise = list(np.repeat(rng.laplace(0, 1, self.calls // self.times), self.times))
+        return data[0] + float(self.noise.pop())
+
+
+class OncePerGenerator:
+    """Draws once for each generator."""
+
+    last, noise = None, 0.0
+
+    def __call__(self, data, rng):
+        if rng is not self.last:
+            self.last, self.noise = rng, rng.laplace(0, 1)
+        return data[0] + self.noise
+
+
+class Walk:
+    """Adds up its noise over the calls with one generator."""
+
+    last, noise = None, 0.0
+
+    def __call__(self, data, rng):
+        self.noise = rng.normal() + (self.noise if rng is self.last else 0)
+        self.last = rng
+        return data[0] + self.noise
+
+
+class Late:
+    """Is sound for so many calls, and then answers 7."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, data, rng):
+        self.calls -= 1
+        noise = rng.laplace(0, 1)
+        return data[0] + noise if self.calls >= 0 else 7.0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        sticky,
+        sticky_by_default,
+        sticky_by_closure(),
+        Sticky(),
+        StickyThatDraws(),
+        Buffer(16, 16),
+        Buffer(16, 2),
+        OncePerGenerator(),
+        Walk(),
+        Late(40),
+        Late(1900),
+        Late(2300),
+    ],
+    ids=[
+        "global",
+        "default",
+        "closure",
+        "sticky",
+        "draws",
+        "buffer",
+        "pairs",
+        "generator",
+        "walk",
+        "early",
+        "late",
+        "after all runs",
+    ],
+)
+def test_a_memory_is_refused(mechanism):
+    with pytest.raises(LearnerError, match=r"keep no state|share randomness"):
+        audit(mechanism)
+
+
+def shared(order):
+    def mechanism(data, draws, runs):
+        return data[0] + order(draws.generator, runs)
+
+    mechanism.batched = True
+    return mechanism
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda rng, runs: np.repeat(rng.laplace(size=runs // 2 + 1), 2)[:runs],
+        lambda rng, runs: np.repeat(rng.laplace(size=runs // 4 + 1), 4)[:runs],
+        lambda rng, runs: np.repeat(rng.laplace(size=runs // 4 + 1), 4)[:runs] + rng.laplace(size=runs) / 2,
+        lambda rng, runs: np.tile(rng.laplace(size=-(-runs // 2)), 2)[:runs],
+        lambda rng, runs: rng.laplace(size=runs) * np.repeat(rng.exponential(size=runs // 8 + 1) ** 2, 8)[:runs],
+        lambda rng, runs: np.abs(rng.laplace(size=runs)) * (-1) ** np.arange(runs),
+    ],
+    ids=["pairs", "fours", "with noise", "halves", "scale", "by turns"],
+)
+def test_a_batch_that_shares_its_draws_is_refused(order):
+    with pytest.raises(LearnerError, match="share randomness"):
+        check_independence(shared(order), PAIR, 0)
+
+
+def test_a_little_that_a_whole_block_shares_is_refused():
+    with pytest.raises(LearnerError, match="whole block"):
+        check_independence(shared(lambda rng, runs: rng.laplace(scale=0.4) + rng.laplace(size=runs)), PAIR, 0)
+
+
+def test_a_fixed_seed_is_refused():
+    with pytest.raises(LearnerError, match="fixed seed"):
+        check_independence(shared(lambda rng, runs: np.random.default_rng(0).laplace(size=runs)), PAIR, 0)
+    check_independence(shared(lambda rng, runs: np.arange(runs) < 1), PAIR, 0)  # not random, and nothing to say
+
+
+@pytest.mark.parametrize("period", [2, 16, 64, 128])
+def test_a_counter_is_not_back_where_it_was(period):
+    calls = itertools.count()
+    with pytest.raises(LearnerError, match="keep no state"):
+        check_replay(lambda data, rng: next(calls) % period, PAIR, 0)
+
+
+def test_what_only_large_batches_share_is_refused_by_the_blocks_that_certify():
+    def order(rng, runs):
+        return rng.laplace(size=runs) if runs < 300 else np.repeat(rng.laplace(size=runs // 2 + 1), 2)[:runs]
+
+    check_independence(shared(order), PAIR, 0)
+    with pytest.raises(LearnerError, match="those that certify"):
+        audit(shared(order))
+
+
+def test_drift_is_not_confounded_with_the_world():
+    """It never reads its data: with the left world's calls first it leaked 4.8."""
+
+    class Session:
+        calls = 0
+
+        def __call__(self, data, rng):
+            self.calls += 1
+            return (self.calls - 600) // 1200 % 2
+
+    sample = run_block(Session(), PAIR, Draws(0), 4000)
+    outputs = np.array(sample.outputs)
+    # The difference of two means of 2000: 1e-6 beyond 4.9 standard errors.
+    assert abs(outputs[sample.left].mean() - outputs[~sample.left].mean()) < 4.9 * 0.5 * (2 / 2000) ** 0.5
+
+
+def test_runs_of_the_left_world_are_found_in_any_order():
+    sample = run_block(lambda data, rng: data[0], PAIR, Draws(0), 100)
+    assert sample.left[:50].any()
+    assert not sample.left[:50].all()
+    np.testing.assert_array_equal(sample.outputs, sample.left)
+    assert sample.of_left().outputs == [1] * int(sample.left.sum())
+
+
+def test_a_certificate_is_withheld_after_the_audit():
+    before = check_replay(Late(10**6), PAIR, 0)
+    assert check_replay(Late(10**6), PAIR, 0, before=before) == before
+    with pytest.raises(LearnerError, match="keep no state"):
+        check_replay(lambda data, rng: 7.0, PAIR, 0, before=before)
+
+
+@pytest.mark.parametrize(("ones", "zeros"), [(1, 1), (3, 5), (4, 4), (1, 6)])
+def test_the_law_of_changes_is_that_of_all_orders(ones, zeros):
+    size = ones + zeros
+    counted = np.zeros(size)
+    for places in itertools.combinations(range(size), ones):
+        marks = np.isin(np.arange(size), places)
+        counted[np.count_nonzero(marks[1:] != marks[:-1])] += 1
+    law = np.zeros(size + 1)
+    law[: 2 * min(ones, zeros) + 1] = _law_of_changes(ones, zeros)
+    np.testing.assert_allclose(law[:size], counted / counted.sum(), atol=1e-12)
+    assert law[size] < 1e-12
+
+
+@pytest.mark.parametrize("lag", [1, 2, 3, 7, 50, 99])
+def test_neighbours_are_read_in_steps(lag):
+    """Against the marks set in that order by hand."""
+    marks = np.random.default_rng(lag).random(100) < 0.3
+    marks[:40] = np.tile(marks[:2], 20)
+    order = np.concatenate([np.arange(start, 100, lag) for start in range(lag)])
+    by_hand = marks[order]
+    assert neighbours_p_value(marks, lag) == neighbours_p_value(by_hand, 1)
+
+
+def test_independent_runs_pass():
+    """20,000 tests of which none is below 1e-9 but with probability 2e-5; of clusters the p-value is 0."""
+    rng = np.random.default_rng(0)
+    for _ in range(5000):
+        marks = rng.random(300) < rng.random()
+        assert min(neighbours_p_value(marks, lag) for lag in (1, 2, 16, 150)) > 1e-9
+    assert neighbours_p_value(np.arange(4000) < 2000, 1) < 1e-300
+    event, left = Event(UNUSED, 0.5, "joint"), np.arange(4000) % 2 == 0
+    check_neighbours(event, rng.random(4000), left)
+    with pytest.raises(LearnerError, match="in clusters"):
+        check_neighbours(event, np.repeat(rng.random(500), 8), left)
+
+
+def test_a_small_budget_is_not_spent_on_checks():
+    calls = []
+
+    def slow(data, rng):
+        calls.append(1)
+        return data[0] + rng.laplace()
+
+    audit(slow, runs=100)
+    assert len(calls) < 300

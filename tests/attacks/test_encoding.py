@@ -1,0 +1,239 @@
+"""Outputs of every form: what tells two of them apart is seen, what cannot be read is refused by its name."""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
+from overclaim.audit.attacks.features import LARGE, Features
+from overclaim.audit.attacks.learned import models
+from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.certification.verdict import Verdict
+from overclaim.learners.protocol import LearnerError
+from overclaim.mechanisms.claim import Claim
+
+
+@dataclass
+class Answer:
+    value: float
+
+
+def batched(function):
+    function.batched = True
+    return function
+
+
+#: Outputs of (bit, rng) in which a bit shows; it is the input's nine times in ten, so that epsilon is ln 9 = 2.2.
+SHOWN = {
+    "nesting": lambda bit, rng: [[1], [2, 3]] if bit else [[1, 2], [3]],
+    "empty": lambda bit, rng: [[], []] if bit else [[]],
+    "list or tuple": lambda bit, rng: [1, 2] if bit else (1, 2),
+    "list or number": lambda bit, rng: [1] if bit else 1,
+    "fraction": lambda bit, rng: Fraction(round(1000 * (5 * bit + rng.random())), 1000),
+    "decimal": lambda bit, rng: Decimal(5 * bit + rng.random()),
+    "complex": lambda bit, rng: complex(rng.normal(), 9 * bit + rng.random()),
+    "large": lambda bit, rng: 2**60 + bit,
+    "large beside noise": lambda bit, rng: [2**60 + 1000 * bit + int(rng.integers(500)), rng.normal()],
+    "larger": lambda bit, rng: [10**400 + bit, None],
+    "below": lambda bit, rng: [-(2**60) - bit, "text"],
+    "sign of zero": lambda bit, rng: -0.0 if bit else 0.0,
+    "sign of zero beside noise": lambda bit, rng: [rng.normal(), -0.0 if bit else 0.0],
+    "sign of zero beside text": lambda bit, rng: ["text", -0.0 if bit else 0.0],
+    "truth": lambda bit, rng: True if bit else 1,
+    "whole": lambda bit, rng: 1.0 if bit else 1,
+    "text": lambda bit, rng: f"{rng.integers(10**9)}-{bit}",
+    "words": lambda bit, rng: f"user{rng.integers(10**9)}: {'yes' if bit else 'no'}, {rng.random()}",
+    "number in a text": lambda bit, rng: f'{{"noisy": {3 * bit + rng.random():.6f}}}',
+    "end of a text": lambda bit, rng: rng.bytes(6).hex() + "ab"[bit],
+    "last of many": lambda bit, rng: "-".join("x" * int(rng.integers(1, 9))) + f"-{rng.integers(10**9)}-{bit}",
+    "length of a text": lambda bit, rng: rng.bytes(6 + bit).hex(),
+    "bytes": lambda bit, rng: rng.bytes(6) + bytes([bit]),
+    "bytes of text": lambda bit, rng: f"{rng.integers(10**9)}-{bit}".encode(),
+    "text in a list": lambda bit, rng: [rng.normal(), f"{rng.integers(10**9)}-{bit}"],
+    "object": lambda bit, rng: Answer(7 * bit + rng.random()),
+    "arrays": lambda bit, rng: np.array([rng.normal(), 5.0 * bit + rng.random()]),
+    "array of whole numbers": lambda bit, rng: np.array([2**60 + bit]),
+    "arrays of two shapes": lambda bit, rng: np.zeros((2, 1) if bit else (1, 2)),
+    "tiny": lambda bit, rng: 1e-200 * (bit + rng.random()),
+    "tiny steps": lambda bit, rng: [1e-12 * (2 * bit + rng.random()), rng.normal()],
+    "beside huge": lambda bit, rng: [1e155 * rng.normal(), 3.0 * bit + rng.random()],
+    "huge": lambda bit, rng: [1e300 * (2 * bit + rng.random()), rng.normal()],
+    "beside heavy tails": lambda bit, rng: [float(np.exp(rng.normal(0, 100))), float(bit), rng.normal()],
+    "both ends": lambda bit, rng: [1.7e308 * (1 - 2 * bit), rng.normal()],
+}
+EXTREME = ("beside huge", "huge", "beside heavy tails", "both ends")
+
+
+@pytest.mark.parametrize(("form", "runs"), [(form, 2000) for form in SHOWN] + [(form, 41_000) for form in EXTREME])
+def test_a_bit_in_any_form_is_seen(form, runs):
+    """At 41,000 runs trees are grown as well. By chance a bound misses 1 with probability below 1e-6."""
+
+    def mechanism(data, rng):
+        return SHOWN[form](data if rng.random() < 0.9 else 1 - data, rng)
+
+    result = falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=runs)
+    assert result.verdict is Verdict.FALSIFIED, str(result)
+
+
+def text_and_list(data, rng):
+    return [f"{rng.integers(10**9)}-{data if rng.random() < 0.9 else 1 - data}", [rng.normal()] * int(rng.integers(3))]
+
+
+def test_processes_encode_alike():
+    one, two = (
+        falsify_mechanism(text_and_list, Claim(epsilon=1.0), left=1, right=0, runs=20_000, jobs=jobs)
+        for jobs in (1, 2)
+    )
+    assert one.certificate == two.certificate
+    assert one.event == two.event
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda bits: 2**60 + bits.astype(np.int64),
+        lambda bits: np.uint64(2**63) + bits.astype(np.uint64),
+        lambda bits: np.where(bits, -0.0, 0.0),
+        lambda bits: np.stack([np.sin(1e5 * np.arange(bits.size) ** 2), np.where(bits, -0.0, 0.0)]),
+        lambda bits: 1e-300 * (bits + 1.0),
+        lambda bits: bits + 1j,
+        lambda bits: [10**30 + bit for bit in bits.tolist()],
+    ],
+    ids=["whole", "unsigned", "zero", "zeros", "tiny", "complex", "larger"],
+)
+def test_a_bit_in_any_batch_is_seen(shown):
+    @batched
+    def mechanism(data, draws, runs):
+        return shown(draws.uniform(runs) < 0.1 + 0.8 * data)
+
+    result = falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=2000)
+    assert result.verdict is Verdict.FALSIFIED, str(result)
+
+
+class Slots:
+    __slots__ = ("value",)
+
+
+async def coroutine(data, rng):
+    return data
+
+
+def generator(data, rng):
+    yield data
+
+
+async def asynchronous_generator(data, rng):
+    yield data
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name"),
+    [
+        (coroutine, "a coroutine"),
+        (generator, "a generator"),
+        (asynchronous_generator, "an async_generator"),
+        (lambda data, rng: Slots(), "a Slots"),
+        (lambda data, rng: [1, {"x": object()}], "an object"),
+        (lambda data, rng: print, "a builtin_function_or_method"),
+        (batched(lambda data, draws, runs: Slots()), "a Slots"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_its_name(mechanism, name):
+    with pytest.raises(LearnerError, match=f"returned {name}: expected a number, a text"):
+        falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=200)
+
+
+def test_endless_nesting_is_refused():
+    def cycle(data, rng):
+        output = [data]
+        output.append(output)
+        return output
+
+    with pytest.raises(LearnerError, match="levels of nesting"):
+        falsify_mechanism(cycle, Claim(epsilon=1.0), left=1, right=0, runs=200)
+
+
+def test_ragged_batches_are_refused_in_one_line():
+    ragged = batched(lambda data, draws, runs: [[1]] + [[1, 1]] * (runs - 1))
+    with pytest.raises(LearnerError, match=r"must return \(\d+,\) or \(dim, \d+\) outputs, got ragged lists"):
+        falsify_mechanism(ragged, Claim(epsilon=1.0), left=1, right=0, runs=200)
+
+
+def test_scalars_of_nested_outputs():
+    found = list(scalars({"b": (1, None), "a": np.array([2.0])}))
+    assert found == [
+        ((), Size("dict", 4)),
+        ((0,), "'a'"),
+        ((1,), Size("list", 1)),
+        ((1, 0), 2.0),
+        ((2,), "'b'"),
+        ((3,), Size("tuple", 2)),
+        ((3, 0), 1),
+        ((3, 1), None),
+    ]
+
+
+def test_encoder_marks_unseen_categories_and_missing_scalars():
+    encoder = Encoder.fit([("a", 1.0), ("b",)])
+    columns = encoder([("c", 2.0), ("a",)])
+    #                                       the number, its kind and that of the text; two sizes
+    np.testing.assert_array_equal(columns, [[2, np.nan], [UNSEEN, 1], [0, MISSING], [2, 1], [1, 1]])
+
+
+def test_vectors_are_columns_as_they_are():
+    numbers = np.random.default_rng(0).normal(size=(3, 50))
+    assert np.shares_memory(Encoder.fit(numbers)(numbers), numbers)
+    np.testing.assert_array_equal(Encoder.fit(numbers.T.tolist())(numbers.T.tolist()), numbers)
+    np.testing.assert_array_equal(Encoder.fit(list(numbers.T))(list(numbers.T)), numbers)
+    np.testing.assert_array_equal(Encoder.fit(numbers[0].tolist())(numbers[0].tolist()), numbers[:1])
+
+
+def test_vectors_of_another_form_after_training():
+    encoder = Encoder.fit([[1.0, -0.0], [2.0, 0.0]])
+    np.testing.assert_array_equal(encoder([[3.0, None], [4.0, -0.0]]), [[3, 4], [np.nan, -0.0], [UNSEEN, 1]])
+    assert Encoder.fit([(1, "a")] * 9 + [(2, "b")])(np.ones((2, 4))).shape == (4, 4)
+
+
+def test_large_whole_numbers_keep_their_low_digits():
+    numbers = [WHOLE * 3 + 5, -WHOLE * 2 - 1, 7]
+    np.testing.assert_array_equal(Encoder.fit(numbers)(numbers)[1], [5, WHOLE - 1, 7])
+    np.testing.assert_array_equal(Encoder.fit([*numbers, None])(numbers)[1], [5, WHOLE - 1, 7])
+
+
+def test_numbers_too_large_for_a_float_are_infinite():
+    columns = Encoder.fit([(1, "a"), (2, "b")])([(10**400, "a"), (-(10**400), "b")])
+    np.testing.assert_array_equal(columns[0], [math.inf, -math.inf])
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e60, 1e200, 1e308])
+def test_features_and_scores_are_finite_and_silent(scale):
+    rng = np.random.default_rng(0)
+    columns = np.clip(rng.standard_cauchy((3, 9000)), -1.7, 1.7) * scale
+    left = rng.random(9000) < 0.5
+    columns[1, ::7] = math.inf
+    features = Features(columns)
+    extreme = np.array([[1e308, -1e308, 5e-324, math.nan], [-math.inf, 1.0, 0.0, LARGE], [1e-5, 1e300, 3.0, -0.0]])
+    for some in (columns, extreme):
+        assert np.isfinite(features.matrix(features.view(some))).all()
+    for model in models(features.view(columns), left, thorough=True):
+        assert np.isfinite(model.fit(features.view(columns), left)(features.view(extreme))).all()
+
+
+@pytest.mark.parametrize("power", [-200, -40, 40, 200])
+def test_the_unit_of_the_outputs_does_not_matter(power):
+    """Scores are rounded to 9 digits: in small units every number was 0, and only bins of it were seen."""
+
+    def bound(power):
+        @batched
+        def mechanism(data, draws, runs):
+            rare = draws.uniform(runs) < 0.02 * data
+            return np.ldexp(draws.normal(runs) + rare * draws.uniform(runs) + 30 * rare, power)
+
+        return falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=60_000).epsilon_lower
+
+    assert bound(power) > bound(0) - 0.01
+    assert bound(power) > 2

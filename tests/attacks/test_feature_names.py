@@ -1,0 +1,75 @@
+"""Features have names, and the name says what the feature is."""
+
+import numpy as np
+
+from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.learned import models
+from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.mechanisms.claim import Claim
+
+
+def test_a_name_says_what_its_feature_is():
+    """The second column is constant and dropped: the others keep their numbers."""
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(5, 400))
+    columns[1], columns[4, ::4] = 7.0, np.nan
+    features = Features(columns)
+    assert len(features.names) == len(set(features.names)) == len(features.rows)
+    view = features.view(columns)
+    found = {name: row(view) for name, row in zip(features.names, features.rows, strict=True)}
+    kept = np.where(np.isnan(columns), features.columns[-1].centre, columns)[[0, 2, 3, 4]]
+    wanted = {
+        "column 1": columns[0],
+        "column 3": columns[2],
+        "column 5 is nan": np.isnan(columns[4]),
+        "sum of the first half": kept[:2].sum(axis=0),
+        "sum of the second half": kept[2:].sum(axis=0),
+        "square of the second half's sum": kept[2:].sum(axis=0) ** 2,
+        "sum": kept.sum(axis=0),
+        "product of the halves' sums": kept[:2].sum(axis=0) * kept[2:].sum(axis=0),
+        "position of the largest": kept.argmax(axis=0),
+        "position of the smallest": kept.argmin(axis=0),
+        "step to column 3": kept[1] - kept[0],
+        "1 of 4 in order of size": kept.min(axis=0),
+        "4 of 4 in order of size": kept.max(axis=0),
+        "how many are nan": np.isnan(columns[4]),
+        "position of the first number": np.zeros(400),
+    }
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name], values, err_msg=name)
+    for name, centred in (("side of column 1", kept[0]), ("side of the step to column 4", kept[2] - kept[1])):
+        assert np.mean(np.sign(found[name]) == np.sign(centred - np.median(centred))) > 0.95, name
+
+
+def test_names_of_discrete_features():
+    columns = np.random.default_rng(0).integers(0, 3, (3, 400)).astype(float)
+    features = Features(columns)
+    found = dict(zip(features.names, (row(features.view(columns)) for row in features.rows), strict=True))
+    assert len(found) == len(features.rows)
+    np.testing.assert_array_equal(found["largest"], columns.max(axis=0))
+    np.testing.assert_array_equal(found["smallest"], columns.min(axis=0))
+    np.testing.assert_array_equal(found["column 2 is 1"], columns[1] == 1)
+
+
+class Third:
+    """Only its third number says anything."""
+
+    batched = True
+
+    def __call__(self, data, draws, runs):
+        return np.stack([np.full(runs, 7.0), np.zeros(runs), data + draws.generator.laplace(size=runs)])
+
+
+def test_the_attack_says_which_feature_it_looks_at():
+    result = falsify_mechanism(Third(), Claim(epsilon=1.0), left=2, right=0, runs=20_000)
+    assert result.attack == "single feature (column 3)"
+    found = models(*_view(), thorough=True)
+    assert {"single feature (sum)", "histogram (sum)"} <= {model.name for model in found}
+
+
+def _view():
+    """The worlds differ in every column."""
+    rng = np.random.default_rng(0)
+    left = rng.random(4000) < 0.5
+    columns = rng.normal(size=(4, left.size)) + 0.5 * left
+    return Features(columns).view(columns), left

@@ -1,0 +1,140 @@
+"""Attacks on points: against quadrature, closed forms and fair coins."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from overclaim import Claim, Pair
+from overclaim.audit.attacks.leader_ratios import (
+    CoordinateRatio,
+    PointRatio,
+    ShiftedRatio,
+    SignRatio,
+    Whitened,
+    density,
+    upper_tail,
+)
+from overclaim.audit.attacks.recipes import Boosted, Trained, applicable
+from overclaim.audit.play.transcripts import play
+from overclaim.learners import Ftrl
+from overclaim.learners.leaders.ftpl import Ftpl
+from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
+from overclaim.mechanisms.draws import Draws, Stage
+from overclaim.mechanisms.noise import Gaussian, Laplace
+
+ROUNDS = 4
+LEFT = np.zeros((ROUNDS, 2))
+LEFT[0] = 0.5, 0.5
+RIGHT = LEFT.copy()
+RIGHT[0] = -0.5, -0.5
+PAIR = Pair(LEFT, RIGHT)
+
+
+def cube(eta, scale=1.0):
+    return Ftrl(domain=Cube(2), rounds=ROUNDS, eta=eta, noise=Laplace(scale))
+
+
+def transcripts(learner, pair=PAIR, runs=20_000):
+    return play(learner, pair, Draws(3, Stage.TRAIN), runs)
+
+
+def calibrated(scores, left):
+    """Among runs of score s, the left world's share is sigmoid(s): the mark of a likelihood ratio.
+
+    Seeded; each of ten bins may be off by five standard errors, a false alarm of 6e-6 in all.
+    """
+    order = np.argsort(scores)
+    for part in np.array_split(order, 10):
+        share = 1 / (1 + np.exp(-scores[part]))
+        error = math.sqrt(max(float(np.sum(share * (1 - share))), 1.0)) / len(part)
+        assert abs(left[part].mean() - share.mean()) < 5 * error
+
+
+@pytest.mark.parametrize("draws", [1, 2, 3, 5])
+def test_density_and_tail_of_laplace_sums(draws):
+    x = np.array([-3.0, -0.4, 0.0, 1.7, 6.0])
+    for value, tail in zip(x, upper_tail(x, draws), strict=True):
+        # The density beyond 60 is below 1e-20.
+        mass = quad(lambda y: float(density(np.array(y), draws)), value, 60, points=[0.0], limit=200)[0]
+        assert tail == pytest.approx(mass, abs=1e-9)
+    sums = Draws(0).uniform((draws, 200_000))
+    sums = Laplace(1.0).sample(sums.shape, Draws(1)).sum(axis=0)
+    # Five standard errors of 2e5 draws.
+    assert np.mean(sums > 1.7) == pytest.approx(float(upper_tail(np.array([1.7]), draws)[0]), abs=5.6e-3)
+
+
+@pytest.mark.parametrize("eta", [0.02, 1.0, 3.0])
+def test_coordinates_of_the_cube_are_likelihood_ratios(eta):
+    learner = cube(eta)
+    played = transcripts(learner)
+    calibrated(CoordinateRatio.fit(learner, PAIR, None).score(played), played.left)
+
+
+def test_points_inside_the_ball_are_likelihood_ratios():
+    learner = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=0.01, noise=Laplace(1.0))
+    played = transcripts(learner)
+    calibrated(PointRatio.fit(learner, PAIR, None).score(played), played.left)
+
+
+def test_interior_coordinates_of_two_rounds_in_closed_form():
+    pair = Pair(LEFT[:2], RIGHT[:2])
+    learner = Ftrl(domain=Cube(2), rounds=2, eta=1e-3, noise=Laplace(1.0))
+    played = transcripts(learner, pair, 500)
+    y = learner.invert(played.actions[1:])[0]
+    expected = (np.abs(y + 0.5) - np.abs(y - 0.5)).sum(axis=0)
+    assert CoordinateRatio.fit(learner, pair, None).score(played) == pytest.approx(expected, abs=1e-6)
+
+
+def test_signs_are_likelihood_ratios_and_whitening_comes_close():
+    learner = Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.5))
+    played = transcripts(learner)
+    exact = SignRatio.fit(learner, PAIR, None).score(played)
+    calibrated(exact, played.left)
+    linear = Whitened.fit(learner, PAIR, None).score(played)
+    assert np.corrcoef(exact, linear)[0, 1] > 0.99
+
+
+def test_whitened_sums_of_a_gaussian_tree_are_the_likelihood_ratio():
+    learner = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=1e-3, noise=Gaussian(1.0))
+    played = transcripts(learner)
+    scores = Whitened.fit(learner, PAIR, None).score(played)
+    # sum of Delta Sigma^-1 y is the log ratio for worlds at plus and minus half of Delta.
+    calibrated(scores, played.left)
+
+
+@pytest.mark.parametrize("domain", [Ball(2), Simplex(2)])
+def test_whitened_directions_tell_the_worlds_apart(domain):
+    learner = Ftpl(domain=domain, rounds=ROUNDS, noise=Gaussian(1.0))
+    pair = Pair(LEFT, RIGHT) if isinstance(domain, Ball) else Pair(LEFT * [2, -2], RIGHT * [2, -2])
+    played = transcripts(learner, pair)
+    scores = Whitened.fit(learner, pair, None).score(played)
+    assert scores[played.left].mean() - scores[~played.left].mean() > 0.3 * scores.std()
+
+
+def test_shifted_softmax_of_two_rounds_is_a_likelihood_ratio():
+    left, right = np.zeros((2, 3)), np.zeros((2, 3))
+    left[0], right[0] = (1, 1, -1), (-1, -1, 1)
+    learner = Ftrl(domain=EntropySimplex(3), rounds=2, eta=0.1, noise=Laplace(2.0))
+    pair = Pair(left, right)
+    played = transcripts(learner, pair)
+    calibrated(ShiftedRatio.fit(learner, pair, None).score(played), played.left)
+
+
+def test_which_attacks_apply():
+    assert applicable(cube(0.1), PAIR, "actions") == [CoordinateRatio]
+    ball = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=0.1, noise=Laplace(1.0))
+    assert {PointRatio, Trained, Boosted} <= {*applicable(ball, PAIR, "actions")}
+    assert applicable(Ftpl(domain=Cube(2), rounds=ROUNDS, noise=Gaussian(1.0)), PAIR, "actions") == [SignRatio]
+    assert Claim(epsilon=1.0).surface == "actions"
+
+
+def test_boosting_learns_points_and_small_pilots_fall_back():
+    learner = Ftrl(domain=Ball(2), rounds=ROUNDS, eta=0.5, noise=Laplace(1.0))
+    played = transcripts(learner, runs=12_000)
+    boosted = Boosted.fit(learner, PAIR, played[:6000])
+    scores = boosted.score(played[6000:])
+    left = played.left[6000:]
+    assert np.mean((scores > 0) == left) > 0.6  # a coin is right half of the time
+    assert isinstance(Boosted.fit(learner, PAIR, played[:500]), Trained)

@@ -1,0 +1,109 @@
+"""EXP2 over a finite set of points: against the pseudocode, EXP3, and the theory of designs."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overclaim.learners.bandits.exp2 import Exp2, hypercube, optimal_design, signed_axes
+from overclaim.learners.bandits.exp3 import Exp3
+from overclaim.learners.conversions.reduction import BanditReduction
+from overclaim.mechanisms.draws import Draws
+from overclaim.tests.support.plain_play import played
+
+
+def slow_exp2(points, eta, gamma, mu, losses, draws):
+    """Algorithm 5 for one run, with the pseudo-inverse."""
+    count = points.shape[1]
+    q, actions = np.full(count, 1 / count), []
+    for loss in losses:
+        p = (1 - gamma) * q + gamma * mu
+        u, i = draws.uniform(1)[0], 0
+        while i < count - 1 and u >= p[i]:
+            u, i = u - p[i], i + 1
+        s = points[:, i]
+        P = sum(p[j] * np.outer(points[:, j], points[:, j]) for j in range(count))
+        estimate = np.linalg.pinv(P) @ np.outer(s, s) @ loss
+        q = np.array([q[j] * math.exp(-eta * points[:, j] @ estimate) for j in range(count)])
+        q = q / q.sum()
+        actions.append(s)
+    return np.array(actions)
+
+
+@pytest.mark.parametrize("points", [signed_axes(2), hypercube(3), np.random.default_rng(1).normal(size=(2, 5))])
+def test_exp2_plays_as_the_pseudocode(points):
+    losses = np.random.default_rng(2).uniform(-1, 1, (30, len(points)))
+    learner = Exp2(actions=points, eta=0.3, gamma=0.1)
+    got = played(learner, losses, Draws(7))[:, :, 0]
+    twin = slow_exp2(points, 0.3, 0.1, learner.design, losses, Draws(7))
+    np.testing.assert_allclose(got, twin, atol=1e-12)
+
+
+def test_exp2_over_unit_vectors_is_exp3():
+    """Their laws agree after every round of the same play; they draw from them in ways of their own."""
+    rounds, runs = 40, 200
+    generator = np.random.default_rng(3)
+    losses, arms = generator.uniform(-1, 1, (rounds, 3)), generator.integers(3, size=(rounds, runs))
+    one, two = Exp2(actions=np.eye(3), eta=0.4, gamma=0.1), Exp3(arms=3, eta=0.4, gamma=0.1)
+    first, second = one.start(runs, Draws(8)), two.start(runs, Draws(8))
+    for loss, arm in zip(losses, arms, strict=True):
+        np.testing.assert_allclose(one.distribution(first), two.probabilities(second), rtol=1e-9)
+        one.update(first, np.eye(3)[:, arm], loss[arm], Draws(8))
+        two.update(second, arm, loss[arm], Draws(8))
+    assert two.probabilities(second).std() > 0.1  # they did learn
+
+
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 3), extra=st.integers(0, 4))
+def test_exp2_estimates_are_unbiased(seed, dim, extra):
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([np.eye(dim), rng.normal(size=(dim, extra))], axis=1)
+    learner = Exp2(actions=points, eta=0.3, gamma=0.2)
+    state = np.repeat(rng.normal(size=(points.shape[1], 1)), points.shape[1], axis=1)
+    loss = rng.normal(size=dim)
+    p = learner.distribution(state)
+    assert (p >= 0.2 * learner.design[:, None] - 1e-15).all()
+    np.testing.assert_allclose(p.sum(axis=0), 1)
+    mean = (learner.estimate(state, points, loss @ points) * p[:, 0]).sum(axis=1)
+    np.testing.assert_allclose(mean, loss, atol=1e-8)
+
+
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 4), count=st.integers(4, 12))
+def test_the_design_is_nearly_g_optimal(seed, dim, count):
+    points = np.random.default_rng(seed).normal(size=(dim, count))
+    mu = optimal_design(points)
+    assert mu.min() >= 0
+    assert mu.sum() == pytest.approx(1)
+    variance = (points * np.linalg.solve((points * mu) @ points.T, points)).sum(axis=0)
+    assert dim - 1e-9 <= variance.max() <= 1.01 * dim + 1e-9  # no design has less than N
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"actions": [[1, 2], [2, 4]]}, r"actions must span R\^2, got points of rank 1"),
+        ({"actions": [1, 2]}, "actions must be finite points in columns"),
+        ({"actions": [[math.nan]]}, "actions must be finite points in columns"),
+        ({"gamma": 0.0}, r"gamma must be in \(0, 1\], got 0.0"),
+        ({"eta": 0.0}, "eta must be positive"),
+        ({"exploration": [0.5, 0.6]}, "exploration must be 2 probabilities"),
+        ({"exploration": [1.0, 0.0]}, "exploration must give weight to points that span"),
+    ],
+)
+def test_bad_exp2_is_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Exp2(**{"actions": np.eye(2), "eta": 0.1, "gamma": 0.1, **changes})
+
+
+def test_the_reduction_adds_noise_along_the_point():
+    """<Z, x> for points: with S = {(1, 2), ...} its variance is 2 |x|^2 scale^2; 20,000 runs, seed 3, 5 sigmas."""
+    inner = Exp2(actions=[[1.0, 0.0], [2.0, 1.0]], eta=0.1, gamma=1.0, exploration=[0.999, 0.001])
+    learner = BanditReduction(inner=inner, epsilon=2.0)
+    draws = Draws(3)
+    state = learner.start(20_000, draws)
+    x = np.repeat([[1.0], [2.0]], 20_000, axis=1)
+    learner.update(state, x, np.zeros(20_000), draws)
+    variance = 2 * 5 * 0.25
+    spread = math.sqrt((3 * 2 + 2) * 0.8 / 20_000) * variance  # fourth moments of Laplace noise
+    assert state.fed.var() == pytest.approx(variance, abs=5 * spread)

@@ -1,0 +1,131 @@
+"""Oracles against enumeration, projections against their optimality condition."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overclaim.learners.problems.oracles import (
+    Assignments,
+    L1Ball,
+    L2Ball,
+    LInfBall,
+    Paths,
+    Simplex,
+    SpanningTrees,
+    SubmodularBase,
+)
+
+EDGES = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3), (0, 1))
+DAG = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (0, 4), (5, 4), (1, 5))
+
+
+def concave(sets):
+    return np.sqrt(sets.sum(axis=0)) + 0.5 * sets[0]
+
+
+def trees():
+    for chosen in itertools.combinations(range(len(EDGES)), 3):
+        component = list(range(4))
+        for edge in chosen:
+            a, b = (component[v] for v in EDGES[edge])
+            component = [a if c == b else c for c in component]
+        if len(set(component)) == 1:
+            yield np.isin(np.arange(len(EDGES)), chosen).astype(float)
+
+
+def paths(at=0, used=()):
+    if at == 4:
+        yield np.isin(np.arange(len(DAG)), used).astype(float)
+    for edge, (tail, head) in enumerate(DAG):
+        if tail == at:
+            yield from paths(head, (*used, edge))
+
+
+def bases():
+    for order in itertools.permutations(range(4)):
+        x, chosen, before = np.zeros(4), np.zeros((4, 1), bool), 0.0
+        for i in order:
+            chosen[i] = True
+            after = concave(chosen)[0]
+            x[i], before = after - before, after
+        yield x
+
+
+def permutations(n):
+    return [np.eye(n)[list(p)].ravel() for p in itertools.permutations(range(n))]
+
+
+POLYTOPES = [
+    (L1Ball(3, 2.0), [s * 2.0 * e for e in np.eye(3) for s in (1, -1)]),
+    (LInfBall(3, 2.0), [2.0 * np.array(s) for s in itertools.product((1, -1), repeat=3)]),
+    (Simplex(4), list(np.eye(4))),
+    (SpanningTrees(4, EDGES), list(trees())),
+    (Paths(6, DAG, sink=4), list(paths())),
+    (SubmodularBase(4, concave), list(bases())),
+    (Assignments(3), permutations(3)),
+    (Assignments(6), permutations(6)),
+]
+
+
+@pytest.mark.parametrize(("oracle", "vertices"), POLYTOPES, ids=lambda v: type(v).__name__)
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), whole=st.booleans())
+def test_minimise_is_a_best_vertex(oracle, vertices, seed, whole):
+    rng = np.random.default_rng(seed)
+    linear = rng.normal(size=(oracle.dim, 5))
+    linear = np.round(linear) if whole else linear  # ties
+    x, vertices = oracle.minimise(linear), np.array(vertices)
+    np.testing.assert_allclose((linear * x).sum(axis=0), (vertices @ linear).min(axis=0), atol=1e-9)
+    for run in range(5):
+        assert np.abs(vertices - x[:, run]).max(axis=1).min() < 1e-9
+
+
+@pytest.mark.parametrize(("oracle", "vertices"), POLYTOPES[:-1], ids=lambda v: type(v).__name__)
+def test_diameter_bounds_all_distances(oracle, vertices):
+    largest = max(math.dist(a, b) for a, b in itertools.combinations(vertices, 2))
+    assert largest <= oracle.diameter + 1e-9
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_l2_ball_minimises(seed):
+    linear = np.random.default_rng(seed).normal(size=(3, 4))
+    linear[:, 0] = 0.0
+    x = L2Ball(3, 2.0).minimise(linear)
+    np.testing.assert_allclose(np.sqrt(np.square(x).sum(axis=0)), 2.0)
+    np.testing.assert_allclose((linear * x).sum(axis=0), -2.0 * np.sqrt(np.square(linear).sum(axis=0)))
+
+
+@pytest.mark.parametrize("domain", [L2Ball(3, 0.7), L2Ball(1), LInfBall(3, 0.7), Simplex(3)], ids=str)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_projection_is_optimal(domain, seed):
+    """x is the projection of y iff <y - x, z - x> <= 0 for all z: checked at the maximiser of the left side."""
+    y = 2 * np.random.default_rng(seed).normal(size=(domain.dim, 6))
+    x = domain.project(y)
+    z = domain.minimise(-(y - x))
+    assert ((y - x) * (z - x)).sum(axis=0).max() <= 1e-9
+    np.testing.assert_allclose(domain.project(x), x, atol=1e-12)
+    assert np.sqrt(np.square(x).sum(axis=0)).max() <= domain.outer_radius + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: SpanningTrees(4, ((0, 1), (2, 3))), "connected, got 2 components"),
+        (lambda: SpanningTrees(2, ((0, 2),)), r"0\.\.1, got \(0, 2\)"),
+        (lambda: SpanningTrees(2, ()), "edges must not be empty"),
+        (lambda: Paths(3, ((0, 1), (1, 2), (2, 1))), r"acyclic.*\[1, 2\]"),
+        (lambda: Paths(3, ((0, 1), (2, 1))), "no path leads from 0 to 2"),
+        (lambda: Paths(2, ((0, 1),), source=1), "source and sink"),
+        (lambda: SubmodularBase(3, lambda s: s.sum(axis=0) ** 2.0), "must be submodular"),
+        (lambda: SubmodularBase(3, lambda s: s.sum(axis=0) + 1.0), "0 on the empty set, got 1"),
+        (lambda: L2Ball(0), "arms must be"),
+        (lambda: L1Ball(2, -1.0), "radius must be positive"),
+    ],
+)
+def test_impossible_domains_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,231 @@
+"""SCRiBLe: barriers, Newton's method, the Dikin ellipsoid, and the paper's pseudocode as a slow twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from overclaim.learners.bandits.scrible import (
+    BallBarrier,
+    PolytopeBarrier,
+    Scrible,
+    ScribleState,
+    box_barrier,
+    minimise,
+    simplex_barrier,
+)
+from overclaim.mechanisms.draws import Draws
+
+# Irregular, so that its Hessians have one eigenbasis and its orientation is no accident of rounding.
+ROWS = np.array([[1.0, 0.3], [0.2, 2.0], [-1.0, -1.4]])
+TRIANGLE = PolytopeBarrier(ROWS, np.ones(3))
+BARRIERS = {
+    "ball": BallBarrier(3),
+    "box": box_barrier(2),
+    "interval": box_barrier(1),
+    "simplex": simplex_barrier(3),
+    "triangle": TRIANGLE,
+}
+
+
+def slack(name, x):
+    """How far points (N, runs) are inside the body: negative outside."""
+    if name == "ball":
+        return 1 - (x * x).sum(axis=0)
+    if name == "simplex":
+        return np.minimum(x.min(axis=0), 1e-9 - np.abs(x.sum(axis=0) - 1))
+    if name == "triangle":
+        return (1 - ROWS @ x).min(axis=0)
+    return 1 - np.abs(x).max(axis=0)
+
+
+def value(name, x):
+    """The barrier at one point, from its definition."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if name == "ball":
+            return -np.log(1 - (x * x).sum())
+        if name == "simplex":
+            return -np.log(x).sum()
+        if name == "triangle":
+            return -np.log(1 - ROWS @ x).sum()
+        return -np.log(1 - x).sum() - np.log(1 + x).sum()
+
+
+names = st.sampled_from(sorted(BARRIERS))
+
+
+def moved(name, seed, size):
+    """Minimisers for random linear functions of a given size, (dim, 6), and those functions."""
+    barrier = BARRIERS[name]
+    dim = barrier.centre.size
+    linear = size * np.random.default_rng(seed).normal(size=(dim, 6))
+    return barrier, linear, minimise(barrier, linear, np.repeat(barrier.centre[:, None], 6, axis=1))
+
+
+@given(name=names, seed=st.integers(0, 10**6), size=st.sampled_from([0.0, 0.1, 1.0, 30.0, 1e4]))
+def test_newton_finds_a_stationary_interior_point(name, seed, size):
+    barrier, linear, z = moved(name, seed, size)
+    gradient, hessian = barrier.derivatives(z)
+    left = gradient + linear.T
+    decrement = np.einsum("ri,rij,rj->r", left, np.linalg.inv(hessian), left)
+    assert (np.sqrt(np.abs(decrement)) < 1e-5).all()
+    assert (slack(name, barrier.offset[:, None] + barrier.basis @ z) > 0).all()
+
+
+@given(name=names, seed=st.integers(0, 10**6), size=st.sampled_from([0.1, 1.0, 10.0]))
+@settings(max_examples=25)
+def test_derivatives_are_those_of_the_definition(name, seed, size):
+    barrier, _, z = moved(name, seed, size)
+    gradient, hessian = barrier.derivatives(z)
+    h = 1e-4 * slack(name, barrier.offset[:, None] + barrier.basis @ z)[0]
+    if name == "simplex":
+        h = 1e-4 * (barrier.offset[:, None] + barrier.basis @ z).min(axis=0)[0]
+    steps = np.eye(len(z)) * h
+
+    def at(step):
+        return value(name, barrier.offset + barrier.basis @ (z[:, 0] + step))
+
+    numeric = np.array([(at(s) - at(-s)) / (2 * h) for s in steps])
+    np.testing.assert_allclose(gradient[0], numeric, rtol=1e-4, atol=1e-4 * np.abs(gradient[0]).max() + 1e-6)
+    curved = np.array([(at(s) - 2 * at(0 * s) + at(-s)) / h**2 for s in steps])
+    np.testing.assert_allclose(np.diag(hessian[0]), curved, rtol=1e-2)
+
+
+@given(name=names, seed=st.integers(0, 10**6), size=st.sampled_from([0.0, 1.0, 100.0]))
+def test_nu_bounds_the_squared_decrement_of_the_barrier(name, seed, size):
+    barrier, _, z = moved(name, seed, size)
+    gradient, hessian = barrier.derivatives(z)
+    decrement = np.einsum("ri,rij,rj->r", gradient, np.linalg.inv(hessian), gradient)
+    assert (decrement <= barrier.nu * (1 + 1e-6) + 1e-9).all()
+
+
+@given(name=names, seed=st.integers(0, 10**6), size=st.sampled_from([0.0, 1.0, 100.0]))
+def test_the_ends_of_the_dikin_ellipsoid_stay_inside(name, seed, size):
+    barrier, _, z = moved(name, seed, size)
+    learner = Scrible(barrier=barrier, eta=0.1)
+    for k in range(8):
+        x = learner.act(ScribleState(z, np.zeros_like(z)), Draws(seed, block=k))
+        assert (slack(name, x) >= -1e-9).all()
+
+
+@given(name=names, seed=st.integers(0, 10**6), size=st.sampled_from([0.0, 1.0, 20.0]))
+def test_estimates_are_unbiased(name, seed, size):
+    """The mean over the 2 dim ends of the axes is the loss, along the body's affine hull."""
+    barrier, _, z = moved(name, seed, size)
+    learner = Scrible(barrier=barrier, eta=0.1)
+    loss = np.random.default_rng(seed).normal(size=learner.arms)
+    values, vectors = np.linalg.eigh(barrier.derivatives(z[:, :1])[1][0])
+    ends = np.concatenate([vectors / np.sqrt(values), -vectors / np.sqrt(values)], axis=1)
+    state = ScribleState(np.repeat(z[:, :1], ends.shape[1], axis=1), np.zeros_like(ends))
+    x = barrier.offset[:, None] + barrier.basis @ (state.centre + ends)
+    mean = learner.estimate(state, x, loss @ x).mean(axis=1)
+    np.testing.assert_allclose(mean, barrier.basis.T @ loss, atol=1e-6 * (1 + size) ** 2)
+
+
+def test_every_end_is_as_likely():
+    """Chi-square on 12,000 draws, seed 5, false-alarm probability 1e-6."""
+    learner = Scrible(barrier=BallBarrier(3), eta=0.1)
+    draws = Draws(5)
+    x = learner.act(learner.start(12_000, draws), draws)
+    ends, counts = np.unique(np.round(x, 6), axis=1, return_counts=True)
+    assert ends.shape[1] == 6
+    statistic = ((counts - 2000) ** 2 / 2000).sum()
+    assert statistic < stats.chi2.isf(1e-6, 5)
+
+
+def slow_scrible(name, rounds, eta, losses, noise, draws):
+    """Algorithm SCRiBLe of Abernethy, Hazan & Rakhlin 2012, for one run, in the hull's coordinates."""
+    barrier = BARRIERS[name]
+    offset, basis = barrier.offset, barrier.basis
+    dim = basis.shape[1]
+    total = np.zeros(dim)
+    played = []
+    for t in range(rounds):
+
+        def objective(z, total=total):
+            x = offset + basis @ z
+            return eta * total @ z + value(name, x) if slack(name, x[:, None])[0] > 0 else np.inf
+
+        z = optimize.minimize(
+            objective, barrier.centre, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
+        ).x
+        h = 1e-3
+        units = np.eye(dim) * h
+        exact = barrier.derivatives(z[:, None])[1][0]
+        for i in range(dim):  # the Hessian by its definition agrees
+            second = (objective(z + units[i]) - 2 * objective(z) + objective(z - units[i])) / h**2
+            assert second == pytest.approx(exact[i, i], rel=0.05)
+        eigenvalues, eigenvectors = np.linalg.eigh(exact)
+        end = int(draws.uniform(1)[0] * 2 * dim)
+        sign = 1 if end % 2 == 0 else -1
+        i = end // 2
+        x = offset + basis @ (z + sign * eigenvectors[:, i] / np.sqrt(eigenvalues[i]))
+        y = losses[t] @ x + noise[t]
+        total = total + dim * y * sign * np.sqrt(eigenvalues[i]) * eigenvectors[:, i]
+        played.append(x)
+    return np.array(played)
+
+
+@pytest.mark.parametrize("name", ["interval", "triangle", "ball"])
+def test_the_slow_twin_plays_the_same(name):
+    learner = Scrible(barrier=BARRIERS[name], eta=0.15)
+    rng = np.random.default_rng(8)
+    rounds = 4
+    losses, noise = rng.uniform(-1, 1, (rounds, learner.arms)), rng.laplace(size=rounds)
+    draws = Draws(9)
+    state, played = learner.start(1, draws), []
+    for t in range(rounds):
+        x = learner.act(state, draws)
+        learner.update(state, x, losses[t] @ x + noise[t], draws)
+        played.append(x[:, 0])
+    twin = slow_scrible(name, rounds, 0.15, losses, noise, Draws(9))
+    # The ball's Hessians have a double eigenvalue, so no one eigenbasis, after the first round.
+    agreed = 1 if name == "ball" else rounds
+    np.testing.assert_allclose(np.array(played)[:agreed], twin[:agreed], atol=1e-4)
+
+
+def test_it_learns_the_better_end():
+    learner = Scrible(barrier=box_barrier(1), eta=0.1)
+    draws = Draws(2)
+    state = learner.start(50, draws)
+    for _ in range(200):
+        x = learner.act(state, draws)
+        learner.update(state, x, np.array([1.0]) @ x, draws)
+    assert state.centre.mean() < -0.8
+
+
+@given(name=names, seed=st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_the_comparator_is_the_best_point(name, seed):
+    barrier = BARRIERS[name]
+    rng = np.random.default_rng(seed)
+    linear = rng.normal(size=(len(barrier.offset), 1))
+    best = barrier.minimise(np.repeat(linear, 2, axis=1))
+    assert (slack(name, best) > -1e-7).all()
+    _, _, others = moved(name, seed, 100.0)
+    points = barrier.offset[:, None] + barrier.basis @ others
+    assert (linear[:, 0] @ best <= (linear[:, 0] @ points).min() + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1, 0], [-1, 0]], [1, 1]), "unbounded"),
+        (([[-1, 0], [0, -1]], [0, 0]), "unbounded"),
+        (([[1], [-1]], [-1, -1]), "empty"),
+        (([[1], [-1]], [1, -1]), "no interior"),
+        (([[1], [-1]], [1]), "a row for each entry of b"),
+        (([[1, 0], [-1, 0]], [1, 1], [[1, 1], [1, 1]], [0, 1]), "contradict"),
+        (([[1, 0], [-1, 0]], [1, 1], [[1, 0], [0, 1]], [0, 0]), "leave one point"),
+        (([[1], [-1]], [1, 1], [[1]]), "given together"),
+    ],
+)
+def test_bad_polytopes_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PolytopeBarrier(*arguments)
+
+
+def test_bad_rates_are_named():
+    with pytest.raises(ValueError, match="eta must be positive"):
+        Scrible(barrier=BallBarrier(1), eta=0.0)

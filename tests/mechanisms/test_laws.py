@@ -1,0 +1,56 @@
+"""The laws behind the benchmarks' column "attainable": against exact epsilons, and what audits certify."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.one_shot.zoo import zoo
+
+FILE = Path(__file__).parents[2] / "benchmarks" / "laws.py"
+
+
+@pytest.fixture(scope="module")
+def laws():
+    spec = importlib.util.spec_from_file_location("laws", FILE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["laws"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["laws"]
+
+
+@pytest.mark.parametrize(
+    ("name", "left", "right", "epsilon"),
+    [
+        ("laplace", [0], [1], 1.0),
+        ("laplace-half-scale", [0], [1], 2.0),
+        ("svt6", [1] * 5 + [0] * 5, [0] * 5 + [1] * 5, 4.031),
+        ("svt4", [1] * 10, [2] * 5 + [0] * 5, 1.742),
+        ("noisy-max-1", [1] * 5, [0] + [2] * 4, 0.980),
+        ("noisy-max-3", [1] * 5, [2] * 5, 2.500),
+    ],
+)
+def test_the_largest_log_ratio_is_the_exact_epsilon(laws, name, left, right, epsilon):
+    """Exact values by another quadrature, to the digits that they were given with."""
+    table = laws.law(zoo()[f"mechanisms/{name}"].build(1.0), (left, right))
+    np.testing.assert_allclose(table.sum(axis=1), 1)
+    seen = table.min(axis=0) > 1e-9
+    ratio = np.log(table[0, seen] / table[1, seen])
+    assert np.abs(ratio).max() == pytest.approx(epsilon, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    "name", ["laplace", "truncated-geometric", "noisy-max-1", "noisy-max-2", "svt1", "svt4", "svt5"]
+)
+def test_no_audit_certifies_much_more_than_is_attainable(laws, name):
+    """A certificate five standard deviations beyond has probability 3e-7; one of the exact law would be as wrong."""
+    specimen = zoo()[f"mechanisms/{name}"]
+    mechanism = specimen.build(1.0)
+    best, spread = laws.attainable(mechanism, specimen.pairs, runs=20_000, alpha=0.05)
+    result = falsify_mechanism(mechanism, Claim(epsilon=1.0), pairs=specimen.pairs, runs=20_000, confidence=0.95)
+    assert result.epsilon_lower <= best + 5 * spread

@@ -1,0 +1,156 @@
+"""Edges that no other test reaches: refusals, empty cases, and parts that run only in worker processes elsewhere."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, Pair, Verdict, falsify
+from overclaim.audit.attacks.particle import select
+from overclaim.audit.laws.exact import NotExactError, exact_epsilon
+from overclaim.audit.laws.privacy_loss import PrivacyLoss
+from overclaim.audit.laws.sequences import NotEnumerableError, sequence_laws
+from overclaim.audit.plans.targets import convert, parse_parameters
+from overclaim.audit.plans.tasks import RegretTask, Task
+from overclaim.learners import BatchedLaplace, Threshold
+from overclaim.learners.catalogue.entries import entries
+from overclaim.learners.problems.losses import Linear
+
+
+def test_a_regret_task_measures_the_price_of_privacy():
+    found = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, runs=40).measure()
+    assert found["name"] == "asi-raman-talwar/batched-exp3"
+    assert found["epsilons"] == sorted(found["epsilons"])
+    assert len(found["price"]) == len(found["epsilons"])
+    # Regret at a horizon of 8 lies between none and every round's.
+    assert all(0 <= price <= 8 for price in found["price"])
+
+
+@dataclass
+class Inner:
+    sums: np.ndarray
+
+
+@dataclass
+class Outer:
+    inner: Inner
+    table: np.ndarray
+    t: int
+
+
+def test_states_are_selected_at_every_depth():
+    state = Outer(Inner(np.arange(4.0)), np.arange(8.0).reshape(2, 4), 3)
+    chosen = select(state, np.array([3, 3, 0]))
+    np.testing.assert_array_equal(chosen.inner.sums, [3, 3, 0])
+    np.testing.assert_array_equal(chosen.table, [[3, 3, 0], [7, 7, 4]])
+    assert chosen.t == 3
+    chosen.inner.sums += 1
+    np.testing.assert_array_equal(state.inner.sums, np.arange(4.0))
+
+
+def test_the_release_of_a_changed_learner_has_no_exact_law():
+    @dataclass(frozen=True)
+    class Other(BatchedLaplace):
+        pass
+
+    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
+    pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+    assert exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] == pytest.approx(1.0, abs=1e-3)
+    with pytest.raises(NotExactError, match="Other's output has no closed form"):
+        exact_epsilon(Other(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1), pair, surface="release")
+
+
+def test_losses_on_different_grids_do_not_compose():
+    one = PrivacyLoss.of_laplace([1.0])
+    other = PrivacyLoss(one.step * 2, one.start, one.left, one.right)
+    with pytest.raises(ValueError, match="steps must agree"):
+        one.compose(other)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        (None, int | None, None),
+        ("None", float | None, None),
+        (3, float, 3.0),
+        ("true", bool, True),
+        ("1e3", float, 1000.0),
+        ("7", int | str, 7),
+        ("seven", int | str, "seven"),
+        ("[1, 2]", list, [1, 2]),
+        ("{[]: 1}", dict, "{[]: 1}"),
+    ],
+)
+def test_text_becomes_what_a_parameter_is(value, kind, expected):
+    found = convert("x", value, kind)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (None, int, "x must be an integer, got None"),
+        (True, int, "x must be an integer, got True"),
+        ("maybe", bool, "x must be true or false, got 'maybe'"),
+        ("1.5", int | float | None, None),
+        ("a", int | float, "x must be an integer or a number, got 'a'"),
+    ],
+)
+def test_text_that_is_no_such_parameter_is_named(value, kind, message):
+    if message is None:
+        assert convert("x", value, kind) == 1.5
+        return
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
+        convert("x", value, kind)
+    assert str(error.value) == message
+
+
+def test_a_users_parameters_are_literals_or_text():
+    found = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
+    assert found.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
+
+
+@pytest.mark.parametrize("second", [np.zeros(2), Linear(slope=(0.0, 0.0))])
+def test_a_learner_of_arms_may_be_told_linear_functions(second):
+    """Its sequence law on a grid is for arrays; without it, other attacks have the say."""
+    pair = Pair([Linear(slope=(1.0, 0.0)), second], [Linear(slope=(0.0, 1.0)), second])
+    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
+    with pytest.raises(NotEnumerableError, match="BatchedLaplace's actions has no closed form here"):
+        sequence_laws(learner, pair)
+    assert falsify(learner, Claim(epsilon=0.1), pair=pair, runs=4000).verdict is Verdict.FALSIFIED
+
+
+@pytest.mark.parametrize("name", list(entries()))
+def test_no_number_ends_a_catalogue_learner_without_a_message(name):
+    """Parameters are divided by before the learner's own checks see them."""
+    refused = 0
+    for parameter in [*entries()[name].parameters, "epsilon", "delta", "rounds", "arms"]:
+        for value in ("0", "-0.0", "-1", "1", "1e-320", "1e308", "inf", "nan", "1" + "0" * 400):
+            for setting in ({}, {"epsilon": 1e-320}, {"epsilon": math.inf}, {"rounds": 1}):
+                try:
+                    Task(target=name, parameters={parameter: value}, **setting).prepare()
+                except (ValueError, OverflowError) as error:
+                    refused += len(str(error)) > 0
+    assert refused > 50
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Task(target="x", expected="private"), "expect must be one of falsified, survived, got 'private'"),
+        (lambda: Task(target="math:floor").prepare(), "epsilon must be given: math:floor carries no claim of its own"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()
+
+
+def test_too_few_runs_to_choose_are_named(uniform_class):
+    message = (
+        r"^runs must be more than \d+, got 30: choosing among \d+ pairs takes \d+; a pair of your own takes fewer$"
+    )
+    with pytest.raises(ValueError, match=message):
+        falsify(uniform_class, Claim(epsilon=1.0), rounds=3, runs=30)

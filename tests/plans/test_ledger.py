@@ -1,0 +1,351 @@
+"""The ledger: kill -9 at random moments, other plans, other versions, full disks."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overclaim.audit.plans.ledger import NAME, Ledger, LedgerError
+from overclaim.audit.plans.plan import Plan, read_plan
+from overclaim.audit.plans.tasks import RegretTask, Task
+from overclaim.audit.play.transcripts import BLOCK
+from overclaim.audit.statistics.events import Counts
+from overclaim.reports.command_line.running import run_plan
+from overclaim.reports.record import to_text
+from overclaim.tests.support.command_line import overclaim
+
+PLAN = """
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+rounds = 2
+runs = 100_000
+
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"
+rounds = 2
+runs = 150_000
+set = { batch = 1 }
+
+[[claims]]
+target = "mine.py:Coin"
+epsilon = 1
+rounds = 2
+runs = 2_000
+"""
+EARLY = """
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+rounds = 2
+runs = 60_000
+set = { calibration = "corrected" }
+stop = "early"
+
+[[claims]]
+target = "mine.py:Coin"
+epsilon = 0.5
+rounds = 2
+runs = 3_000
+stop = "early"
+"""
+COIN = """
+class Coin:
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.rng = rng
+    def act(self):
+        return int(self.rng.integers(2))
+    def update(self, feedback):
+        pass
+"""
+
+# A plan with a measurement of regret, as the audit of the literature has them; without its self-test.
+REGRET = """
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+import overclaim.reports.cli as cli
+from overclaim.audit import attacks, falsify, plans, selftest
+measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
+plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))
+selftest.selftest = lambda **_: []
+"""
+# Imports once, then forks: each child runs the plan and is killed at a random moment until one gets through.
+KILLER = (
+    REGRET
+    + """
+import json, os, random, shutil, signal, time
+from overclaim.reports import html, record
+kills, out = int(sys.argv[1]), sys.argv[2]
+dice, done, records = random.Random(0), 0, []
+words = ["run", "--jobs", "1", "--resume", "--out", out]
+while done < kills:
+    shutil.rmtree(out, ignore_errors=True)
+    while True:
+        child = os.fork()
+        if child == 0:
+            sys.argv[1:], devnull = words, os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, 1)
+            cli.main(words)
+        moment = dice.uniform(0, 0.4) if done < kills else 60
+        ends = time.monotonic() + moment
+        while time.monotonic() < ends:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.002)
+        else:
+            os.kill(child, signal.SIGKILL)
+            pid, status = os.waitpid(child, 0)
+            done += os.WIFSIGNALED(status)
+        if os.WIFEXITED(status):
+            code = os.WEXITSTATUS(status)
+            assert code in (0, 1), code
+            break
+    records.append(open(os.path.join(out, "record.json"), encoding="utf-8").read())
+    assert sorted(os.listdir(out)) == ["record.json", "report.html"], os.listdir(out)
+print(json.dumps({"kills": done, "records": records}))
+"""
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "mine.py").write_text(COIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def timeless(text):
+    record = json.loads(text)
+    for claim in record["claims"]:
+        claim["seconds"] = 0
+    return to_text({**record, "created": ""})
+
+
+def test_killed_fifty_times(folder):
+    Path("plan.toml").write_text(PLAN + EARLY)
+    words = [sys.executable, "-c", KILLER, "50", "out"]
+    # Most of a minute; the limit only ends what hangs.
+    done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["kills"] >= 50
+    whole = subprocess.run(
+        [sys.executable, "-c", REGRET + "cli.main(sys.argv[1:])", "run", "--jobs", "1", "--out", "out"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert whole.returncode == 1, whole.stderr
+    expected = timeless(Path("out/record.json").read_text(encoding="utf-8"))
+    assert {timeless(text) for text in told["records"]} == {expected}
+    assert json.loads(expected)["regret"][0]["name"] == "agarwal-singh/ftrl-experts"
+
+
+class FullError(Exception):
+    """The disk is full, or the machine dies."""
+
+
+def interrupted(plan, folder, monkeypatch, after):
+    """Run a plan and stop it after so many kept blocks; return its ledger."""
+    from overclaim.audit.plans import ledger as module
+
+    kept, real = [], module.Page.keep_totals
+
+    def keep(self, stage, block, counts):
+        if len(kept) == after:
+            raise FullError
+        kept.append(block)
+        real(self, stage, block, counts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.Page, "keep_totals", keep)
+        made = Ledger.begin(folder, plan, resume=True)
+        with pytest.raises(FullError):
+            run_plan(plan, jobs=1, command="", ledger=made)
+    return made
+
+
+@pytest.mark.parametrize("after", [1, 20])
+def test_resumed_at_any_block(folder, monkeypatch, after):
+    plan = read_plan(Path("plan.toml"))
+    whole = run_plan(plan, jobs=1, command="")
+    made = interrupted(plan, folder / "out", monkeypatch, after)
+    again = run_plan(plan, jobs=2, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
+    assert timeless(to_text(again)) == timeless(to_text(whole))
+    assert len(made.outcomes()) == 3
+
+
+def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
+    """The blocks: 16 of an exact attack, 7 of one that is learned, whose past is played again, 60 of regret."""
+    monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda **_: [])
+    Path("plan.toml").write_text(EARLY)
+    measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
+    plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
+    whole = run_plan(plan, jobs=1, command="")
+    assert [claim["method"] for claim in whole["claims"]] == ["anytime", "anytime"]
+    for after, claim, left in ((9, 0, 9), (20, 1, 4), (70, 2, 47)):
+        made = interrupted(plan, folder / "out", monkeypatch, after)
+        with closing(sqlite3.connect(made.path)) as connection:
+            assert connection.execute("SELECT claim, count(*) FROM blocks GROUP BY claim").fetchall() == [
+                (claim, left)
+            ]
+        resumed = Ledger.begin(folder / "out", plan, resume=True)
+        again, kept = run_plan(plan, jobs=1, command="", ledger=resumed), made.outcomes()
+        assert timeless(to_text(again)) == timeless(to_text(whole))
+        assert len(kept) == 3
+        made.remove()
+
+
+def test_a_ledger_of_another_measurement_is_refused(folder):
+    plan = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", runs=40),))
+    Ledger.begin(folder, plan, resume=False).page(0).keep_totals("regret", 0, [0.1])
+    other = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", runs=41),))
+    with pytest.raises(LedgerError, match="of another plan"):
+        Ledger.begin(folder, other, resume=True)
+
+
+def test_totals_are_kept_to_the_last_digit(tmp_path):
+    page = Ledger.begin(tmp_path, Plan(()), resume=False).page(0)
+    totals = [0.1 + 0.2, 1e-300, -7.0, 2.0**60 + 2**8]
+    page.keep_totals("regret", 3, totals)
+    assert page.recall_totals("regret") == {3: totals}
+    page.close()
+
+
+MECHANISM = """
+[[claims]]
+target = "mechanisms/svt4"
+runs = 200_000
+"""
+
+
+@pytest.mark.parametrize("after", [1, 9])
+def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch, after):
+    """kill -9 inside the audit: the finished blocks are not played again, and the record is the same."""
+    from overclaim.audit.plans import ledger as module
+
+    (folder / "plan.toml").write_text(MECHANISM)
+    plan = read_plan(Path("plan.toml"))
+    whole = run_plan(plan, jobs=1, command="")
+    made = Ledger.begin(folder / "out", plan, resume=True)
+    kept, real = [], module.Page.keep
+
+    def keep(self, stage, block, counts):
+        if os.getpid() != parent and len(kept) == after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        kept.append(block)
+        real(self, stage, block, counts)
+
+    monkeypatch.setattr(module.Page, "keep", keep)
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        run_plan(plan, jobs=1, command="", ledger=made)
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    again = run_plan(plan, jobs=1, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
+    blocks = -(-again["claims"][0]["counts"]["runs"] // BLOCK)
+    assert kept == list(range(after, blocks))
+    assert timeless(to_text(again)) == timeless(to_text(whole))
+
+
+def test_an_unfinished_run_is_not_overwritten(folder, monkeypatch):
+    interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
+    result = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1)
+    assert result.exit_code == 2
+    assert "holds 0 finished claims and 3 finished blocks of an unfinished run: add --resume" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, "--resume").exit_code == 1
+    assert sorted(os.listdir("out")) == ["record.json", "report.html"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"), [("plan.toml", "runs = 2_000", "runs = 2_001"), ("mine.py", "integers(2)", "integers(1)")]
+)
+def test_a_ledger_of_another_plan_is_refused(folder, monkeypatch, file, old, new):
+    interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
+    Path(file).write_text(Path(file).read_text().replace(old, new))
+    result = overclaim("run", "plan.toml", "--out", "out", "--resume")
+    assert result.exit_code == 2
+    assert "is of another plan, or a target's file has changed" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_ledger_of_another_version_is_refused(folder, monkeypatch):
+    made = interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
+    with sqlite3.connect(made.path) as connection:
+        connection.execute("UPDATE about SET value = 'overclaim 0.0.9' WHERE key = 'versions'")
+    connection.close()
+    result = overclaim("run", "plan.toml", "--out", "out", "--resume")
+    assert result.exit_code == 2
+    assert "is of overclaim 0.0.9, this is overclaim" in result.stderr
+
+
+def test_a_file_that_is_no_ledger(folder):
+    (folder / "out").mkdir()
+    (folder / "out" / NAME).write_text("something else that is long enough to be looked at\n" * 50)
+    result = overclaim("run", "plan.toml", "--out", "out", "--resume")
+    assert result.exit_code == 2
+    assert "file is not a database" in result.stderr
+
+
+def test_a_full_disk_loses_nothing_that_was_finished(folder):
+    """A file size limit stands for the full disk: sqlite meets the same failing write."""
+    code = (
+        "import resource, sys; from overclaim.reports.command_line.cli import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2); main(sys.argv[1:])"
+    )
+    words = ["run", "plan.toml", "--out", "out", "--jobs", "1"]
+
+    def limited(size, *more):
+        done = [sys.executable, "-c", code, str(size), *words, *more]
+        return subprocess.run(done, capture_output=True, text=True, check=False)
+
+    full = limited(100_000)
+    assert full.returncode == 2, full.stderr
+    assert "nothing that was finished is lost, --resume goes on" in full.stderr
+    assert full.stderr.strip().count("\n") == 0
+    with sqlite3.connect(f"file:out/{NAME}?mode=ro", uri=True) as connection:
+        assert connection.execute("SELECT count(*) FROM blocks").fetchone()[0] > 0
+    connection.close()
+    assert limited(10**9, "--resume").returncode == 1
+    resumed = Path("out/record.json").read_text()
+    assert overclaim(*words).exit_code == 1
+    assert [c["counts"] for c in json.loads(resumed)["claims"]] == [
+        c["counts"] for c in json.loads(Path("out/record.json").read_text())["claims"]
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(folder):
+    (folder / "out").mkdir(mode=0o555)
+    result = overclaim("run", "plan.toml", "--out", "out")
+    assert result.exit_code == 2
+    assert "cannot write" in result.stderr
+
+
+def test_a_page_keeps_counts(tmp_path):
+    plan = Plan((Task(target="agarwal-singh/reduction-threshold"),))
+    page = Ledger.begin(tmp_path, plan, resume=False).page(0)
+    counts = Counts(10, 5, 4, 3, 2, 1)
+    page.keep("certify", 7, counts)
+    page.keep("certify", 7, counts)
+    assert page.recall("certify") == {7: counts}
+    assert page.recall("other") == {}
+    page.close()
+
+
+def test_a_worker_does_not_bring_a_removed_ledger_back(tmp_path):
+    made = Ledger.begin(tmp_path, Plan(()), resume=False)
+    made.remove()
+    with pytest.raises(LedgerError, match="unable to open"):
+        made.keep_outcome(0, [None, None])
+    assert not os.listdir(tmp_path)

@@ -1,0 +1,113 @@
+"""`overclaim run`: plans, their records, exit codes and processes."""
+
+import json
+import os
+
+import pytest
+
+from overclaim.audit.plans.plan import Plan
+from overclaim.audit.plans.tasks import Prepared, Task
+from overclaim.reports.command_line.running import run_plan as run
+from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, run_plan
+
+
+def test_run_writes_a_record_and_a_report(tmp_path):
+    result = run_plan(tmp_path, PLAN)
+    assert result.exit_code == 0, result.output
+    record = json.loads((tmp_path / "out" / "record.json").read_text())
+    assert record["schema"] == 1
+    assert record["seed"] == 1
+    assert record["alpha"] == pytest.approx(0.05)
+    assert [claim["verdict"] for claim in record["claims"]] == ["FALSIFIED", "SURVIVED"]
+    assert all(claim.keys() >= FIELDS for claim in record["claims"])
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "agarwal-singh/reduction-threshold" in page
+    assert sorted(os.listdir(tmp_path / "out")) == ["record.json", "report.html"]
+    again = overclaim("report", tmp_path / "out" / "record.json", "--html", tmp_path / "again.html")
+    assert again.exit_code == 0
+    assert (tmp_path / "again.html").read_text() == page
+
+
+def test_the_same_record_for_any_number_of_workers(tmp_path):
+    def claims(jobs):
+        result = run_plan(tmp_path, PLAN, "--json") if jobs == 1 else None
+        if result is None:
+            result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path / "two", "--jobs", jobs, "--json")
+        return [{k: v for k, v in claim.items() if k != "seconds"} for claim in json.loads(result.stdout)["claims"]]
+
+    assert claims(1) == claims(2)
+
+
+def test_a_surprise_fails_the_run(tmp_path):
+    result = run_plan(tmp_path, PLAN.replace('"falsified"', '"survived"'))
+    assert result.exit_code == 1
+    assert "unexpected: agarwal-singh/reduction-threshold" in result.output
+    assert "    left   *(1, 0)*  (0, 0)" in result.output
+    assert "report.html: both hold 1 shrunk witness" in result.output
+    assert "FALSIFIED, expected survived" in result.output
+
+
+def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
+    result = run_plan(tmp_path, PLAN.replace("epsilon = 1", "epsilon = 40"))
+    assert result.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seed = 1", "seed = ", "line 2"),
+        ("seed = 1", "seeds = 1", "plan.toml:2: unknown key 'seeds'"),
+        ("confidence = 0.95", "confidence = 1.5", "plan.toml:3: confidence must be in (0, 1), got 1.5"),
+        (
+            'rounds = 2\nruns = 4000\nexpect = "survived"',
+            "rounds = 'two'\nruns = 4000",
+            "plan.toml:14: rounds must be an integer",
+        ),
+        ('"falsified"', '"maybe"', "plan.toml:10: expect must be one of falsified, survived, got 'maybe'"),
+        ("batch = 1", "bath = 1", "plan.toml:12: asi-raman-talwar/batched-threshold has no parameter 'bath'"),
+        ("agarwal-singh/reduction-threshold", "agarwal/reduction", "plan.toml:5: unknown target"),
+        ('target = "agarwal-singh/reduction-threshold"', "", "plan.toml:5: a claim needs a target"),
+    ],
+)
+def test_malformed_plans_name_their_line(tmp_path, old, new, message):
+    result = run_plan(tmp_path, PLAN.replace(old, new, 1))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_plans_that_are_none(tmp_path):
+    for name, content, message in (
+        ("missing.toml", None, "cannot read the plan"),
+        ("binary.toml", b"\xff\xfe\x00", "not UTF-8"),
+        ("empty.toml", b"", "needs at least one [[claims]] table"),
+    ):
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+        result = overclaim("run", path, "--out", tmp_path / "out")
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_an_unwritable_output_is_found_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = overclaim("run", "--out", tmp_path / "file" / "out")
+    assert result.exit_code == 2
+    assert "cannot write" in result.stderr
+
+
+@pytest.mark.parametrize(("claims", "jobs", "each"), [(1, 2, 2), (1, 1, 1), (2, 3, 3)])
+def test_few_claims_have_every_process_to_themselves(monkeypatch, claims, jobs, each):
+    """One long audit must not leave cores idle."""
+
+    used, audit = [], Prepared.audit
+
+    def watched(self, *, jobs, **more):
+        used.append(jobs)
+        return audit(self, jobs=jobs, **more)
+
+    monkeypatch.setattr(Prepared, "audit", watched)
+    task = Task(target="agarwal-singh/reduction-threshold", rounds=2, runs=2000)
+    run(Plan((task,) * claims), jobs=jobs, command="")
+    assert used[:claims] == [each] * claims

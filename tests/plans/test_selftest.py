@@ -1,0 +1,60 @@
+"""The self-test: every planted bug is caught and nothing sound is, with the error it states."""
+
+import json
+
+import numpy as np
+import pytest
+
+from overclaim.audit.plans import selftest
+from overclaim.learners.planted import planted_learners, plants
+from overclaim.mechanisms.draws import Draws
+from overclaim.tests.support.command_line import overclaim
+
+
+def test_all_are_caught_and_none_is_false():
+    """Seed 1. A sound original is called broken with probability at most 1e-4; 14 of them, 0.14 %."""
+    result = overclaim("selftest", "--jobs", "1", "--seed", "1", "--json")
+    told = json.loads(result.stdout)
+    wrong = [f for f in told["findings"] if f["outcome"] not in ("CAUGHT", "QUIET")]
+    assert wrong == []
+    assert result.exit_code == 0
+    assert told["planted"] >= 40
+    assert told["caught"] == told["planted"]
+    assert told["false_alarms"] == 0
+    assert told["seconds"] < 300
+
+
+def test_a_missed_bug_fails(monkeypatch):
+    """A bug that leaks nothing is missed, and the command says so."""
+    quiet = plants.Subject(
+        name="quiet",
+        play=lambda data, draws, runs, *, bug: draws.uniform((runs,)),
+        left=[0],
+        right=[1],
+        bugs={"none": "it does nothing"},
+    )
+    monkeypatch.setattr(plants, "SUBJECTS", (quiet,))
+    monkeypatch.setattr(planted_learners, "CLASSES", ())
+    monkeypatch.setattr(selftest, "BUDGETS", (1000,))
+    result = overclaim("selftest", "--jobs", "1")
+    assert result.exit_code == 1
+    assert "MISSED       quiet" in result.output
+    assert "0 of 1 planted bugs caught, 0 false alarms" in result.output
+
+
+@pytest.mark.parametrize("subject", plants.SUBJECTS, ids=lambda subject: subject.name)
+def test_every_bug_changes_the_law(subject):
+    """No bug's name is misspelt: the outputs of the same draws differ from those of the sound original."""
+    sound = plants.planted(subject, "")
+    for data in (subject.left, subject.right):
+        first = sound(data, Draws(0), 200)
+        assert np.array_equal(first, sound(data, Draws(0), 200))
+    for bug in subject.bugs:
+        changed = [plants.planted(subject, bug)(data, Draws(0), 200) for data in (subject.left, subject.right)]
+        same = [sound(data, Draws(0), 200) for data in (subject.left, subject.right)]
+        assert any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(changed, same, strict=True)), bug
+
+
+def test_a_bug_that_does_not_exist():
+    with pytest.raises(ValueError, match="bug must be one of noise halved"):
+        plants.planted(plants.SUBJECTS[0], "nothing")

@@ -1,0 +1,185 @@
+"""Shrink: witnesses become small, and the new certificate owes nothing to the old runs."""
+
+import importlib.util
+import json
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, Pair, Verdict
+from overclaim.audit.plans import shrink as room
+from overclaim.audit.plans.shrink import CERTIFICATES, FRESH, shrink, shrink_task
+from overclaim.audit.plans.simplify import largest, simplifications
+from overclaim.audit.plans.tasks import Task
+from overclaim.learners import BanditReduction, LearnerError, Threshold
+from overclaim.learners.problems.losses import Quadratic
+
+
+def audited(target, **options):
+    task = Task(target=target, runs=100_000, **options)
+    return task, task.prepare().audit()
+
+
+def test_the_reduction_shrinks_to_one_loss():
+    task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
+    shrunk = shrink_task(task, result)
+    assert (shrunk.pair.rounds, shrunk.arms, shrunk.pair.t0) == (2, 2, 0)
+    assert np.count_nonzero(shrunk.pair.left) + np.count_nonzero(shrunk.pair.right) == 2
+    assert shrunk.epsilon_lower > shrunk.claimed == 1.0
+    assert shrunk.seed == FRESH
+    text = str(shrunk)
+    assert "*(1, 0)*  (0, 0)" in text
+    words = shlex.split(shrunk.replay)
+    again = Pair.from_json(json.loads(words[words.index("--pair") + 1]))
+    assert again.to_json() == shrunk.pair.to_json()
+    assert json.loads(json.dumps(shrunk.to_json()))["pair"]["round"] == 1
+
+
+def test_the_replay_gives_the_same_bound():
+    task, result = audited("agarwal-singh/ftrl-experts", surface="release")
+    shrunk = shrink_task(task, result)
+    assert (shrunk.pair.rounds, shrunk.arms) == (2, 1)
+    again = Task(
+        target=task.target,
+        rounds=2,
+        arms=1,
+        surface="release",
+        runs=shrunk.runs,
+        seed=shrunk.seed,
+        confidence=shrunk.confidence,
+        pair=shrunk.pair,
+    )
+    assert again.prepare().audit().epsilon_lower == shrunk.epsilon_lower
+
+
+def test_trials_serve_where_nothing_is_exact():
+    task, result = audited("smith-thakurta/pftal-bandit", arms=1, surface="release")
+    assert result.verdict is Verdict.FALSIFIED
+    shrunk = shrink_task(task, result)
+    assert shrunk.pair.rounds < 4
+    assert all(isinstance(loss, Quadratic) for loss in shrunk.pair.left)  # as convex as the class demands
+
+
+@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
+def test_a_fast_witness_is_certified_on_kernels():
+    """Its replay says so, and gives the same bound; NumPy's draws give another."""
+    task, result = audited("agarwal-singh/reduction-threshold", rounds=2, fast=True)
+    shrunk = shrink_task(task, result)
+    words = shlex.split(shrunk.replay)
+    assert "--fast" in words
+    again, other = (
+        replace(task, fast=fast, **again).prepare().audit()
+        for again in [{name: getattr(shrunk, name) for name in ("runs", "seed", "pair", "confidence")}]
+        for fast in (True, False)
+    )
+    assert again.engine == "numba"
+    assert again.epsilon_lower == shrunk.epsilon_lower != other.epsilon_lower
+
+
+def test_what_survived_is_not_shrunk():
+    task, result = audited("agarwal-singh/reduction-threshold", parameters={"calibration": "corrected"})
+    assert shrink_task(task, result) is None
+
+
+def test_learners_that_cannot_be_built_are_no_smaller_witness():
+    ones = np.ones((4, 2))
+    other = ones.copy()
+    other[1] = -1
+
+    def build(pair):
+        if pair.rounds < 3:
+            raise LearnerError("needs three rounds")
+        learner = BanditReduction(inner=Threshold(arms=pair.arms, threshold=1.0), epsilon=1.0)
+        return learner, Claim(epsilon=1.0, losses="symmetric")
+
+    shrunk = shrink(build, Pair(ones, other), runs=50_000)
+    assert shrunk.pair.rounds == 3
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_equal_rounds_are_counted_in_print(seed):
+    learner = BanditReduction(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0)
+
+    def build(pair):
+        if pair.rounds < 7:
+            raise ValueError("seven rounds or none")
+        return learner, Claim(epsilon=1.0, losses="symmetric")
+
+    left, right = np.zeros((7, 2)), np.zeros((7, 2))
+    left[0], right[0] = 1, -1
+    assert "(0, 0) x 6" in str(shrink(build, Pair(left, right), runs=50_000, seed=seed))
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_lucky_trials_cost_no_witness(seed):
+    """Trials at the audit's own confidence accepted pairs at these seeds that their certificates did not uphold."""
+    task = Task(target="asi-raman-talwar/exp3", epsilon=1.0, rounds=24, arms=2, runs=50_000, seed=seed)
+    shrunk = shrink_task(task, task.prepare().audit())
+    assert shrunk.seed == seed + FRESH  # the first certificate
+    assert shrunk.pair.rounds < 24
+    assert shrunk.epsilon_lower > 1.0
+
+
+def test_failed_certificates_share_alpha_and_leave_the_audits_own(monkeypatch):
+    """A judge that takes everything: of what it accepts little is false, and no share of alpha is spent twice."""
+    task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
+    tried = []
+
+    def certify(learner, claim, **options):
+        tried.append(options)
+        return replace(result, verdict=Verdict.SURVIVED)
+
+    monkeypatch.setattr(room, "falsify", certify)
+    monkeypatch.setattr(room._Judge, "_exact", lambda *_: True)
+    shrunk = shrink_task(task, result)
+    assert 1 < len(tried) <= CERTIFICATES
+    assert len({options["seed"] for options in tried}) == len(tried)
+    assert all(options["confidence"] == pytest.approx(1 - 0.01 / CERTIFICATES) for options in tried)
+    assert [options["pair"].rounds for options in tried] == sorted(options["pair"].rounds for options in tried)
+    assert (shrunk.fresh, shrunk.pair, shrunk.epsilon_lower) == (False, result.pair, result.epsilon_lower)
+    assert shrunk.replay == task.command()
+    assert str(shrunk).startswith("nothing smaller certifies: 6 rounds, 2 arms")
+
+
+def test_a_larger_pair_stands_in_for_one_that_fails(monkeypatch):
+    task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
+    falsify, seeds = room.falsify, []
+
+    def first_fails(learner, claim, **options):
+        seeds.append(options["seed"])
+        found = falsify(learner, claim, **options)
+        return replace(found, verdict=Verdict.SURVIVED) if len(seeds) == 1 else found
+
+    monkeypatch.setattr(room, "falsify", first_fails)
+    shrunk = shrink_task(task, result)
+    assert shrunk.fresh
+    assert shrunk.seed == seeds[1] != seeds[0]
+
+
+@pytest.mark.parametrize("target", ["smith-thakurta/pftal", "smith-thakurta/pftal-bandit"])
+def test_numbers_become_short_and_stay_exact(target):
+    task, result = audited(target, arms=1, rounds=4)
+    shrunk = shrink_task(task, result)
+    for loss in (*shrunk.pair.left, *shrunk.pair.right):
+        assert all(float(f"{x:.3g}") == x for x in (*loss.centre, loss.offset))
+    words = shlex.split(shrunk.replay)
+    assert Pair.from_json(json.loads(words[words.index("--pair") + 1])).to_json() == shrunk.pair.to_json()
+    if target.endswith("bandit"):  # a bandit sees values, which the paper bounds
+        assert largest(shrunk.pair, 1.0) <= largest(result.pair, 1.0) == 1.0
+
+
+def test_unit_vectors_are_tried_for_diagonal_ones():
+    half = 0.7071067811865475
+    pair = Pair([[half, half], [0, 0]], [[-half, -half], [0, 0]])
+    found = [one.to_json() for one in simplifications(Claim(epsilon=1.0, losses="l2-ball"), pair)]
+    rows = [(one["left"][0], one["right"][0]) for one in found]
+    assert ([1.0, 0.0], [-1.0, 0.0]) in rows
+    assert ([0.7, 0.7], [-0.7, -0.7]) in rows
+    assert "-0.0" not in str(rows[:2])
+
+
+def test_a_number_without_a_short_form_is_printed_whole():
+    shown = room.Shrunk(Pair([[0.12345678], [0.5]], [[0.25], [0.5]]), 1, 1.5, 1.0, 0, 100, 0, 0.99)
+    assert "*(0.12345678)*  (0.5)" in str(shown)

@@ -1,0 +1,444 @@
+"""A dask cluster of separate processes on this machine: the same record, whoever dies, and other versions refused."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import overclaim
+from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.plans.ledger import Ledger, Page
+from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.play import cluster as module
+from overclaim.audit.play.cluster import Cluster, ClusterError, ClusterLostError, _Window
+from overclaim.audit.play.pairs import Pair
+from overclaim.audit.play.transcripts import BLOCK
+from overclaim.learners import BatchedLaplace, Exp3
+from overclaim.mechanisms.claim import Claim
+from overclaim.reports.command_line.cli import _command_line, main
+from overclaim.reports.record import to_text
+
+LEARNER = BatchedLaplace(Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, batch=1)
+PAIR = Pair.from_json({"left": [[1, 1]] * 3, "right": [[0, 0], [1, 1], [1, 1]]})
+HERE = Path(overclaim.__file__).parent
+PLAN = """
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+rounds = 2
+runs = 100_000
+
+[[claims]]
+target = "mine.py:Coin"
+epsilon = 1
+rounds = 2
+runs = 2_000
+
+[[claims]]
+target = "mechanisms/laplace"
+epsilon = 1
+runs = 8_000
+"""
+COIN = """
+class Coin:
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.rng = rng
+    def act(self):
+        return int(self.rng.integers(2))
+    def update(self, feedback):
+        pass
+"""
+
+
+def timeless(path):
+    record = json.loads(Path(path).read_text(encoding="utf-8"))
+    for claim in record["claims"]:
+        claim["seconds"] = 0
+    return to_text({**record, "created": ""})
+
+
+class Machines:
+    """A scheduler and its workers, each a process of its own that can be killed."""
+
+    def __init__(self, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        self.folder, self.scheduler, self.workers = folder, None, []
+
+    def _start(self, *words, **environment):
+        words = [sys.executable, "-m", "dask", *words, "--host", "127.0.0.1", "--no-dashboard"]
+        paths = os.pathsep.join([str(self.folder), *sys.path])  # not the folder of the audit
+        environment = {"PYTHONPATH": paths, **environment}
+        with (self.folder / "log").open("a") as log:
+            return subprocess.Popen(
+                words,
+                cwd=self.folder,
+                env={**os.environ, **environment},
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def start_scheduler(self):
+        self.scheduler = self._start("scheduler", "--port", self.address.rpartition(":")[2])
+
+    def start_worker(self, **environment):
+        self.workers.append(
+            self._start(
+                "worker", self.address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60", **environment
+            )
+        )
+
+    def wait(self, workers):
+        from distributed import Client
+
+        with Client(self.address, timeout=30, set_as_default=False) as client:
+            if workers:
+                client.wait_for_workers(workers, timeout=60)
+
+    def kill(self, process):
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def kill_all(self):
+        for process in [*self.workers, self.scheduler]:
+            if process is not None:
+                self.kill(process)
+        self.workers = []
+
+    def start(self, workers=1):
+        """Have a scheduler and so many workers, none of them of an earlier test."""
+        self.kill_all()
+        self.start_scheduler()
+        for _ in range(workers):
+            self.start_worker()
+        self.wait(workers)
+
+    def keep(self):
+        """Have a scheduler and two workers; those of an earlier test will do if nothing happened to them."""
+        alive = [p for p in [self.scheduler, *self.workers] if p is not None and p.poll() is None]
+        if len(alive) != 3 or len(self.workers) != 2:
+            self.start(2)
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    made = Machines(tmp_path_factory.mktemp("machines"))
+    yield made
+    made.kill_all()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "mine.py").write_text(COIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in ("run", "plan.toml", "--jobs", 1, *words)])
+
+
+class Watch:
+    """A memory that calls a function when so many blocks were kept."""
+
+    def __init__(self, **calls):
+        self.calls, self.kept = {int(name[2:]): call for name, call in calls.items()}, []
+
+    def recall(self, stage):
+        return {}
+
+    def keep(self, stage, block, counts):
+        self.kept.append(block)
+        if call := self.calls.get(len(self.kept)):
+            call()
+
+
+def audit(cluster=None, memory=None, runs=400_000, **options):
+    claim = Claim(epsilon=1.0)
+    return falsify(LEARNER, claim, pair=PAIR, runs=runs, seed=3, memory=memory, cluster=cluster, **options).blocks
+
+
+def test_the_same_record_as_on_one_machine(machines, folder):
+    machines.keep()
+    here = run("--out", "here")
+    there = run("--out", "there", "--engine", "dask", "--scheduler", machines.address)
+    assert here.exit_code == there.exit_code == 1, there.output
+    assert timeless("here/record.json") == timeless("there/record.json")
+    assert "Registered to" in (machines.folder / "log").read_text()
+    assert not (machines.folder / "mine.py").exists()  # a user's file travels
+
+
+def test_the_same_counts_with_kernels(machines):
+    pytest.importorskip("numba")
+    machines.keep()
+    fast = audit(Cluster(machines.address), fast=True)
+    assert fast == audit(fast=True)
+    assert fast != audit()
+
+
+def test_sums_of_blocks_are_items_of_large_audits(machines):
+    """The number of blocks that are computed together never changes a count, and each sum is kept once."""
+    machines.keep()
+    runs = BLOCK * 1024 + 5
+    watch = Watch()
+    there = audit(Cluster(machines.address), watch, runs)
+    assert sorted(watch.kept) == list(range(len(there)))
+    assert len(there) < runs // BLOCK
+    assert there == audit(runs=runs)
+
+
+def test_ten_thousand_items_in_order(machines):
+    machines.keep()
+    items = range(-10_000, 0)
+    assert list(Cluster(machines.address).in_parallel(abs, items)) == [abs(item) for item in items]
+    assert list(Cluster(machines.address, seconds=0).in_parallel(abs, items[:200])) == [abs(i) for i in items[:200]]
+
+
+def test_a_check_and_what_its_record_says(machines):
+    machines.keep()
+    words = [
+        "check",
+        "agarwal-singh/reduction-threshold",
+        "--rounds",
+        "2",
+        "--runs",
+        "50000",
+        "--jobs",
+        "1",
+        "--json",
+    ]
+    here = CliRunner().invoke(main, words)
+    there = CliRunner().invoke(main, [*words, "--engine", "dask", "--scheduler", machines.address])
+    claims = [{**json.loads(result.stdout), "seconds": 0} for result in (here, there)]
+    assert claims[0] == claims[1]
+
+
+def test_a_module_that_is_another_on_the_worker(machines, folder, monkeypatch):
+    """A target by the name of its module: the worker has its own copy, or none."""
+    machines.keep()
+    monkeypatch.syspath_prepend(str(folder))
+    words = ["check", "named:Coin", "--epsilon", "1", "--rounds", "2", "--runs", "9000", "--jobs", "1"]
+    words += ["--engine", "dask", "--scheduler", machines.address]
+    (folder / "named.py").write_text(COIN)
+    lacking = CliRunner().invoke(main, words)
+    assert (lacking.exit_code, lacking.stderr.count("\n")) == (2, 1)
+    assert "has no module named: it must be as it is here" in lacking.stderr
+    (machines.folder / "named.py").write_text(COIN + "\n# of yesterday")
+    other = CliRunner().invoke(main, words)
+    assert (other.exit_code, other.stderr.count("\n")) == (2, 1)
+    assert "has another text of module named" in other.stderr
+    (machines.folder / "named.py").write_text(COIN)
+    same = CliRunner().invoke(main, words)
+    assert same.exit_code == 0, same.output
+
+
+def test_the_exception_of_audited_code(machines, folder):
+    """It raises in certification only, on a worker."""
+    machines.keep()
+    raising = "import os\n" + COIN.replace("pass", "if os.getpid() != PID: raise KeyError('there')")
+    (folder / "mine.py").write_text(raising.replace("PID", str(os.getpid())))
+    words = ["check", "mine.py:Coin", "--epsilon", "1", "--rounds", "2", "--runs", "9000", "--jobs", "1"]
+    result = CliRunner().invoke(main, [*words, "--engine", "dask", "--scheduler", machines.address])
+    assert (result.exit_code, result.stderr.count("\n")) == (4, 1)
+    assert "Coin.update raised KeyError: 'there' (round 1, run 0)" in result.stderr
+
+
+def test_workers_killed_midway(machines, monkeypatch):
+    """Both that began, one after the other, so that what every task shares is lost too."""
+    monkeypatch.setattr(module, "ANSWER", 2.0)
+    machines.start(2)
+    first, second = machines.workers
+
+    def replace_second():
+        machines.start_worker()
+        machines.kill(second)
+
+    watch = Watch(at2=lambda: machines.kill(first), at10=replace_second)
+    assert audit(Cluster(machines.address, seconds=0), watch) == audit()
+    assert len(watch.kept) > 30
+    assert first.returncode == second.returncode == -signal.SIGKILL
+
+
+def test_the_scheduler_restarted_midway(machines):
+    machines.start(1)
+
+    def restart():
+        machines.kill_all()
+        machines.start_scheduler()
+        machines.start_worker()
+
+    watch = Watch(at3=restart)
+    assert audit(Cluster(machines.address, seconds=0), watch) == audit()
+    assert watch.kept == list(range(len(watch.kept)))
+
+
+def test_the_scheduler_stays_away_and_a_resume_goes_on(machines, folder, monkeypatch):
+    machines.start(1)
+    words = ["--out", "out", "--engine", "dask", "--scheduler", machines.address]
+    keep, kept = Page.keep, []
+
+    def keep_and_kill(*block):
+        keep(*block)
+        kept.append(block)
+        if len(kept) == 3:
+            machines.kill(machines.scheduler)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "PATIENCE", 1.0)
+        patch.setattr(module, "CONNECT", 1.0)
+        patch.setattr(Page, "keep", keep_and_kill)
+        lost = run(*words)
+    assert (lost.exit_code, lost.stderr.count("\n")) == (130, 1), lost.stderr
+    assert f"the scheduler at {machines.address} went away" in lost.stderr
+    assert "what was finished is kept in out/ledger.sqlite: the same command with --resume goes on" in lost.stderr
+    plan = read_plan(Path("plan.toml"))
+    assert len(Ledger.begin(Path("out"), plan, resume=True).page(0).recall(kept[0][1])) >= 3
+    machines.start(1)
+    assert run(*words, "--resume").exit_code == 1
+    assert run("--out", "whole").exit_code == 1
+    assert timeless("out/record.json") == timeless("whole/record.json")
+
+
+def package(folder, name, **files):
+    """Make a package `overclaim` that shares our rooms but for these files; return the folder to find it in."""
+    made = folder / name / "overclaim"
+    made.mkdir(parents=True)
+    for room in ("audit", "learners", "mechanisms", "reports"):
+        (made / room).symlink_to(HERE / room)
+    (made / "__init__.py").write_text((HERE / "__init__.py").read_text())
+    for file, text in files.items():
+        (made / file).unlink()
+        if text:
+            (made / file).write_text(text)
+        else:
+            (made / file).mkdir()
+    return os.pathsep.join([str(made.parent), *sys.path])
+
+
+def test_a_worker_of_another_version_is_refused(machines, tmp_path):
+    init = (HERE / "__init__.py").read_text()
+    older = package(tmp_path, "older", **{"__init__.py": init.replace(overclaim.__version__, "0.0.9")})
+    machines.start(1)
+    cluster = Cluster(machines.address, seconds=0)
+
+    def join():
+        machines.start_worker(PYTHONPATH=older)
+        machines.wait(2)
+
+    watch = Watch(at1=join)
+    with pytest.raises(ClusterError, match=r"is of overclaim 0\.0\.9, .* this is overclaim") as late:
+        audit(cluster, watch, runs=3_000_000)
+    assert not isinstance(late.value, ClusterLostError)
+    words = ["check", "agarwal-singh/reduction-threshold", "--engine", "dask", "--scheduler", machines.address]
+    refused = CliRunner().invoke(main, words)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "is of overclaim 0.0.9" in refused.stderr
+    machines.kill(machines.workers.pop())
+    foreign = package(tmp_path, "foreign", audit="")
+    machines.start_worker(PYTHONPATH=foreign)
+    machines.wait(2)
+    with pytest.raises(ClusterError, match=r"cannot load this overclaim: .*ModuleNotFoundError"):
+        cluster.check()
+    machines.kill_all()  # none of these is for another test
+
+
+def test_a_cluster_without_workers(machines, monkeypatch):
+    machines.kill_all()
+    machines.start_scheduler()
+    machines.wait(0)
+    monkeypatch.setattr(module, "CONNECT", 1.0)
+    monkeypatch.setattr(module, "PATIENCE", 0.5)
+    with pytest.raises(ClusterError, match="has no worker: start some by dask worker tcp"):
+        Cluster(machines.address).check()
+    with pytest.raises(ClusterLostError, match=r"had no worker for 0\.5 s"):
+        list(Cluster(machines.address).in_parallel(abs, [1]))
+
+
+def test_workers_paused_for_memory_are_none(machines, monkeypatch):
+    from distributed import Client
+
+    machines.kill_all()
+    machines.start_scheduler()
+    machines.start_worker(DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE="1e-6")
+    with Client(machines.address, timeout=60, set_as_default=False) as client:
+        while not client.scheduler_info()["workers"]:  # `wait_for_workers` counts no paused ones
+            time.sleep(0.1)
+    monkeypatch.setattr(module, "PATIENCE", 3.0)
+    with pytest.raises(ClusterLostError, match=r"had no worker for 3 s; 1 are paused for want of memory"):
+        list(Cluster(machines.address, seconds=0).in_parallel(abs, range(100_000)))
+    machines.kill_all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--engine", "dask"], "--engine dask needs --scheduler tcp://HOST:PORT"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler goes with --engine dask"),
+        (["--engine", "dask", "--scheduler", "127.0.0.1:1"], "must be tcp://HOST:PORT, got '127.0.0.1:1'"),
+        (["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"], "there is no scheduler at tcp://127.0.0.1:1"),
+    ],
+)
+def test_a_cluster_asked_for_wrongly(folder, monkeypatch, words, message):
+    monkeypatch.setattr(module, "CONNECT", 0.5)
+    for command in (["run", "plan.toml"], ["check", "agarwal-singh/reduction-threshold"]):
+        result = CliRunner().invoke(main, [*command, *words])
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert message in result.stderr
+    assert not Path("out/ledger.sqlite").exists()
+
+
+def test_something_else_listens_there(monkeypatch):
+    monkeypatch.setattr(module, "CONNECT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ClusterError, match="there is no scheduler at"):
+            Cluster(address).check()
+
+
+def test_without_dask(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ClusterError, match=r"pip install 'overclaim\[cluster\]'"):
+        Cluster("tcp://127.0.0.1:1").check()
+
+
+def test_the_command_of_a_record_names_no_cluster(monkeypatch):
+    words = ["overclaim", "run", "a.toml", "--engine", "dask", "--scheduler=tcp://here:1", "--resume", "--jobs", "2"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert _command_line() == "overclaim run a.toml --jobs 2"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+def test_a_window_hands_every_result_out_once_and_in_order(seconds):
+    """Workers of any speed, and losses of all that is out: simulated, with the bounds on what is out and waiting."""
+    dice = random.Random(1)
+    for items in (0, 1, 7, 500, 5000):
+        window, out, got, sizes = _Window(range(items), seconds), [], [], []
+        while window.left:
+            spans = window.take(len(out), 3)
+            sizes += map(len, spans)
+            out += spans
+            assert out
+            assert len(out) <= 3 * module.IN_FLIGHT
+            assert len(window._early) <= module.AHEAD * 3 * module.IN_FLIGHT
+            if dice.random() < 0.05:
+                window.give_back(out)
+                out = []
+                continue
+            # The oldest is slow: it seldom comes first.
+            span = out.pop(dice.randrange(1, len(out)) if len(out) > 1 and dice.random() < 0.98 else 0)
+            window.put(span, list(span), 0.01 * len(span))
+            got += window.ready()
+        assert got == list(range(items))
+        assert max(sizes, default=1) == 1 or seconds
+        assert items < 5000 or not seconds or max(sizes) >= 50  # of the 100 that fit a second

@@ -1,0 +1,410 @@
+"""Regret: what is measured, how sure it is, how it grows, and which printed claims about it are false."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from overclaim.audit.regret import comparator as hindsight
+from overclaim.audit.regret import measurement as regret
+from overclaim.audit.regret import regret_audit
+from overclaim.audit.regret.adversaries import adversaries
+from overclaim.audit.regret.false_regret_statements import expected_maximum_of_walks, false_utility_claims
+from overclaim.audit.regret.growth import default_horizons, growth
+from overclaim.audit.regret.measurement import BERNSTEIN, NORMAL, measure
+from overclaim.audit.regret.regret_audit import HOLDS, UNDERPOWERED, VIOLATED, audit_regret
+from overclaim.learners import Exp3, Ftrl, Threshold
+from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
+from overclaim.learners.problems.domains import EntropySimplex
+from overclaim.learners.problems.losses import LOSS_SETS
+from overclaim.mechanisms.noise import Laplace
+
+UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)
+STUCK = Threshold(arms=2, threshold=1e9)
+
+
+def test_a_learner_that_is_stuck_pays_the_whole_gap():
+    found = measure(STUCK, np.tile([1.0, 0.25], (10, 1)), runs=50)
+    assert found.mean == pytest.approx(7.5)
+    assert found.comparator == 2.5
+    assert found.largest == 7.5
+    low, high = found.interval
+    assert low <= 7.5 <= high
+    assert high == pytest.approx(7.5)  # no run can pay more, and the interval knows it
+    assert found.interval_method == BERNSTEIN
+    assert json.loads(json.dumps(found.to_json()))["rounds"] == 10
+
+
+def test_uniform_play_pays_half_of_the_gap():
+    """Seed 0, 5000 runs: the interval misses with probability 1e-6."""
+    found = measure(UNIFORM, np.tile([1.0, 0.0], (16, 1)), confidence=1 - 1e-6)
+    assert found.interval[0] < 8 < found.interval[1]
+    assert found.mean == pytest.approx(8, abs=0.2)
+
+
+def test_regret_may_be_negative():
+    """Against a late switch the best fixed arm is worse than a learner that follows the losses."""
+    losses = np.repeat([[0.0, 1.0], [1.0, 0.0]], 40, axis=0)
+    assert measure(Exp3(arms=2, eta=0.5, gamma=0.2), losses, runs=500).mean < 25
+
+
+def test_the_result_depends_on_the_seed_alone():
+    losses = adversaries("unit", rounds=8, arms=2)["random signs"]
+    one, two = (measure(UNIFORM, losses, runs=10_000, seed=3, jobs=jobs) for jobs in (1, 2))
+    assert one == two
+    assert measure(UNIFORM, losses, runs=10_000, seed=4).mean != one.mean
+    assert measure(UNIFORM, losses, runs=10_000, seed=3, label=1).mean != one.mean
+
+
+@pytest.mark.parametrize("p", [0.01, 0.5])
+def test_the_bernstein_interval_covers_and_shrinks(p):
+    """2000 intervals at 90%: fewer than 1733 that cover have probability 1e-6 if 90% do."""
+    rng = np.random.default_rng(0)
+    samples = rng.random((2000, 100)) < p
+    found = [regret._bernstein(s.astype(float), 0.0, 1.0, 0.9) for s in samples]
+    assert sum(low <= p <= high for low, high in found) >= 1733
+    wide, narrow = (regret._bernstein(np.resize([0.0, 1.0], n), 0.0, 1.0, 0.99) for n in (100, 10_000))
+    assert narrow[1] - narrow[0] < (wide[1] - wide[0]) / 8
+    # A sample that never varied still leaves doubt.
+    assert regret._bernstein(np.zeros(100), 0.0, 1.0, 0.99)[1] == pytest.approx(7 * math.log(400) / 297)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"), [({"runs": 1}, "runs must be at least 2"), ({"confidence": 1.0}, "confidence must be in")]
+)
+def test_measure_checks_its_parameters(changes, told):
+    with pytest.raises(ValueError, match=told):
+        measure(STUCK, np.ones((2, 2)), **changes)
+    with pytest.raises(ValueError, match="at least one round"):
+        measure(STUCK, np.ones((0, 2)))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """[-1, 1]."""
+
+    dim: int = 1
+
+    def minimise(self, linear):
+        return np.where(linear > 0, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Still:
+    """Plays one point of [-1, 1] for ever, with noise of its own on demand."""
+
+    point: float
+    width: float = 0.0
+    domain: Interval = Interval()
+    arms: int = 1
+    feedback: str = "full"
+
+    def start(self, runs, draws):
+        return np.zeros(runs)
+
+    def act(self, state, draws):
+        return self.point + self.width * draws.normal((1, state.size))
+
+    def update(self, state, actions, feedback, draws):
+        pass
+
+
+@dataclass(frozen=True)
+class Parabola:
+    centre: float
+
+    def value(self, x):
+        return np.square(x - self.centre).sum(axis=0)
+
+    def gradient(self, x):
+        return 2 * (x - self.centre)
+
+
+@dataclass(frozen=True)
+class Kink:
+    centre: float
+
+    def value(self, x):
+        return np.abs(x - self.centre).sum(axis=0)
+
+    def gradient(self, x):
+        return np.sign(x - self.centre)
+
+
+def test_points_are_compared_with_the_domains_minimiser():
+    found = measure(Still(0.5), np.tile([[1.0], [1.0], [-1.0]], (4, 1)), runs=20)
+    assert found.comparator == -4  # x = -1
+    assert found.mean == pytest.approx(6)
+    assert found.interval_method == BERNSTEIN
+
+
+def test_points_outside_the_domain_are_not_bounded():
+    assert measure(Still(0.9, width=1.0), np.ones((8, 1)), runs=200).interval_method == NORMAL
+
+
+def test_convex_losses_are_compared_with_their_best_point():
+    """Three parabolas at 0.5 and one at -0.5: the best point is 1/4, with a total of 3/4."""
+    losses = [Parabola(0.5), Parabola(0.5), Parabola(-0.5), Parabola(0.5)]
+    found = measure(Still(0.0, width=0.01), losses, runs=20)
+    assert found.comparator == pytest.approx(0.75, abs=1e-6)
+    assert found.mean == pytest.approx(0.25, abs=0.1)
+    assert found.interval_method == NORMAL
+    assert found.interval[0] < 0.25 < found.interval[1]
+
+
+def test_every_entry_of_the_catalogue_can_be_measured():
+    """Small budget: no entry raises, and none is wrongly accused (each bound is wrong with probability 1e-6)."""
+    for name, entry in entries().items():
+        setting = entry.setting(rounds=16)
+        found = audit_regret(entry, setting, runs=50, horizons=(4, 8, 16, 32, 64, 128), confidence=1 - 1e-6)
+        assert found.bound_verdict in (None, HOLDS), name
+        assert found.regret.mean > -16, name
+
+
+def test_the_search_for_the_best_point_admits_its_gap():
+    best, gap = hindsight.best_fixed_point(Interval(), [Kink(0.2), Kink(0.2), Kink(-0.6)], 1)
+    assert best - gap <= 0.8 <= best + 1e-12
+
+
+def test_convex_losses_need_a_domain_or_a_comparator():
+    learner = replace(Still(0.0), domain=None)
+    with pytest.raises(ValueError, match="Still has no domain to minimise convex losses over: give a comparator"):
+        measure(learner, [Parabola(0.5)], runs=5)
+    assert measure(learner, [Parabola(0.5)], runs=5, comparator=0.0).mean == pytest.approx(0.25)
+
+
+def test_experts_are_compared_with_the_best_expert():
+    from overclaim.learners.problems.advice import Advice
+
+    @dataclass(frozen=True, kw_only=True)
+    class Advised(Exp3):
+        advice: Advice
+
+    advice = Advice([[0.5, 0.5], [0.25, 0.75]])
+    found = measure(Advised(arms=2, eta=1.0, advice=advice), np.tile([1.0, 0.0], (8, 1)), runs=5)
+    assert found.comparator == 2  # the second expert's 1/4 a round, not the second arm's 0
+
+
+@pytest.mark.parametrize("losses", sorted(LOSS_SETS))
+@pytest.mark.parametrize("arms", [1, 2, 5])
+def test_adversaries_lie_in_the_loss_set(losses, arms):
+    found = adversaries(losses, rounds=10, arms=arms)
+    assert ("Lemma 11" in found) == (arms == 2)
+    for name, sequence in found.items():
+        assert sequence.shape == (10, arms), name
+        for loss in sequence:
+            LOSS_SETS[losses].check(loss, name)
+
+
+def test_growth_finds_the_exponent_of_a_power():
+    horizons = default_horizons(1024)
+    assert horizons == (32, 64, 128, 256, 512, 1024)
+    assert default_horizons(4) == (16, 32, 64, 128, 256, 512)
+    found = growth(horizons, [3 * t**0.75 for t in horizons])
+    assert found.slope == pytest.approx(0.75)
+    assert found.slope_lower <= found.slope <= found.slope_upper == pytest.approx(0.75)
+
+
+def test_growth_covers_a_noisy_exponent():
+    """500 fits, one-sided limit at 90%: fewer than 415 that cover have probability 1e-6."""
+    rng = np.random.default_rng(1)
+    x = np.array(default_horizons(512))
+    fits = [growth(x.tolist(), np.exp(0.5 * np.log(x) + 0.1 * rng.normal(size=6)), confidence=0.9) for _ in range(500)]
+    assert sum(fit.slope_upper >= 0.5 for fit in fits) >= 415
+
+
+def test_growth_without_regret_has_no_slope():
+    assert growth(default_horizons(512), [-1, 0, 0, 1, 2, -4]).slope is None
+
+
+@pytest.mark.parametrize("horizons", [(16, 32, 64), (16, 16, 1024), (64, 32, 2048), (0, 32)])
+def test_growth_refuses_too_few_doublings(horizons):
+    with pytest.raises(ValueError, match="horizons must"):
+        growth(horizons, [1.0] * len(horizons))
+
+
+ENTRY = replace(
+    lookup("asi-raman-talwar/exp3"),
+    regret=RegretClaim(
+        # Auer et al. 2002: (e - 1) gamma T + K ln K / gamma, with eta = gamma / K.
+        bound=lambda setting, learner: (math.e - 1) * learner.gamma * setting.rounds + 2 * math.log(2) / learner.gamma,
+        exponent=0.5,
+        source="Auer et al. 2002, Theorem 3.1",
+    ),
+    build=lambda setting, *, gamma=None: Exp3(
+        arms=2,
+        eta=(g := gamma or min(1.0, math.sqrt(2 * math.log(2) / ((math.e - 1) * setting.rounds)))) / 2,
+        gamma=g,
+    ),
+)
+
+
+def test_a_true_bound_and_exponent_hold():
+    found = audit_regret(ENTRY, Setting(rounds=512), runs=1000)
+    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (HOLDS, HOLDS, HOLDS)
+    assert found.regret.mean < found.bound < 512
+    assert found.growth.slope_upper < 0.7
+    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert {"mean_regret", "interval", "interval_method", "bound", "exponent", "slope", "slope_upper"} <= told.keys()
+    assert told["horizons"] == list(default_horizons(512))
+    assert told["regrets"][-1] == told["mean_regret"]
+
+
+def test_a_bound_that_is_too_small_is_violated():
+    tight = replace(ENTRY.regret, bound=lambda setting, learner: 0.25 * math.sqrt(setting.rounds))
+    found = audit_regret(replace(ENTRY, regret=tight), Setting(rounds=512), runs=1000)
+    assert found.bound_verdict == found.verdict == VIOLATED
+
+
+def test_a_learner_that_does_not_learn_violates_its_exponent():
+    bound = RegretClaim(bound=lambda setting, _: 2.3 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
+    still = replace(ENTRY, build=lambda setting: UNIFORM, regret=bound)
+    found = audit_regret(still, Setting(rounds=64), runs=500)
+    assert found.growth_verdict == found.verdict == VIOLATED
+    assert found.growth.slope == pytest.approx(1, abs=0.1)
+
+
+def test_a_slope_at_horizons_where_the_bound_says_nothing_is_no_violation():
+    """Linear regret below a bound of 40 sqrt(T), which exceeds T until T = 1600."""
+    vacuous = RegretClaim(bound=lambda setting, _: 40 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
+    found = audit_regret(replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), runs=200)
+    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (HOLDS, UNDERPOWERED, UNDERPOWERED)
+
+
+def test_the_logarithms_of_a_bound_are_allowed_for():
+    horizons = default_horizons(512)
+    grown = growth(horizons, [math.log2(t) ** 2.5 for t in horizons])
+    assert grown.slope_lower > 0.2
+    bounds = [8 * math.log2(t) ** 2.5 for t in horizons]
+    assert regret_audit._judge_growth(grown, 0.0, bounds, 1e9) == HOLDS
+    assert regret_audit._judge_growth(grown, 0.0, [9.0] * 6, 1e9) == VIOLATED
+    assert regret_audit._judge_growth(grown, 0.0, [math.inf] * 6, 1e9) == UNDERPOWERED
+    assert regret_audit._judge_growth(grown, 0.0, [9.0] * 6, None) == UNDERPOWERED
+
+
+class Greedy:
+    feedback = "full"
+
+    def __init__(self, arms, rounds, rng, lazy=0.0):
+        self.total, self.rng, self.lazy = np.zeros(arms), rng, lazy
+
+    def act(self):
+        return 0 if self.rng.random() < self.lazy else int(self.total.argmin())
+
+    def update(self, losses):
+        self.total += losses
+
+
+def test_a_users_class_is_measured_without_a_verdict():
+    found = audit_regret(Greedy, Setting(rounds=16), parameters={"lazy": 0.5}, runs=20)
+    assert found.verdict is None
+    assert found.bound is None
+    assert found.growth.slope > 0.8  # half of the rounds are lost
+    assert found.to_json()["verdict"] is None
+
+
+def test_sequences_and_horizons_may_be_given():
+    found = audit_regret(
+        STUCK,
+        Setting(rounds=4),
+        horizons=(1, 2, 4, 8, 16, 32),
+        sequences=lambda t: {"bad": np.tile([1.0, 0.0], (t, 1)), "good": np.tile([0.0, 1.0], (t, 1))},
+        runs=10,
+    )
+    assert found.sequence == "bad"
+    assert found.growth.regrets == (1, 2, 4, 8, 16, 32)
+    with pytest.raises(ValueError, match="must span at least 5 doublings"):
+        audit_regret(STUCK, Setting(rounds=4), horizons=(1, 2))
+
+
+def test_false_utility_claims_come_with_witnesses():
+    claims = false_utility_claims()
+    assert [claim.verdict for claim in claims] == ["FALSIFIED"] * 3
+    for claim in claims:
+        assert claim.witness["found"] > claim.witness["claimed"], claim.name
+        json.dumps(claim.to_json(), allow_nan=False)
+    condition = claims[1].witness
+    assert 6 < condition["found"] / condition["claimed"] < 10
+    assert claims[2].witness["found"] == 2 * claims[2].witness["claimed"]
+
+
+def test_nine_is_the_smallest_number_of_experts_against_theorem_3_1():
+    """sqrt(ln N) is below the expected maximum of N normals from N = 9 on."""
+    for arms in range(2, 16):
+        maximum, _ = integrate.quad(
+            lambda x, n=arms: x * n * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n - 1), -12, 12
+        )
+        assert (maximum > math.sqrt(math.log(arms))) == (arms >= 9)
+        assert expected_maximum_of_walks(arms, 2**16) / 2**8 == pytest.approx(maximum, rel=1e-4)
+
+
+def test_expected_maximum_of_walks_by_enumeration():
+    import itertools
+
+    steps = list(itertools.product([-1, 1], repeat=6))
+    assert expected_maximum_of_walks(2, 3) == pytest.approx(np.mean([max(sum(s[:3]), sum(s[3:])) for s in steps]))
+    assert expected_maximum_of_walks(1, 7) == pytest.approx(0)
+
+
+def ftrl(rounds, arms, epsilon, eta=None, kind=Ftrl):
+    """FTRL experts as published, with ceil(log2 T): node noise N ceil(log2 T) / epsilon."""
+    levels = (rounds - 1).bit_length()
+    return kind(
+        domain=EntropySimplex(arms),
+        rounds=rounds,
+        eta=eta or math.sqrt(2 * math.log(arms) / rounds),
+        noise=Laplace(arms * levels / epsilon),
+    )
+
+
+def ftrl_bound(rounds, arms, epsilon, seed=0):
+    """sqrt(2 T ln N) + E[max Z - min Z], the second by simulation: 200 000 draws, and its standard error."""
+    levels = (rounds - 1).bit_length()
+    rng = np.random.default_rng(seed)
+    z = rng.laplace(scale=arms * levels / epsilon, size=(levels, arms, 200_000)).sum(axis=0)
+    spread = np.ptp(z, axis=0)
+    return math.sqrt(2 * rounds * math.log(arms)) + spread.mean(), spread.std() / math.sqrt(spread.size)
+
+
+@pytest.mark.parametrize(
+    ("losses", "rounds", "arms"),
+    [("symmetric", 16, 2), ("symmetric", 64, 2), ("symmetric", 256, 3), ("unit", 64, 2), ("unit", 256, 2)],
+)
+def test_the_bound_of_ftrl_experts_holds_and_says_something(losses, rounds, arms):
+    """Every adversary: the lower end, wrong with probability 1e-6, stays below sqrt(2 T ln N) + E[max Z - min Z].
+
+    At epsilon = 1 and N = 2 the bound is below the trivial one from T = 16 on [-1, 1] and from T = 64 on [0, 1].
+    """
+    bound, error = ftrl_bound(rounds, arms, 1.0)
+    assert bound + 5 * error < (2 if losses == "symmetric" else 1) * rounds
+    for name, sequence in adversaries(losses, rounds=rounds, arms=arms).items():
+        found = measure(ftrl(rounds, arms, 1.0), sequence, confidence=1 - 1e-6)
+        assert found.interval[0] <= bound + 5 * error, name
+
+
+class Inverted(Ftrl):
+    """Follows the worst expert."""
+
+    def update(self, state, actions, feedback, draws):
+        super().update(state, actions, -feedback, draws)
+
+
+def test_an_inverted_learner_breaks_the_bound_of_ftrl_experts():
+    bound, error = ftrl_bound(256, 2, 1.0)
+    losses = adversaries("symmetric", rounds=256, arms=2)["constant gap"]
+    found = measure(ftrl(256, 2, 1.0, kind=Inverted), losses, confidence=1 - 1e-6)
+    assert found.interval[0] > bound + 5 * error
+
+
+def test_without_its_noise_the_bound_of_ftrl_experts_is_nearly_used():
+    """At epsilon = inf: holds on random signs, with more than a third of it spent; a learning rate of 20 breaks it."""
+    losses = 2 * adversaries("unit", rounds=256, arms=8)["alternating"] - 1
+    bound = math.sqrt(2 * 256 * math.log(8))
+    assert measure(ftrl(256, 8, math.inf), losses, runs=2).mean <= bound
+    signs = [adversaries("symmetric", rounds=256, arms=8, seed=s)["random signs"] for s in range(20)]
+    spent = [measure(ftrl(256, 8, math.inf), s, runs=2).mean for s in signs]
+    assert bound / 3 < np.mean(spent) <= bound
+    assert measure(ftrl(256, 8, math.inf, eta=20.0), losses, runs=2).mean > bound

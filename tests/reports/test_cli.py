@@ -1,0 +1,267 @@
+"""The command line: contracts, exit codes, one clear line for bad input."""
+
+import json
+import shlex
+
+import pytest
+
+from overclaim.tests.support.command_line import FIELDS, check, overclaim
+
+
+def test_list():
+    result = overclaim("list")
+    assert result.exit_code == 0
+    assert "agarwal-singh/ftrl-experts" in result.output
+    assert "Lemma 4.2" in result.output
+    rows = {row["name"]: row["parameters"] for row in json.loads(overclaim("list", "--json").output)}
+    assert "asi-raman-talwar/batched-exp3" in rows
+    assert rows["mechanisms/svt1"] == ["epsilon", "limit", "threshold"]
+    assert rows["mechanisms/rappor"] == ["hashes", "size", "f", "p", "q"]
+
+
+def test_check_prints_one_claim_of_the_record():
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--json")
+    assert result.exit_code == 1
+    claim = json.loads(result.stdout)
+    assert claim.keys() >= FIELDS
+    assert claim["verdict"] == "FALSIFIED"
+    assert claim["claimed"] == {"epsilon": 1.0, "delta": 0.0}
+    assert claim["counts"].keys() >= {"right", "guesses", "runs"}
+    assert claim["pair"].keys() == {"round", "left", "right"}
+    assert claim["exact_epsilon"] == pytest.approx(2.0)
+
+
+def test_check_replays_itself():
+    first = json.loads(
+        check(
+            "asi-raman-talwar/batched-exp3", "--rounds", 4, "--runs", 5000, "--set", "eta=2", "--seed", 5, "--json"
+        ).stdout
+    )
+    words = first["replay"].split()[1:]
+    again = json.loads(overclaim(*words, "--json").stdout)
+    assert {k: v for k, v in again.items() if k != "seconds"} == {k: v for k, v in first.items() if k != "seconds"}
+
+
+def test_check_says_what_was_found():
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--neighbours", "zero-out")
+    assert result.exit_code == 0
+    assert "SURVIVED" in result.output
+    assert "surviving is not a proof" in result.output
+    assert "replay: overclaim check agarwal-singh/reduction-threshold" in result.output
+
+
+def test_a_replay_is_one_line_however_long():
+    words = ["--rounds", 2, "--runs", 400, "--losses", "symmetric", "--set", "calibration=corrected"]
+    lines = check("agarwal-singh/reduction-threshold", *words).output.splitlines()
+    replay = next(line for line in lines if line.startswith("replay: "))
+    assert len(replay) > 100
+    assert replay.endswith(" --set calibration=corrected")
+
+
+def test_underpowered():
+    result = overclaim("check", "agarwal-singh/reduction-threshold", "--epsilon", 30, "--runs", 100)
+    assert result.exit_code == 3
+    assert "UNDERPOWERED" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
+        (["--epsilon", "nan"], "got nan"),
+        (["--delta", "1"], "delta must be in [0, 1), got 1.0"),
+        (["--delta", "-0.5"], "delta must be in [0, 1), got -0.5"),
+        (["--rounds", "0"], "rounds must be at least 1, got 0"),
+        (["--arms", "-2"], "arms must be at least 1, got -2"),
+        (["--losses", "big"], "losses must be one of unit, symmetric"),
+        (["--set", "etta=2"], "no parameter 'etta'; did you mean eta"),
+        (["--set", "eta=fast"], "eta must be a number, got 'fast'"),
+        (["--set", "eta=-1"], "eta must be positive and finite, got -1.0"),
+        (["--set", "calibration=wrong"], "calibration must be one of as_published, corrected"),
+        (["--set", "eta"], "expected NAME=VALUE, got 'eta'"),
+        (["--confidence", "2"], "confidence must be in (0, 1), got 2.0"),
+        (["--pair", "no-such.json"], "cannot read the pair 'no-such.json': No such file"),
+        (["--runs", "1"], "1 is not in the range x>=20"),
+        (["--sead", "1"], "No such option"),
+    ],
+)
+def test_bad_options(words, message):
+    result = overclaim("check", "agarwal-singh/reduction-exp2", "--runs", 100, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check"], "Missing argument 'TARGET'; see "),
+        (["chekc"], "No such command 'chekc'"),
+        (["--sead"], "No such option"),
+        (["power", "--epsilon", "one"], "'one' is not a valid float"),
+        (["check", "x", "--stop", "late"], "'late' is not one of 'budget', 'early'"),
+    ],
+)
+def test_usage_errors_are_one_line(words, message):
+    result = overclaim(*words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("overclaim: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_command_shows_the_help():
+    assert "Commands:" in overclaim().output
+    assert overclaim("--help").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("agarwal-singh/ftrl-expert", "did you mean agarwal-singh/ftrl-experts"),
+        ("nowhere.py:Name", "there is no file 'nowhere.py'"),
+        ("no_such_module:Name", "there is no module 'no_such_module'"),
+        ("math:sinus", "math has no 'sinus'; did you mean sin"),
+        ("", "a target must be a catalogue name"),
+        ("my.py", "FILE.py:NAME or PACKAGE.MODULE:NAME, got 'my.py'"),
+        ("my.py:", "got 'my.py:'"),
+        (":Name", "got ':Name'"),
+        ("../there:Name", "got '../there:Name'"),
+    ],
+)
+def test_unknown_targets(target, message):
+    result = check(target, "--runs", 100)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rounds", 10**9), "rounds must be at most 10,000,000"),
+        (("--arms", 10**9), "arms must be at most 10,000,000"),
+        (("--rounds", 10**5, "--arms", 10**5), "rounds times arms must be at most 10,000,000"),
+        (("--runs", 10**17), "runs must be below 2^53"),
+        (("--rounds", 3, "--pair", '{"left": [[1, 0]], "right": [[0, 1]]}'), "the pair has 1 rounds"),
+    ],
+)
+def test_more_than_a_machine_can_play(options, message):
+    result = check("agarwal-singh/reduction-threshold", *options)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert message in result.stderr
+
+
+def test_the_replay_names_the_pair_that_was_given():
+    pair = '{"left":[[1.0,0.0]],"right":[[0.0,1.0]]}'
+    first = json.loads(check("agarwal-singh/reduction-threshold", "--runs", 2000, "--pair", pair, "--json").stdout)
+    assert first["rounds"] == 1
+    words = shlex.split(first["replay"])
+    assert words[-2:] == ["--pair", pair]
+    again = json.loads(overclaim(*words[1:], "--json").stdout)
+    assert again["counts"] == first["counts"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ({"left": [[0, 0]], "right": [[0, 0]]}, "differ in: none"),
+        ({"left": [[1, 1], [1, 1]], "right": [[0, 0], [0, 0]]}, "differ in: 1, 2"),
+        ({"left": [[3, 0]], "right": [[0, 0]]}, "left loss of round 1 must lie in [-1, 1] (symmetric), got 3"),
+        ({"left": [[1, 0, 0]], "right": [[0, 0, 0]]}, "3 arms, but the learner has 2"),
+        ([1, 2], "must be an object"),
+        ("no json", "is no JSON"),
+    ],
+)
+def test_bad_pairs(tmp_path, pair, message):
+    path = tmp_path / "pair.json"
+    path.write_text(pair if isinstance(pair, str) else json.dumps(pair))
+    words = ["--rounds", 1] if "arms" in message or "lie in" in message else []
+    result = check("agarwal-singh/reduction-exp2", "--runs", 100, "--pair", path, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_pair_from_a_file_is_used(tmp_path):
+    path = tmp_path / "pair.json"
+    path.write_text(json.dumps({"left": [[0.5, 0], [1, 1]], "right": [[0, 0], [1, 1]]}))
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 2000, "--pair", path, "--json")
+    assert json.loads(result.stdout)["pair"]["left"][0] == [0.5, 0]
+
+
+def test_exact():
+    words = ["--rounds", 8, "--set", "batch=2", "--set", "eta=.5", "--set", "gamma=.1"]
+    result = overclaim("exact", "asi-raman-talwar/batched-exp3", *words, "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["epsilon"]["0"] == pytest.approx(0.7225, abs=1e-4)
+    assert found["epsilon"]["0.01"] == pytest.approx(0.5711, abs=1e-4)
+    assert found["pair"]["round"] == 1
+    too_long = overclaim("exact", "asi-raman-talwar/batched-exp3", "--rounds", 40, "--set", "batch=1")
+    assert too_long.exit_code == 2
+    assert "shorten the horizon" in too_long.stderr
+
+
+def test_power():
+    found = json.loads(overclaim("power", "--epsilon", 1, "--runs", 10_000, "--json").stdout)
+    assert 1.05 < found["detectable_epsilon"] < 1.15
+    assert "9 times in 10" in overclaim("power", "--epsilon", 1, "--runs", 10_000).stdout
+    hopeless = overclaim("power", "--epsilon", 9, "--runs", 100, "--json")
+    assert json.loads(hopeless.stdout)["detectable_epsilon"] is None
+    assert overclaim("power", "--epsilon", -1, "--runs", 100).exit_code == 2
+
+
+def test_an_infinite_exact_epsilon_is_said(tmp_path):
+    words = ["asi-raman-talwar/exp3", "--set", "eta=2000", "--set", "gamma=0", "--rounds", 2]
+    found = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)
+    assert found["epsilon"]["0"] is None
+    assert "0" in found["infinite"]
+    checked = overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1)
+    assert "infinite on this pair" in checked.output
+    claim = json.loads(overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1, "--json").stdout)
+    assert (claim["exact_epsilon"], claim["exact_infinite"]) == (None, True)
+    (tmp_path / "record.json").write_text(json.dumps({"schema": 1, "claims": [claim]}))
+    overclaim("report", tmp_path / "record.json", "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md")
+    assert 'data-label="Exact">∞<' in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "| ∞ |" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
+def test_regret():
+    words = ["--rounds", 64, "--runs", 100, "--jobs", 1]
+    result = overclaim("regret", "agarwal-singh/ftrl-experts", *words, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found.keys() >= {
+        "mean_regret",
+        "interval",
+        "bound",
+        "exponent",
+        "slope",
+        "slope_upper",
+        "horizons",
+        "regrets",
+    }
+    assert found["interval"][0] <= found["mean_regret"] <= found["interval"][1]
+    assert found["interval"][0] <= found["bound"]
+    assert "growth exponent" in overclaim("regret", "agarwal-singh/ftrl-experts", *words).output
+    for wrong, message in (
+        (["--rounds", 0], "at least 1, got 0"),
+        (["--set", "etta=1"], "no parameter 'etta'; did you mean eta"),
+    ):
+        refused = overclaim("regret", "agarwal-singh/ftrl-experts", *wrong)
+        assert refused.exit_code == 2
+        assert message in refused.stderr
+
+
+def test_shrink_prints_two_short_lists_and_a_replay_that_gives_the_same_bound():
+    words = ("agarwal-singh/reduction-threshold", "--rounds", 4, "--runs", 20_000)
+    lines = check(*words, "--shrink").output.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("shrunk to 2 rounds, 2 arms: epsilon at least 1."))
+    assert lines[at + 1 : at + 3] == ["  left   *(1, 0)*  (0, 0)", "  right  *(-1, 0)*  (0, 0)"]
+    replay = shlex.split(lines[at + 3].removeprefix("  replay: "))
+    again = json.loads(overclaim(*replay[1:], "--json").stdout)
+    assert f"epsilon at least {again['epsilon_lower']:.4g}, claimed 1" in lines[at]
+    assert "shrunk" not in check(*words).output
+    assert json.loads(check(*words, "--shrink", "--json").stdout)["shrunk"]["seed"] == again["seed"]
+    survived = check("asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 2000, "--shrink", "--json")
+    assert json.loads(survived.stdout)["shrunk"] is None

@@ -1,0 +1,103 @@
+"""Ctrl-C: one line, exit code 130, nothing half-written."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from overclaim.tests.support.command_line import PLAN
+
+
+def hears_ctrl_c():
+    """Undo what a shell does to a job in its background, and every child inherits: SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path, jobs):
+    """The terminal sends it to every process of the command."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
+    words = [sys.executable, "-m", "overclaim", "run", str(plan), "--out", str(tmp_path / "out"), "--jobs", str(jobs)]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_ctrl_c,
+        start_new_session=True,
+    )
+    begun, deadline = tmp_path / "out" / "ledger.sqlite", time.monotonic() + 60
+    while not blocks_in(begun) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept, interrupted = err.splitlines()
+    assert kept.endswith("--resume goes on")
+    assert interrupted == "overclaim: interrupted"
+    assert out == ""
+    # The finished blocks, whole; a process that was ended may leave the files in which sqlite writes ahead.
+    left = {path.name.removeprefix("ledger.sqlite") for path in Path(tmp_path / "out").glob("*")}
+    assert "" in left <= {"", "-wal", "-shm"}
+    assert blocks_in(begun)
+
+
+def blocks_in(ledger):
+    """How many blocks are finished; 0 as long as there is no ledger."""
+    if not ledger.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(ledger)) as connection:
+            return connection.execute("SELECT count(*) FROM blocks").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+# The command line, with Ctrl-C pressed while a module is imported; C code may make another error of it.
+PRESS = """
+import os, signal, sys
+from overclaim.__main__ import run
+
+class Press:
+    def __init__(self, module, swallowed):
+        assert module not in sys.modules
+        self.module, self.swallowed = module, swallowed
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.module:
+            return
+        self.module = None
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(10**5))
+        except KeyboardInterrupt:
+            if self.swallowed:
+                raise ImportError("initialization failed") from None
+            raise
+
+sys.meta_path.insert(0, Press(sys.argv.pop(1), sys.argv.pop(1) == "swallowed"))
+run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "way"),
+    [
+        ("click", "raised"),
+        ("scipy.optimize", "swallowed"),
+        ("overclaim.reports.record", "raised"),
+        ("overclaim.reports.record", "swallowed"),
+    ],
+)
+def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
+    words = ["check", "agarwal-singh/reduction-threshold", "--epsilon", "1", "--rounds", "2", "--runs", "1000"]
+    words = [sys.executable, "-c", PRESS, module, way, *words, "--jobs", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=hears_ctrl_c)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")

@@ -1,0 +1,396 @@
+"""Learners and mechanisms of a user's own, at the command line: sound, broken, printing, quitting."""
+
+import html
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from overclaim.audit.play.engines import cores
+from overclaim.tests.support.command_line import FIELDS, PLAN, check, overclaim, run_plan
+
+LEARNERS = '''
+import numpy as np
+
+class Private:
+    """Follow the perturbed leader with far more noise than epsilon = 1 needs."""
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.rng, self.total, self.scale = rng, np.zeros(arms), 40.0 * rounds
+    def act(self):
+        return int(np.argmin(self.total + self.rng.laplace(0, self.scale, self.total.size)))
+    def update(self, feedback):
+        self.total += feedback
+
+class Leaky(Private):
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        super().__init__(arms, rounds, rng)
+        self.scale = 0.05
+    def act(self):
+        self.arm = super().act()
+        return self.arm
+    def update(self, feedback):
+        self.total[self.arm] += feedback
+
+class Raises(Private):
+    def update(self, feedback):
+        raise KeyError("oops")
+
+class NoArm(Private):
+    def act(self):
+        return 7
+
+class Keeps(Private):
+    played = []
+    def act(self):
+        self.played.append(0)
+        return len(self.played) // 3 % 2
+'''
+
+
+@pytest.fixture
+def learners(tmp_path):
+    path = tmp_path / "my.py"
+    path.write_text(LEARNERS)
+    return path
+
+
+@pytest.mark.parametrize(("name", "code"), [("Private", 0), ("Leaky", 1)])
+def test_a_users_own_file(learners, name, code):
+    result = check(f"{learners}:{name}", "--rounds", 8, "--arms", 2, "--runs", 6000)
+    assert result.exit_code == code, result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Raises", "Raises.update raised KeyError: 'oops' (round 1, run 0)"),
+        ("NoArm", "NoArm.act must return an arm in 0..1, got 7"),
+        ("Keeps", "keeps state"),
+    ],
+)
+def test_a_misbehaving_learner(learners, name, message):
+    result = check(f"{learners}:{name}", "--runs", 200)
+    assert result.exit_code == 4
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_one_bad_learner_does_not_lose_the_others(tmp_path, learners):
+    plan = PLAN + f'\n[[claims]]\ntarget = "{learners}:Raises"\nepsilon = 1\nruns = 100\n'
+    result = run_plan(tmp_path, plan)
+    assert result.exit_code == 4
+    record = json.loads((tmp_path / "out" / "record.json").read_text())
+    assert len(record["claims"]) == 2
+    assert "KeyError" in record["errors"][0]["message"]
+
+
+def test_a_users_file_that_does_not_load(tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise RuntimeError('not today')")
+    result = check(f"{broken}:Name", "--runs", 100)
+    assert result.exit_code == 4
+    assert "raised RuntimeError: not today" in result.stderr
+    broken.write_text("def (:")
+    assert check(f"{broken}:Name", "--runs", 100).exit_code == 4
+
+
+PRINTING = """
+def noisy(data, rng):
+    print("a word of the user's own")
+    return data[0] + rng.laplace()
+
+class Learner:
+    pass
+
+class Called:
+    def __call__(self, data, rng):
+        return len(data or []) + rng.laplace()
+
+class Played:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        pass
+    def act(self):
+        return 0
+    def update(self, feedback):
+        pass
+
+called = Called()
+number = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("noisy", (), "it needs two inputs, left and right (--left, --right)"),
+        ("called", (), "called is a mechanism: it needs two inputs, left and right (--left, --right)"),
+        ("called", ("--left", "[0]", "--right", "[1]", "--fast"), "is a mechanism: it takes no fast"),
+        ("Played", ("--bits",), "left, right and bits are for mechanisms"),
+        ("noisy", ("--left", "[0]"), "needs two inputs, left and right; right is missing"),
+        ("noisy", ("--left", "[0]", "--right", "[1]", "--rounds", 3), "is a mechanism: it takes no rounds"),
+        ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "is a mechanism: it takes no set"),
+        ("Learner", ("--left", "[0]", "--right", "[1]"), "Learner is a class"),
+        ("number", ("--left", "[0]", "--right", "[1]"), "number is int 3"),
+    ],
+)
+def test_a_mechanism_asked_for_wrongly(tmp_path, name, options, message):
+    file = tmp_path / "mine.py"
+    file.write_text(PRINTING)
+    result = check(f"{file}:{name}", "--epsilon", 1, *options)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert message in result.stderr
+
+
+def test_a_mechanism_may_read_null(tmp_path):
+    """null is an input; what is missing is none."""
+    file = tmp_path / "mine.py"
+    file.write_text(PRINTING)
+    result = check(f"{file}:called", "--left", "null", "--right", "[1]", "--runs", 400)
+    assert result.exit_code == 0, result.output
+    assert "inputs: left null, right [1]" in result.output
+    assert "--left null --right '[1]'" in result.output
+    result = check(f"{file}:called", "--left", "null", "--runs", 400)
+    assert (result.exit_code, "right is missing" in result.stderr) == (2, True)
+
+
+def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
+    (tmp_path / "mine.py").write_text(PRINTING)
+    words = ["check", "mine.py:noisy", "--epsilon", "1", "--left", "[0]", "--right", "[1]", "--runs", "2000", "--json"]
+    found = subprocess.run(
+        [sys.executable, "-m", "overclaim", *words, "--jobs", "2"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert json.loads(found.stdout)["verdict"] == "SURVIVED"
+    assert "a word of the user's own" in found.stderr
+
+
+THREADED = """
+import sklearn.linear_model  # with its OpenMP
+from threadpoolctl import threadpool_info
+
+POOLS = threadpool_info()
+
+class Threaded:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        if any(pool["num_threads"] > 1 for pool in POOLS):
+            raise RuntimeError(f"threads: {POOLS}")
+    def act(self):
+        return 0
+    def update(self, feedback):
+        pass
+"""
+
+
+TWICE = 2 * '[[claims]]\ntarget = "mine.py:Threaded"\nepsilon = 1\nrounds = 2\nruns = 2000\n'
+
+
+@pytest.mark.skipif(cores() < 2, reason="one core has one thread")
+@pytest.mark.parametrize(("jobs", "given", "code"), [(1, {}, 0), (2, {}, 0), (2, {"OPENBLAS_NUM_THREADS": "2"}, 4)])
+def test_processes_have_one_thread_each(tmp_path, jobs, given, code):
+    """Unless the user asks for more. Two claims are audited, each in a worker where there are two."""
+    (tmp_path / "mine.py").write_text(THREADED)
+    (tmp_path / "plan.toml").write_text(TWICE)
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", str(jobs)]
+    found = subprocess.run(words, cwd=tmp_path, env={**unset, **given}, capture_output=True, text=True, check=False)
+    assert found.returncode == code, found.stderr
+
+
+QUITTERS = """
+import sys
+
+class Bare(BaseException):
+    pass
+
+class Scalar:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        pass
+    def act(self):
+        raise Bare("oops")
+    def update(self, feedback):
+        pass
+
+class Batched:
+    feedback = "bandit"
+    def __init__(self, arms):
+        self.arms, self.calls = arms, 0
+    def start(self, runs, draws):
+        return draws.arms(self.arms, runs) if hasattr(draws, "arms") else draws.labels(runs).astype(int)
+    def act(self, state, draws):
+        self.calls += 1
+        if self.calls > LATE:
+            sys.exit(0)
+        return state
+    def update(self, state, actions, feedback, draws):
+        pass
+
+def mechanism(data, rng):
+    raise Bare
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "message"),
+    [
+        ("Scalar", (), "Scalar.act raised Bare: oops (round 1, run 0)"),
+        ("Batched", (), "Batched raised SystemExit: 0"),
+        ("mechanism", ("--left", "0", "--right", "1", "--runs", 300), "mechanism raised Bare on"),
+    ],
+)
+@pytest.mark.parametrize("late", [0, 60])
+def test_a_target_that_quits_has_crashed(tmp_path, target, more, message, late):
+    """Not even sys.exit(0) ends an audit as if its claim had survived; nor once the first checks are passed."""
+    (tmp_path / "mine.py").write_text(QUITTERS.replace("LATE", str(late)))
+    more = more or ("--rounds", 2, "--runs", 30_000)
+    result = overclaim("check", f"{tmp_path / 'mine.py'}:{target}", "--epsilon", 1, "--jobs", 1, *more)
+    assert result.exit_code == 4, result.output
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_module_that_quits_when_imported_has_crashed(tmp_path, monkeypatch):
+    (tmp_path / "quitting.py").write_text("import sys; sys.exit(0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = overclaim("check", "quitting:Learner", "--epsilon", 1)
+    assert result.exit_code == 4
+    assert "importing quitting raised SystemExit: 0" in result.stderr
+
+
+MECHANISMS = """
+def halved(data, rng):
+    return data[0] + rng.laplace(0, 0.5)
+
+def sound(data, rng):
+    return data[0] + rng.laplace(0, 1.0)
+
+def raises(data, rng):
+    raise RuntimeError("boom")
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("halved", 1), ("sound", 0), ("raises", 4)])
+def test_a_users_mechanism(tmp_path, name, code):
+    path = tmp_path / "mechanisms.py"
+    path.write_text(MECHANISMS)
+    inputs = ["--left", "[0]", "--right", "[1]", "--runs", 6000]
+    result = check(f"{path}:{name}", *inputs)
+    assert result.exit_code == code, result.output
+    if code == 4:
+        assert "raises raised RuntimeError" in result.stderr
+        return
+    assert "inputs: left [0], right [1]" in result.output
+    claim = json.loads(check(f"{path}:{name}", *inputs, "--json").stdout)
+    assert claim.keys() >= FIELDS
+    assert "--left '[0]' --right '[1]'" in claim["replay"]
+
+
+def test_a_mechanism_of_the_zoo():
+    broken = check("mechanisms/svt6", "--runs", 20_000)
+    assert broken.exit_code == 1, broken.output
+    assert check("mechanisms/laplace", "--runs", 4000).exit_code == 0
+    assert "mechanisms/svt6" in overclaim("list").output
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "message"),
+    [
+        ("mechanisms/laplac", [], "did you mean mechanisms/laplace"),
+        ("mechanisms/laplace", ["--left", "[0"], "expected JSON"),
+        ("mechanisms/laplace", ["--left", "[0]", "--right", "[0]"], "the two inputs must differ"),
+        ("mechanisms/laplace", ["--stop", "early"], "mechanisms are audited with stop budget"),
+        ("mechanisms/laplace", ["--left", "[0]"], "needs two inputs, left and right; right is missing"),
+        ("mechanisms/laplace", ["--right", "null"], "needs two inputs, left and right; left is missing"),
+        ("mechanisms/laplace", ["--left", "0", "--right", "1"], "cannot take the left input 0: 'int' object"),
+        ("mechanisms/truncated-geometric", ["--left", "[5]", "--right", "[6]"], "right input [6]: the count must be"),
+        ("mechanisms/laplace", ["--rounds", 5, "--losses", "unit", "--arms", 7], "takes no rounds, arms, losses"),
+        ("mechanisms/laplace", ["--surface", "release", "--neighbours", "zero-out"], "takes no surface, neighbours"),
+        ("mechanisms/laplace", ["--pair", '{"left": [[0, 0]], "right": [[1, 1]]}'], "it takes no pair"),
+        ("mechanisms/laplace", ["--fast"], "mechanisms/laplace is a mechanism: it takes no fast"),
+        ("mechanisms/svt1", ["--set", "limit=abc"], "limit must be an integer in 1..10000, got 'abc'"),
+        ("mechanisms/svt1", ["--set", "limt=3"], "has no parameter 'limt'; did you mean limit?"),
+        ("mechanisms/rappor", ["--set", "epsilon=3"], "has no parameter 'epsilon'; it has hashes, size, f, p, q"),
+        ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "is a learner, give it a pair"),
+    ],
+)
+def test_bad_mechanism_input(target, words, message):
+    result = check(target, "--runs", 200, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "claimed", "code"),
+    [
+        ("rappor", ["--epsilon", 0.2], 0.2, 0),  # its rates set its noise
+        ("rappor", [], 0.400083, 0),
+        ("truncated-geometric", ["--set", "epsilon=0.1"], 0.117783, 0),  # as its theorem states
+        ("laplace", ["--epsilon", 1, "--set", "epsilon=2"], 1, 1),
+        ("laplace", ["--epsilon", 2], 2, 0),
+    ],
+)
+def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
+    """What is asked for is the claim; else it is the mechanism's own."""
+    result = overclaim("check", f"mechanisms/{target}", "--runs", 20_000, "--jobs", 1, *words)
+    assert f"claimed epsilon {claimed}\n" in result.stdout
+    assert result.exit_code == code, result.output
+
+
+def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
+    """The whole plan may be fast, a mechanism alone not."""
+    plan = '[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n' + PLAN.partition("confidence = 0.95\n")[2]
+    result = run_plan(tmp_path, plan, "--fast")
+    assert result.exit_code == 0, result.output
+    claims = json.loads((tmp_path / "out" / "record.json").read_text())["claims"]
+    assert ["--fast" in claim["replay"] for claim in claims] == [False, True, True]
+    result = run_plan(tmp_path, plan.replace("runs = 400\n", "runs = 400\nfast = true\n"))
+    assert (result.exit_code, "is a mechanism: it takes no fast" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["exact", "regret", "smoke"])
+def test_what_needs_a_learner_refuses_mechanisms(command):
+    result = overclaim(command, "mechanisms/laplace")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "mechanisms/laplace is a mechanism" in result.stderr
+
+
+ANY_INPUT = """
+import json
+
+def halved(data, rng):
+    return float(json.dumps(data).strip("[]{}").rpartition(":")[2]) + rng.laplace(0, 0.5)
+"""
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: x + 1, lambda x: {"x": x}], ids=["list", "number", "table"])
+def test_a_mechanism_in_a_plan(tmp_path, wrap):
+    """Inputs are whatever JSON can hold; the report shows them whole."""
+    (tmp_path / "mechanisms.py").write_text(
+        MECHANISMS.replace(
+            "data[0]", "(data if isinstance(data, int) else next(iter(getattr(data, 'values', lambda: data)())))"
+        )
+    )
+    left, right = (json.dumps(wrap(x)) for x in (0, 1))
+    plan = f"""
+[[claims]]
+target = "{tmp_path}/mechanisms.py:halved"
+epsilon = 1
+left = {left.replace(":", " =")}
+right = {right.replace(":", " =")}
+runs = 6000
+expect = "falsified"
+"""
+    result = run_plan(tmp_path, plan)
+    assert result.exit_code == 0, result.output
+    assert "mechanism" in result.output
+    page = html.unescape((tmp_path / "out" / "report.html").read_text())
+    assert "two inputs that the mechanism shall not tell apart" in page
+    assert f"<bdi>{left}</bdi>" in page
+    assert f"<bdi>{right}</bdi>" in page
+    assert "differs" not in page.partition('id="evidence"')[2].partition("</article>")[0]

@@ -1,0 +1,116 @@
+"""Records: written whole or not at all, and refused in one line where they are none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from overclaim.reports.record import write_atomically
+from overclaim.tests.support.command_line import PLAN, overclaim
+
+
+def test_a_device_is_never_replaced():
+
+    with pytest.raises(ValueError, match="no regular file"):
+        write_atomically(Path("/dev/null"), "")
+
+
+def test_a_link_is_written_through(tmp_path):
+
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_atomically(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_what_a_killed_writer_leaves_is_replaced(tmp_path, monkeypatch):
+    """A kill before the renaming leaves one file, which the next writer takes over; links are not followed."""
+
+    class KilledError(BaseException):
+        pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(KilledError))
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(KilledError):
+            write_atomically(tmp_path / "record.json", "torn")
+    assert len(list(tmp_path.iterdir())) == 1
+    write_atomically(tmp_path / "record.json", "whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["record.json"]
+    assert (tmp_path / "record.json").read_text() == "whole"
+
+    (tmp_path / "theirs").write_text("theirs")
+    (tmp_path / ".record.json.new").symlink_to(tmp_path / "theirs")
+    with pytest.raises(ValueError, match="cannot write"):
+        write_atomically(tmp_path / "record.json", "text")
+    assert (tmp_path / "theirs").read_text() == "theirs"
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"schema": 9, "claims": []}', "no json", None])
+def test_records_that_are_none(tmp_path, content):
+    path = tmp_path / "record.json"
+    if content is not None:
+        path.write_text(content)
+    result = overclaim("report", path, "--html", tmp_path / "x.html")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("claim", "place"),
+    [
+        ({}, "claims[0]"),
+        ({"name": ["a"]}, "claims[0].name"),
+        ({"claimed": None}, "claims[0].claimed"),
+        ({"verdict": "GOOD"}, "claims[0].verdict"),
+        ({"epsilon_lower": "x"}, "claims[0].epsilon_lower"),
+        ({"pair": 3}, "claims[0].pair"),
+        ({"confidence": 1.0}, "claims[0].confidence"),
+        ({"counts": {"left_upper": 1}}, "claims[0].counts"),
+        ({"counts": {"right": None, "guesses": 1}}, "claims[0].counts.right"),
+        ({"evidence": {"growth": {"runs": [10]}}}, "claims[0].evidence.growth"),
+        ({"evidence": {"growth": {"runs": [10, 20], "bound": [1]}}}, "claims[0].evidence.growth"),
+        ({"evidence": {"tradeoff": {}}}, "claims[0].evidence.tradeoff"),
+        ({"shrunk": {"pair": {"left": 1}}}, "claims[0].shrunk.pair.left"),
+    ],
+)
+def test_a_malformed_record_is_one_line(tmp_path, claim, place):
+    sound = {"name": "a", "claimed": {"epsilon": 1.0}, "verdict": "SURVIVED"}
+    file = tmp_path / "record.json"
+    file.write_text(json.dumps({"schema": 1, "claims": [{**sound, **claim} if claim else {}]}))
+    for words in (["report", str(file), "--html", str(tmp_path / "r.html")], ["accept", str(file)]):
+        result = overclaim(*words)
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert f"is no record: {place}:" in result.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_record_with_too_little_is_no_baseline(tmp_path):
+    """It can be rendered, but not compared."""
+    (tmp_path / "least.json").write_text(
+        '{"schema": 1, "claims": [{"name": "a", "claimed": {"epsilon": 1}, "verdict": "SURVIVED"}]}'
+    )
+    (tmp_path / "plan.toml").write_text(PLAN)
+    missing = "claims[0] has no epsilon_lower, method, counts, runs, replay, claimed.delta, counts.right, counts.runs"
+    for words in (("accept",), ("run", tmp_path / "plan.toml", "--baseline")):
+        result = overclaim(*words, tmp_path / "least.json")
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert missing in result.stderr
+
+
+def test_a_fault_of_ours_is_no_bad_input(tmp_path, monkeypatch):
+    """What the schema lets pass must render: where it does not, the fault is ours, and is to be seen."""
+    (tmp_path / "record.json").write_text('{"schema": 1, "claims": []}')
+    monkeypatch.setattr("overclaim.reports.formats.markdown.markdown", lambda record: {}["planted"])
+    result = overclaim("report", tmp_path / "record.json", "--markdown", tmp_path / "x.md")
+    assert isinstance(result.exception, KeyError)
+    assert not (tmp_path / "x.md").exists()
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_number_that_is_none(tmp_path, number):
+    claim = f'{{"name": "a", "claimed": {{"epsilon": 1}}, "verdict": "SURVIVED", "epsilon_lower": {number}}}'
+    (tmp_path / "record.json").write_text(f'{{"schema": 1, "claims": [{claim}]}}')
+    result = overclaim("report", tmp_path / "record.json", "--html", tmp_path / "x.html")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

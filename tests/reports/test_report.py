@@ -1,0 +1,450 @@
+"""The report: from any record to one page that is safe, the same every time, and readable in a browser."""
+
+import base64
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import click
+import pytest
+
+from overclaim.audit.plans.tasks import Task
+from overclaim.reports.formats import figures, ruler
+from overclaim.reports.formats.html import render, share, view
+from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.terminal import claim_lines, claims_table
+from overclaim.reports.record import claim_record, run_record
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
+RTL = "\u202eevil\u202c שלום عليكم"
+LONG = "agarwal-singh/" + "x" * 3000
+
+
+def audited(target: str, expected: str, **options) -> dict:
+    prepared = Task(target=target, runs=30_000, expected=expected, **options).prepare()
+    return claim_record(prepared, prepared.audit(), with_evidence=True)
+
+
+@pytest.fixture(scope="session")
+def record() -> dict:
+    symmetric, exp2 = {"losses": "symmetric"}, "agarwal-singh/reduction-exp2"
+    threshold = "agarwal-singh/reduction-threshold"
+    claims = [
+        audited(threshold, "falsified", **symmetric),
+        audited(threshold, "falsified", surface="release", **symmetric),
+        audited(threshold, "survived", neighbours="zero-out", **symmetric),
+        audited(threshold, "survived", parameters={"calibration": "corrected"}, **symmetric),
+        audited(exp2, "falsified", rounds=4, parameters={"eta": 2.0, "gamma": 0.02}, **symmetric),
+        audited("asi-raman-talwar/exp3", "falsified", rounds=60),
+        audited("asi-raman-talwar/batched-threshold", "survived"),
+    ]
+    regret = {
+        "name": exp2,
+        "mean_regret": 41.3,
+        "interval": [40.1, 42.5],
+        "bound": 180.2,
+        "exponent": 0.5,
+        "slope": 0.51,
+        "slope_upper": 0.53,
+        "horizons": [32, 64, 128, 256, 512, 1024],
+        "regrets": [7, 10, 14.5, 20, 29.7, 41.3],
+        "verdict": "HOLDS",
+    }
+    false = {"paper": "A & B", "statement": "regret <= T", "truth": "up to 2T", "witness": "losses in [-1, 1]"}
+    errors = [{"name": "file.py:Mine", "kind": "crashed", "message": "ZeroDivisionError", "replay": ""}]
+    return run_record(
+        claims, seed=0, alpha=0.01, command="overclaim run", errors=errors, regret=[regret], utility=[false]
+    )
+
+
+@pytest.fixture(scope="session")
+def hostile(record) -> dict:
+    dirty = copy.deepcopy(record)
+    for number, claim in enumerate(dirty["claims"]):
+        claim["name"] = (HOSTILE, RTL, LONG)[number % 3]
+        for key in ("source", "note", "replay", "attack"):
+            claim[key] = (LONG, HOSTILE, RTL)[number % 3]
+    dirty["claims"][0]["pair"]["left"] = [HOSTILE, "same"]
+    dirty["claims"][0]["pair"]["right"] = [LONG, "same"]
+    dirty["command"] = HOSTILE
+    dirty["errors"] = [{"name": HOSTILE, "kind": HOSTILE, "message": LONG, "replay": HOSTILE}]
+    dirty["regret"][0]["name"] = HOSTILE
+    dirty["utility"][0]["statement"] = LONG
+    return dirty
+
+
+def oldest(record: dict) -> dict:
+    """A record with the first version's keys alone."""
+    top = ("schema", "overclaim", "seed", "alpha", "created", "command")
+    newer = {
+        "p_value",
+        "evidence",
+        "published",
+        "rounds",
+        "arms",
+        "losses",
+        "parameters",
+        "attack",
+        "event",
+        "note",
+        "pilot_runs",
+    }
+    own = record["claims"][0].keys() - newer
+    old = {key: record[key] for key in top}
+    old["claims"] = [{key: c[key] for key in own} for c in record["claims"]]
+    for claim, full in zip(old["claims"], record["claims"], strict=True):
+        claim["counts"] = {key: full["counts"][key] for key in ("right", "guesses", "runs")}
+    return old
+
+
+class Page(HTMLParser):
+    """Tags, attributes and links of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.ids, self.targets = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.tags.append((tag, named))
+        self.ids += [named["id"]] if "id" in named else []
+        self.targets += [named[k][1:] for k in ("href", "xlink:href") if (named.get(k) or "").startswith("#")]
+
+
+def test_same_record_same_bytes(record):
+    assert render(record) == render(json.loads(json.dumps(record)))
+
+
+def test_page_is_self_contained(record, hostile):
+    for page in (Page(render(record)), Page(render(hostile))):
+        names = {tag for tag, _ in page.tags}
+        assert not names & {"script", "iframe", "object", "embed", "link", "img", "form"}
+        for _, attributes in page.tags:
+            assert not any(name.startswith("on") for name in attributes)
+            for name in ("src", "href", "xlink:href", "action"):
+                assert attributes.get(name, "#").startswith("#")
+    assert "url(http" not in render(record)
+    assert "@import" not in render(record)
+
+
+def test_names_inside_the_page_are_unique_and_known(record):
+    page = Page(render(record))
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.targets) <= set(page.ids)
+    clips = set(re.findall(r"url\(#([^)]+)\)", render(record)))
+    assert clips <= set(page.ids)
+
+
+def test_every_figure_has_alternative_text(record):
+    drawn = [a for tag, a in Page(render(record)).tags if tag == "svg" and a.get("role") == "img"]
+    assert len(drawn) > len(record["claims"])
+    assert all(len(a["aria-label"]) > 20 for a in drawn)
+
+
+def test_every_figure_is_drawn_for_a_falsified_claim(record):
+    titles = [f.title for f in figures.of_claim(record["claims"][4], "x")]
+    assert titles == [
+        "Trade-off curve",
+        "Privacy profile",
+        "Scores by world",
+        "Leakage by round",
+        "Certified epsilon against runs",
+    ]
+
+
+def test_hostile_names_stay_text(hostile):
+    page = render(hostile)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "{{ 7 * 7 }}" in page
+    assert "\u202e" not in page
+    assert "\\u202e" in page
+
+
+def test_oldest_schema_still_renders(record):
+    old = oldest(record)
+    page = render(old)
+    assert "4 of 7 privacy claims are false" in page
+    assert "survived" in markdown(old)
+    assert "4 falsified" in claims_table(old)
+
+
+def test_an_empty_record_renders():
+    assert "No claim was audited" in render({"schema": 1, "claims": []})
+
+
+def test_headline_does_not_promise(record):
+    survived = {**record, "claims": [c for c in record["claims"] if c["verdict"] == "SURVIVED"], "regret": []}
+    page = render(survived)
+    assert "No privacy claim was falsified" in page
+    assert "not a proof" in page
+    for word in ("passed", "is private"):
+        assert word not in page
+
+
+def test_falsifications_that_hold_together(record):
+    shown = view(record)
+    # The violations here are gross: a hundredth of the error does not save any of the claims.
+    assert shown["together"] == 4
+    assert view(oldest(record))["together"] == 0  # without counts by world it cannot be known
+    weak = copy.deepcopy(record)
+    weak["claims"] = weak["claims"][:1]
+    weak["claims"][0]["method"] = "guess"
+    weak["claims"][0].pop("p_value", None)
+    counts = weak["claims"][0]["counts"]
+    counts.update(runs=20, runs_left=10, left_upper=10, right_upper=1, left_lower=1, right_lower=8)
+    assert view(weak)["together"] == 0
+
+
+def test_mends_name_the_cases_of_the_same_record(record):
+    mends = view(record)["falsified"][0]["mends"]
+    assert mends["factor_two"]
+    assert {(t["text"], t["claim"]["verdict"]) for t in mends["tried"]} == {
+        ("with the corrected noise", "SURVIVED"),
+        ("under the zero-out relation", "SURVIVED"),
+    }
+
+
+def test_only_published_claims_are_reproached(record):
+    names = {c["name"] for c in view(record)["guarantees"]}
+    assert names == {"agarwal-singh/reduction-threshold", "agarwal-singh/reduction-exp2"}
+
+
+def test_shrunken_pair_is_shown_first(record):
+    shrunk = copy.deepcopy(record)
+    shrunk["claims"][0]["shrunk"] = {"round": 1, "left": [[0.25, 0.0]], "right": [[0.75, 0.0]]}
+    page = render(shrunk)
+    assert "shrunk to what matters" in page
+    assert "(0.75, 0)" in page
+
+
+def test_a_shrunken_pair_brings_its_own_certificate(record):
+    shrunk = copy.deepcopy(record)
+    pair = {"round": 1, "left": [{"loss": "linear", "slope": [1.0], "offset": -1.0}], "right": [[0.75]]}
+    shrunk["claims"][0]["shrunk"] = {"pair": pair, "epsilon_lower": 1.5432, "runs": 1234, "replay": "overclaim again"}
+    page = render(shrunk)
+    assert "1.543" in page
+    assert "overclaim again" in page
+    assert "linear, slope (1), offset -1" in page
+
+
+@pytest.mark.parametrize("confidence", [0.99, 0.999909090909, 1 - 1e-7])
+def test_confidence_is_never_rounded_to_certainty(record, confidence):
+    assert not share(confidence).startswith("100")
+    sure = {**record["claims"][0], "confidence": confidence}
+    assert " with 1 confidence" not in claim_lines(sure)
+
+
+def test_long_pairs_are_folded(record):
+    long = copy.deepcopy(record)
+    left = [[float(t % 2)] * 40 for t in range(2000)]
+    right = copy.deepcopy(left)
+    right[1000] = [0.5] * 40
+    long["claims"][0]["pair"] = {"round": 1001, "left": left, "right": right}
+    witness = view(long)["claims"][0]["witness"]
+    assert len(witness["steps"]) + witness["hidden"] == 2000
+    assert [s["first"] for s in witness["steps"] if s["differs"]] == [1001]
+
+
+def test_ruler_marks_what_passes_the_claim():
+    claim = {"verdict": "FALSIFIED", "name": "n", "claimed": {"epsilon": 2.0}, "epsilon_lower": 3.0}
+    marks = ruler.row({**claim, "baseline": {"epsilon_lower": 1.0}, "exact_epsilon": 4.0})
+    assert (marks.claim, marks.certified, marks.exact, marks.baseline) == (40.0, 60.0, 80.0, 20.0)
+    assert not marks.beyond
+    assert ruler.row({**claim, "epsilon_lower": 6.0}).beyond
+
+
+def test_ruler_picture_is_xml(record):
+    root = ElementTree.fromstring(ruler.picture(record["claims"]))
+    assert root.tag.endswith("svg")
+    assert ruler.picture(record["claims"]) == ruler.picture(record["claims"])
+
+
+def test_markdown_is_short_and_safe(record, hostile):
+    text = markdown(record)
+    assert text.startswith("### overclaim: 4 falsified, 3 survived")
+    assert "Every verdict is as expected." in text
+    assert len(text) < 6000
+    dirty = markdown(hostile)
+    assert "<script" not in dirty
+    assert "<img" not in dirty
+    assert "\u202e" not in dirty
+    rows = [line for line in dirty.splitlines() if line.startswith("| ") and "script" in line]
+    assert rows
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 8 for row in rows)
+
+
+def test_markdown_puts_surprises_first(record):
+    surprising = copy.deepcopy(record)
+    surprising["claims"][0]["expected"] = "survived"
+    assert "**1 not as expected:**" in markdown(surprising).splitlines()[2]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 130])
+def test_terminal_view_fits(record, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = click.unstyle(claims_table(record)).splitlines()
+    ruled = [line for line in lines if line and line[0] in "✗✓?x+"]
+    assert len(ruled) == len(record["claims"])
+    assert all(len(line) <= columns for line in ruled)
+
+
+def test_claims_that_differ_in_delta_alone_are_told_apart(record, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    one = record["claims"][0]
+    twins = [{**one, "claimed": {"epsilon": 1.0, "delta": delta}} for delta in (0.0, 1e-3)]
+    lines = click.unstyle(claims_table({**record, "claims": twins})).splitlines()
+    assert ["delta=0.001" in line for line in lines if line[:1] in "✗✓?x+" and line] == [False, True]
+    page = render({**record, "claims": twins})
+    assert page.count("<small>") > page.count("δ\u00a0=\u00a00.001</small>") > 0
+
+
+def test_terminal_view_hides_nothing(hostile):
+    text = claims_table(hostile)
+    assert "\u202e" not in text
+    assert "\x07" not in claims_table({**hostile, "claims": [{**hostile["claims"][0], "name": "a\x07\x1b[2Jb"}]})
+
+
+def test_terminal_has_no_colours_when_asked(record, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in claims_table(record)
+
+
+# The browser: Chromium over its debugging pipe, so that no driver and no network port is needed.
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+]
+#: The smallest contrast of any text with what lies behind it, and the text.
+CONTRAST = """(() => {
+  const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m.slice(0, 3), 1] : m; };
+  const over = (a, b) => a.slice(0, 3).map((x, i) => x * a[3] + b[i] * (1 - a[3]));
+  const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const behind = e => { const layers = []; for (; e; e = e.parentElement)
+    layers.push(parse(getComputedStyle(e).backgroundColor));
+    return layers.reverse().reduce((below, layer) => over(layer, below),
+      matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255]); };
+  let worst = [99, ''];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, text = walk.currentNode.data.trim();
+    if (!text || ['STYLE', 'title'].includes(e.tagName) || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e), back = behind(e);
+    const front = over(parse(e instanceof SVGElement ? style.fill : style.color), back);
+    const [a, b] = [light(front), light(back)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
+    if (ratio < worst[0]) worst = [ratio, text.slice(0, 60)];
+  }
+  return worst; })()"""
+#: Elements that reach over the right edge of the page.
+OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1
+  && !e.closest('svg svg')).map(e => e.tagName + ' ' + (e.textContent || '').slice(0, 40)).slice(0, 5)"""
+NOISE = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"}
+
+
+class Browser:
+    """One page of a headless Chromium."""
+
+    def __init__(self, profile) -> None:
+        to_read, self.write = os.pipe()
+        self.read, to_write = os.pipe()
+        script = f"import os, sys; os.dup2({to_read}, 3); os.dup2({to_write}, 4); os.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", script, CHROMIUM, *FLAGS]
+        self.process = subprocess.Popen(
+            [*command, f"--user-data-dir={profile}"],
+            pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_read)
+        os.close(to_write)
+        self.buffer, self.number, self.session, self.events = b"", 0, None, []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def message(self) -> dict:
+        while b"\0" not in self.buffer:
+            part = os.read(self.read, 1 << 20)
+            if not part:
+                raise RuntimeError("the browser is gone")
+            self.buffer += part
+        line, _, self.buffer = self.buffer.partition(b"\0")
+        return json.loads(line)
+
+    def call(self, method: str, **parameters) -> dict:
+        self.number += 1
+        sent = {"id": self.number, "method": method, "params": parameters}
+        os.write(self.write, json.dumps(sent | ({"sessionId": self.session} if self.session else {})).encode() + b"\0")
+        while True:
+            got = self.message()
+            if got.get("id") == self.number:
+                assert "error" not in got, got
+                return got["result"]
+            self.events.append(got)
+
+    def open(self, url: str, width: int, *, dark: bool) -> None:
+        self.events = []
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
+        self.call("Page.navigate", url=url)
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self.events.append(self.message())
+
+    def evaluate(self, script: str):
+        got = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        assert "exceptionDetails" not in got, got
+        return got["result"]["value"]
+
+    def close(self) -> None:
+        self.session = None
+        self.call("Browser.close")
+        self.process.wait(20)
+        os.close(self.read)
+        os.close(self.write)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    page = Browser(tmp_path_factory.mktemp("profile"))
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("which", ["record", "hostile"])
+def test_page_in_a_browser(browser, tmp_path, request, which):
+    file = tmp_path / "report.html"
+    file.write_text(render(request.getfixturevalue(which)), encoding="utf-8")
+    for width in (1280, 390):
+        for dark in (False, True):
+            browser.open(file.as_uri(), width, dark=dark)
+            assert browser.evaluate(OUTSIDE) == [], (width, dark)
+            assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, dark)
+            ratio, text = browser.evaluate(CONTRAST)
+            assert ratio >= 4.5, (width, dark, ratio, text)
+            assert not [event for event in browser.events if event["method"] in NOISE]
+    printed = browser.call("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")

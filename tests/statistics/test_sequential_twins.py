@@ -1,0 +1,241 @@
+"""The gambler against twins written from the definitions: her wealth, her boundary, her event, her crossing law."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from overclaim.audit.statistics import sequential
+from overclaim.audit.statistics.events import UNUSED, Event
+from overclaim.audit.statistics.sequential import (
+    Bets,
+    ceiling_epsilon,
+    choose_growing_event,
+    crossing_law,
+    detectable_epsilon,
+    first_crossing,
+    log_e_value,
+    log_excess,
+    share_upper,
+)
+
+COUNTS = [(0, 0, 0), (3, 0, 5), (5, 2, 7), (40, 7, 90), (2, 9, 30)]
+
+
+@pytest.mark.parametrize("claimed", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.25, 0.9])
+def test_nobody_begins_rich(claimed, delta):
+    """The planted bug: stakes whose weights add up to more than 1. Stakes that the claim forbids are lost at once."""
+    bets = Bets(claimed, delta)
+    assert bets._stakes()[1].sum() == pytest.approx(1.0, abs=1e-12)
+    assert -0.05 < float(bets.log_wealth(0, 0, 0, claimed)) <= 1e-12
+
+
+@pytest.mark.parametrize("claimed", [0.0, 1.0])
+@pytest.mark.parametrize("delta", [1e-3, 0.25])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.5, 800.0])
+def test_wealth_with_delta_is_the_mean_over_the_stakes(claimed, delta, epsilon):
+    near = [(0.8 / 64, (k + 0.5) / 64 / (math.exp(claimed) + delta)) for k in range(64)]
+    far = [(0.2 / 96, 10 ** (-8 + 8 * k / 95) / (1 + delta)) for k in range(96)]
+    bets = Bets(claimed, delta)
+    largest = bets._stakes()[0].max()
+    if delta == 0.25:
+        assert largest * (1 + delta) == 1.0  # a stake that epsilon = 0 just forbids
+    for right, wrong, runs in COUNTS:
+        wealth = 0.0
+        for weight, stake in near + far:
+            lost = stake * (math.exp(min(epsilon, 700)) + delta)
+            if lost < 1 - 1e-12:
+                rest = runs - right - wrong
+                wealth += (
+                    weight * (1 + stake * (1 - delta)) ** right * (1 - stake * delta) ** rest * (1 - lost) ** wrong
+                )
+        found = float(bets.log_wealth(right, wrong, runs, epsilon))
+        assert found == pytest.approx(math.log(wealth), rel=1e-9, abs=1e-10) if wealth else found == -math.inf
+
+
+def test_wealth_without_delta_is_the_closed_form():
+    """Whose stakes suit every epsilon: fixed ones, placed for the claim, would be another gambler."""
+    for right, wrong, runs in COUNTS:
+        assert float(Bets(1.0, 0.0).log_wealth(right, wrong, runs, 2.0)) == float(log_e_value(right, wrong, 2.0))
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+@pytest.mark.parametrize(("claimed", "alpha"), [(0.0, 0.7), (0.0, 0.05), (1.0, 0.3)])
+def test_the_boundary_is_the_fewest_that_reject(claimed, alpha, delta):
+    bets, idle = Bets(claimed, delta), 3
+    for guesses in range(25):
+        runs = guesses + idle
+        rich = [float(bets.log_wealth(k, guesses - k, runs, claimed)) >= -math.log(alpha) for k in range(guesses + 1)]
+        expected = rich.index(True) if any(rich) else guesses + 1
+        assert bets.boundary(guesses, runs, alpha) == expected
+    table = bets.boundary([24.0, 3.0], 27, alpha)
+    assert table.dtype == np.int64
+    assert table[0] == expected
+    assert bets.boundary(0, 0, alpha) == 1
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@pytest.mark.parametrize(("right", "wrong", "runs"), [(300, 200, 520), (420, 80, 520), (500, 0, 520)])
+def test_the_bound_is_where_the_wealth_crosses(right, wrong, runs, delta):
+    bets = Bets(0.1, delta)
+    bound, goal = bets.epsilon_lower(right, wrong, runs, 0.05), math.log(20)
+    assert bound > 0
+    assert float(bets.log_wealth(right, wrong, runs, bound * (1 - 1e-9))) >= goal
+    assert float(bets.log_wealth(right, wrong, runs, bound * (1 + 1e-9))) < goal
+    assert ceiling_epsilon(0.1, 520, delta=delta, alpha=0.05) == bets.epsilon_lower(520, 0, 520, 0.05)
+
+
+def test_the_closed_form_takes_integers_and_scalars():
+    """All right: the mean of (u + (1 - u)/pi)^c over u is (pi^-(c+1) - 1) / ((c+1) (1/pi - 1))."""
+    for epsilon in (0, 1.5):
+        pi = special.expit(epsilon)
+        expected = math.log((pi**-8 - 1) / (8 * (1 / pi - 1)))
+        assert float(log_e_value(7, 0, epsilon)) == pytest.approx(expected, rel=1e-12)
+    # Far below chance the tail underflows and the series takes over, for scalars too.
+    assert float(log_e_value(0, 3000, 2)) == pytest.approx(log_e_value([0], [3000], [2.0])[0])
+    assert -10 < float(log_e_value(0, 3000, 2)) < -5
+
+
+def test_the_excess_is_the_mean_over_the_tilts():
+    """Written out: the mean of e^(-l c) / (1 - p + p e^-l)^n over 48 tilts l from 1e-4 to 10."""
+    tilts = [10 ** (-4 + 5 * k / 47) for k in range(48)]
+    right, guesses, shares = np.array([0, 3, 30]), np.array([0, 10, 90]), np.array([0.1, 0.5, 0.9])
+    table = log_excess(right[:, None], guesses[:, None], shares)
+    assert table.shape == (3, 3)
+    for (i, j), found in np.ndenumerate(table):
+        c, n, p = int(right[i]), int(guesses[i]), shares[j]
+        terms = [math.exp(-tilt * c) / (1 - p + p * math.exp(-tilt)) ** n for tilt in tilts]
+        assert found == pytest.approx(math.log(math.fsum(terms) / 48), rel=1e-9, abs=1e-12)
+    sure = math.log(math.fsum(math.exp(7 * tilt) for tilt in tilts) / 48)
+    assert float(log_excess(3, 10, 1)) == pytest.approx(sure, rel=1e-9)
+
+
+@pytest.mark.parametrize(("right", "guesses", "alpha"), [(0, 4, 0.7), (0, 50, 0.05), (30, 90, 0.01), (900, 1000, 0.2)])
+def test_the_limit_of_a_share_is_where_the_wealth_is_one_over_alpha(right, guesses, alpha):
+    limit = share_upper(right, guesses, alpha)
+    assert right / guesses < limit < 1
+    assert float(log_excess(right, guesses, limit)) >= -math.log(alpha)
+    assert float(log_excess(right, guesses, limit - 1e-9)) < -math.log(alpha)
+
+
+def test_few_guesses_do_not_limit_a_share():
+    for right, guesses in ((0, 0), (0, 1), (5, 5), (4, 5)):
+        assert float(log_excess(right, guesses, 1.0)) < math.log(1000)
+        assert share_upper(right, guesses, 1e-3) == 1.0
+
+
+def power_of(true, claimed, runs, delta, alpha):
+    """The mean over 33 equally likely numbers of guesses of the exact chance to pass the boundary."""
+    bets = Bets(claimed, delta)
+    right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+    total = 0.0
+    for k in range(33):
+        guesses = int(stats.binom.ppf((k + 0.5) / 33, runs, right + wrong))
+        needed = int(bets.boundary(guesses, runs, alpha))
+        total += 1 - (stats.binom.cdf(needed - 1, guesses, right / (right + wrong)) if needed else 0.0)
+    return total / 33
+
+
+@pytest.mark.parametrize(
+    ("claimed", "runs", "delta"), [(1.0, 2000, 0.0), (0.5, 60, 0.05), (0.0, 400, 0.01), (2.0, 90, 0)]
+)
+def test_the_detectable_epsilon_is_the_edge_of_the_power(claimed, runs, delta):
+    edge = detectable_epsilon(claimed, runs, delta=delta, alpha=0.05)
+    assert power_of(edge, claimed, runs, delta, 0.05) >= 0.9
+    assert power_of(edge - 1e-4, claimed, runs, delta, 0.05) < 0.9
+    assert detectable_epsilon(claimed, runs, delta=delta, alpha=0.05, power=0.5) < edge
+    assert detectable_epsilon(2.0, 90, delta=0.0, alpha=0.05) > 4
+
+
+def twin_growth(right, wrong, epsilon, delta):
+    """The largest of 24 stakes' mean log growth; where all lose, a number far below 0."""
+    largest, best = 1 / (math.exp(epsilon) + delta), -math.inf
+    for k in range(24):
+        stake = (k + 0.5) / 24 * largest
+        rest = max(1 - right - wrong, 0.0)
+        growth = right * math.log(1 + stake * (1 - delta)) + wrong * math.log(1 - stake / largest)
+        best = max(best, growth + rest * math.log(1 - stake * delta))
+    return best if best > 0 else right - wrong * math.exp(epsilon) - delta - 1000
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
+def test_growth_against_its_twin(epsilon, delta):
+    rates = np.array([[0.9, 0.02], [0.5, 0.3], [0.3, 0.0], [0.0, 0.4], [0.2, 0.2], [0.7, 0.1]])
+    found = sequential._growth(rates[:, 0], rates[:, 1], epsilon, delta)
+    np.testing.assert_allclose(found, [twin_growth(*rate, epsilon, delta) for rate in rates], rtol=1e-10)
+
+
+@pytest.mark.parametrize("seen", [None, 40])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (0.7, 0.05), (5.0, 0.3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_growing_event_is_the_best_pair_of_thresholds(seed, epsilon, delta, seen):
+    rng = np.random.default_rng(seed)
+    scores = np.array([*rng.integers(0, 7, size=14), math.nan, math.inf])
+    left, right = rng.dirichlet(np.full(16, 0.4)) / 2, rng.dirichlet(np.full(16, 0.4)) / 2
+    worth, sides = {}, [*np.unique(scores[~np.isnan(scores)]), UNUSED]
+    for upper in sides:
+        for lower in sides:
+            if lower >= upper or (math.isnan(lower) and math.isnan(upper)):
+                continue
+            above, below = scores >= upper, scores <= lower
+            good = left[above].sum() + right[below].sum()
+            bad = right[above].sum() + left[below].sum() + (1 / seen if seen else 0)
+            worth[Event(lower, upper, "guess")] = twin_growth(good, bad, epsilon, delta)
+    event = choose_growing_event(scores, left, right, epsilon=epsilon, delta=delta, seen=seen)
+    assert worth[event] == pytest.approx(max(worth.values()), rel=1e-12)
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_among_many_scores_the_best_threshold_is_found(rare):
+    """2000 scores of which only 60 ever happen; or 60 rare ones beside an atom of nearly all the mass."""
+    size, first, weight = (60, 0, 1e-6) if rare else (2000, 1000, 1.0)
+    scores = np.arange(float(size))
+    for edge in [*range(1, 29), *range(32, 60)]:
+        left, right = np.zeros(size), np.zeros(size)
+        side = np.arange(60) < edge
+        left[first : first + 60], right[first : first + 60] = np.where(side, 0.1, 0.9), np.where(side, 0.9, 0.1)
+        left, right = weight * left, weight * right
+        if rare:
+            left[30] = right[30] = 1.0
+        left, right = left / (left + right).sum(), right / (left + right).sum()
+        event = choose_growing_event(scores[::-1], left[::-1], right[::-1], epsilon=0.5, delta=0.0, seen=None)
+        if not rare:
+            assert (event.lower, event.upper) == (first + edge - 1, first + edge)
+        else:  # the atom tells nothing, so only the side away from it is named
+            assert (event.upper if edge > 30 else event.lower) == (edge if edge > 30 else edge - 1)
+
+
+def test_scores_may_be_any_real_numbers():
+    laws = [Fraction(1, 2), None, 0], [0.0, 0.0, Fraction(1, 2)]
+    event = choose_growing_event([Fraction(7, 2), None, 1], *laws, epsilon=1.0, delta=0.0, seen=None)
+    assert event == Event(1.0, 3.5, "guess")
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_the_first_crossing_is_the_first(delta):
+    bets = Bets(0.3, delta)
+    right, runs = np.arange(1, 60), np.arange(1, 60) * 2
+    rich = [float(bets.log_wealth(c, 0, n, 0.3)) >= math.log(20) for c, n in zip(right, runs, strict=True)]
+    assert 3 < rich.index(True) < 58
+    assert first_crossing(bets, right, np.zeros(59), runs, 0.05) == rich.index(True)
+    assert first_crossing(bets, right[:3], np.zeros(3), runs[:3], 0.05) is None
+
+
+@pytest.mark.parametrize("pi", [0.0, 0.4, 0.9, 1.0])
+def test_the_crossing_law_by_all_paths(pi):
+    bets, looks, alpha = Bets(0.2, 0.0), 60, 0.2
+    alive, expected = {0: 1.0}, np.zeros(looks)
+    for t in range(looks):
+        moved = {}
+        for c, mass in alive.items():
+            for step, chance in ((1, pi), (0, 1 - pi)):
+                moved[c + step] = moved.get(c + step, 0.0) + mass * chance
+        needed = int(bets.boundary(t + 1, t + 1, alpha))
+        expected[t] = sum(mass for c, mass in moved.items() if c >= needed)
+        alive = {c: mass for c, mass in moved.items() if c < needed}
+    np.testing.assert_allclose(crossing_law(bets, pi, looks, alpha), expected, atol=1e-14)
+    assert (expected.sum() > 0) == (pi > 0)

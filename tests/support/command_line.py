@@ -1,0 +1,45 @@
+"""What tests of the command line share: the command as a user calls it, and a small plan."""
+
+from click.testing import CliRunner
+
+from overclaim.reports.command_line.cli import main
+
+FIELDS = {
+    "name", "calibration", "surface", "neighbours", "claimed", "epsilon_lower", "exact_epsilon", "verdict", "expected",
+    "method", "confidence", "runs", "detectable_epsilon", "counts", "pair", "two_interval_bound", "seconds", "source",
+    "replay",
+}  # fmt: skip
+
+
+def overclaim(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def check(target, *words):
+    return overclaim("check", target, "--epsilon", 1, "--jobs", 1, *words)
+
+
+PLAN = """
+seed = 1
+confidence = 0.95
+
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+epsilon = 1
+rounds = 2
+runs = 4000
+expect = "falsified"
+
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"
+rounds = 2
+runs = 4000
+expect = "survived"
+set = { batch = 1 }
+"""
+
+
+def run_plan(tmp_path, text, *words):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text)
+    return overclaim("run", plan, "--out", tmp_path / "out", "--jobs", 1, *words)
