@@ -1,39 +1,40 @@
-"""The workers of a dask cluster as an engine: windows of tasks, refusals of other versions, returns after losses."""
+"""The workers of a dask cluster as an engine: tasks and results, refusals of other versions, returns after losses."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import math
 import pickle
 import pickletools
 import re
+import shlex
 import socket
 import sys
 import threading
 import time
 import uuid
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any
 
-from .engines import Item, Result
+from .engines import Failed, Item, Result, attempt, unwrapped
 from .provenance import digest, packages
+from .window import Window
 
 #: Seconds to wait for a scheduler and its first worker at the beginning, and for both to come back midway.
 CONNECT, PATIENCE = 5.0, 30.0
+#: Seconds from one question to the scheduler to the next.
+EVERY = 2.0
 #: Seconds within which a scheduler hands out results that it says are there; else they are computed again.
 ANSWER = 10.0
-#: Tasks in flight for each worker, and how many times as many may be ahead of the oldest that is not finished.
-IN_FLIGHT, AHEAD = 4, 16
-#: Tasks become smaller towards the end, so that workers end together, down to this share of what they should take.
-LEAST = 0.05
 #: The rooms whose code a block runs.
 _ROOMS = ("mechanisms", "learners", "audit")
 #: Modules whose text need not be compared: their versions are.
@@ -85,12 +86,19 @@ class Cluster:
             If the scheduler cannot be reached, has no worker, or a worker's versions or code are others than ours.
         """
         with self._client() as client:
+            workers, ends = _Workers(self.scheduler, client), time.monotonic() + CONNECT
+            while not workers.count(every=0.0):
+                if time.monotonic() > ends:
+                    start = f"dask worker {shlex.quote(self.scheduler)} --nthreads 1"
+                    wrong = "does not answer" if workers.silent_since else f"has no worker: start some by {start}"
+                    raise ClusterError(f"the scheduler at {self.scheduler} {wrong}")
+                time.sleep(0.1)
             try:
-                client.wait_for_workers(1, timeout=CONNECT)
-            except TimeoutError:
-                start = f"dask worker {self.scheduler} --nthreads 1"
-                raise ClusterError(f"the scheduler at {self.scheduler} has no worker: start some by {start}") from None
-            for worker, found in client.run(environment, on_error="return").items():
+                told = client.run(environment, on_error="return", callback_timeout=PATIENCE)
+            except (OSError, TimeoutError):
+                silent = f"a worker of the scheduler at {self.scheduler} did not answer for {PATIENCE:g} s"
+                raise ClusterError(silent) from None
+            for worker, found in told.items():
                 compare(worker, found, environment())
 
     def in_parallel(self, task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -109,22 +117,24 @@ class Cluster:
         texts = _texts(payload)
         fast = "numba" in texts  # the engine's name
         needed = {"fast": fast, "needed": environment(fast=fast), "modules": modules_of(texts)}
-        window: _Window[Item, Result] = _Window(items, self.seconds)
-        midway = False
+        window: Window[Item, Result | Failed] = Window(items, self.seconds)
+        silent_since: float | None = None
         while window.left:
-            with self._client(midway=midway) as client:
-                yield from self._drain(client, window, payload, needed)
-            midway = True  # the scheduler went away
+            with self._client(silent_since) as client:
+                workers = _Workers(self.scheduler, client)
+                yield from self._drain(workers, window, payload, needed)
+            silent_since = workers.silent_since or time.monotonic()  # the scheduler went away
 
     def _drain(
-        self, client: Any, window: _Window[Item, Result], payload: bytes, needed: Mapping[str, Any]
+        self, workers: _Workers, window: Window[Item, Result | Failed], payload: bytes, needed: Mapping[str, Any]
     ) -> Iterator[Result]:
         """Yield results until all have come or the scheduler is lost; what was in flight is then open again."""
         from distributed import as_completed
 
+        client = workers.client
         # A task of its own: sent once, handed from worker to worker, and made again where its worker died.
         shared = client.submit(bytes, payload, key=f"overclaim-task-{uuid.uuid4().hex}")
-        group, numbers, workers = f"overclaim-{uuid.uuid4().hex}", count(), _Workers(client)
+        group, numbers = f"overclaim-{uuid.uuid4().hex}", count()
         running: dict[Any, range] = {}
         done = as_completed(loop=client.loop)
         while window.left:
@@ -137,50 +147,67 @@ class Cluster:
                 done.update(futures)
             while not done.has_ready() and client.status == "running":
                 time.sleep(0.005)
-                if workers.missing() > PATIENCE:
-                    paused = f"; {workers.paused} are paused for want of memory" if workers.paused else ""
-                    raise ClusterLostError(
-                        f"the scheduler at {self.scheduler} had no worker for {PATIENCE:g} s{paused}"
-                    )
+                workers.require()
             finished = [future for future in done.next_batch(block=False) if not future.cancelled()]
+            asked = time.monotonic()
             results = _gathered(client, finished)
+            if len(results) < len(finished):
+                workers.silent_since = workers.silent_since or asked
             for future, result in zip(finished, results, strict=False):
                 window.put(running.pop(future), *result)
-            yield from window.ready()
+            for result in window.ready():
+                yield unwrapped(result)
             if client.status != "running" or len(results) < len(finished):
                 window.give_back(running.values())
                 return
 
-    def _greet(self) -> None:
-        """Raise OSError unless someone greets there, as schedulers do: dask's client would wait for a silent one."""
-        protocol, _, place = self.scheduler.partition("://")
-        host, _, port = place.rpartition(":")
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT) as connection:
-            if protocol == "tcp" and not connection.recv(1):
-                raise OSError("closed at once")
+    def _connected(self, seconds: float) -> Any:
+        """Return a client of the scheduler.
+
+        Whoever listens there may be no scheduler, or fall silent at any word, and dask's client would wait for ever.
+
+        Raises
+        ------
+        Exception
+            Whatever came of it: OSError if nobody answers in time, others for answers that no scheduler gives.
+        """
+        from distributed import Client
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other versions: we compare them ourselves
+            _within(seconds, lambda: asyncio.run(asyncio.wait_for(self._identity(), seconds)))
+            return _within(seconds, lambda: Client(self.scheduler, timeout=seconds, set_as_default=False))
+
+    async def _identity(self) -> None:
+        from distributed.core import rpc
+        from distributed.security import Security
+
+        async with rpc(self.scheduler, connection_args=Security().get_connection_args("client")) as there:
+            kind = (await there.identity())["type"]
+        if kind != "Scheduler":
+            raise ValueError(f"a dask {kind.lower()} answers there")
 
     @contextmanager
-    def _client(self, *, midway: bool = False) -> Iterator[Any]:
-        """Yield a connection; dask's own words about trouble stay unsaid."""
+    def _client(self, silent_since: float | None = None) -> Iterator[Any]:
+        """Yield a connection, within PATIENCE of when the scheduler fell silent; dask's own words stay unsaid."""
         try:
-            from distributed import Client
+            import distributed  # noqa: F401
         except ImportError:
             raise ClusterError("--engine dask needs dask.distributed: pip install 'overclaim[cluster]'") from None
-        client, ends = None, time.monotonic() + PATIENCE
+        client, ends = None, PATIENCE + (silent_since or 0.0)
         loggers = [logging.getLogger(name) for name in ("distributed", "asyncio")]
         levels = [logger.level for logger in loggers]
         for logger in loggers:
             logger.setLevel(logging.CRITICAL + 1)
         try:
             while client is None:
+                left = CONNECT if silent_since is None else ends - time.monotonic()
                 try:
-                    self._greet()
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")  # of other versions: we compare them ourselves
-                        client = Client(self.scheduler, timeout=CONNECT, set_as_default=False)
-                except OSError:
-                    if not midway:
-                        raise ClusterError(f"there is no scheduler at {self.scheduler}") from None
+                    client = self._connected(max(0.1, min(CONNECT, left)))
+                except Exception as error:
+                    if silent_since is None:
+                        why = "" if isinstance(error, OSError) else f": {error or type(error).__name__}"
+                        raise ClusterError(f"there is no scheduler at {self.scheduler}{why}") from None
                     if time.monotonic() > ends:
                         gone = f"the scheduler at {self.scheduler} went away, for more than {PATIENCE:g} s"
                         raise ClusterLostError(gone) from None
@@ -188,9 +215,24 @@ class Cluster:
             yield client
         finally:
             if client is not None:
-                client.close(timeout=2)
+                with suppress(OSError, TimeoutError):  # it may have fallen silent
+                    client.close(timeout=2)
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
+
+
+def _within(seconds: float, call: Callable[[], Result]) -> Result:
+    """Return what a call returns, or raise TimeoutError and leave it behind, in a thread of its own."""
+    outcome: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return outcome.result(timeout=seconds + 0.5)  # what has a limit of its own ends by that
 
 
 def _gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
@@ -209,88 +251,46 @@ def _gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
     return gathered
 
 
-class _Window(Generic[Item, Result]):
-    """Items on their way to results in order: what is to be sent, what was sent in vain, what came back early."""
-
-    def __init__(self, items: Sequence[Item], seconds: float) -> None:
-        self.items, self.seconds = items, seconds
-        self._cost: float | None = None  # seconds an item, lately
-        self._next = 0  # the next result to hand out
-        self._fresh = 0  # the first item that was never sent
-        self._again: deque[range] = deque()
-        self._early: dict[int, list[Result]] = {}
-
-    @property
-    def left(self) -> int:
-        """The number of results that were not handed out."""
-        return len(self.items) - self._next
-
-    def take(self, running: int, workers: int) -> list[range]:
-        """Return what to send now, as ranges of items: nothing while enough is running or too much came early."""
-        most = IN_FLIGHT * max(1, workers)
-        spans: list[range] = []
-        if running > most // 2:
-            return spans
-        while len(spans) + running < most:
-            if self._again:
-                spans.append(self._again.popleft())
-            elif self._fresh < len(self.items) and len(spans) + running + len(self._early) < AHEAD * most:
-                end = self._fresh + self._size(len(self.items) - self._fresh, most)
-                spans.append(range(self._fresh, end))
-                self._fresh = end
-            else:
-                break
-        return spans
-
-    def _size(self, fresh: int, most: int) -> int:
-        """Return how many items the next task has: as its seconds allow, and fewer towards the end."""
-        if not self._cost:
-            return 1
-        fit = self.seconds / self._cost
-        return min(fresh, max(1, int(min(fit, max(fresh / most, LEAST * fit)))))
-
-    def put(self, span: range, results: list[Result], seconds: float) -> None:
-        """Take the results of a task in, and how long it took."""
-        self._early[span.start] = results
-        cost = max(seconds, 1e-6) / len(span)
-        self._cost = cost if self._cost is None else 0.8 * self._cost + 0.2 * cost
-
-    def give_back(self, spans: Iterable[range]) -> None:
-        """Have these sent again: they were lost."""
-        self._again.extend(sorted(spans, key=lambda span: span.start))
-
-    def ready(self) -> Iterator[Result]:
-        """Yield the results whose turn has come."""
-        while self._next in self._early:
-            for result in self._early.pop(self._next):
-                self._next += 1
-                yield result
-
-
 class _Workers:
-    """How many workers there are that compute, asked for every other second."""
+    """How many workers there are that compute: what the scheduler answers, if it does."""
 
-    def __init__(self, client: Any) -> None:
-        self._client, self._count = client, 0
-        self.paused = 0  # they take no tasks until they have memory again
+    def __init__(self, scheduler: str, client: Any) -> None:
+        self.scheduler, self.client = scheduler, client
+        self._count, self._paused = 0, 0  # the paused take no tasks until they have memory again
         self._asked, self._seen = -math.inf, time.monotonic()
+        self.silent_since: float | None = None  # the last time that the scheduler was heard, if it is silent now
 
-    def count(self) -> int:
-        """Return the number of workers that compute; 0 before the scheduler has answered."""
+    def count(self, *, every: float = EVERY) -> int:
+        """Return the number of workers that compute, asked for every other second; 0 before the first answer.
+
+        Raises
+        ------
+        ClusterLostError
+            If the scheduler has not answered for PATIENCE.
+        """
         now = time.monotonic()
-        if now - self._asked > 2:
-            with suppress(OSError, TimeoutError):
-                known = self._client.sync(self._client.scheduler.identity)["workers"].values()
-                self.paused = sum(worker["status"] == "paused" for worker in known)
-                self._count = len(known) - self.paused
+        if now - self._asked > every:
+            left = PATIENCE - (now - (self.silent_since or now))
+            if left <= 0:
+                raise ClusterLostError(f"the scheduler at {self.scheduler} did not answer for {PATIENCE:g} s")
+            try:
+                ask = self.client.scheduler.identity
+                known = self.client.sync(ask, callback_timeout=min(ANSWER, left))["workers"].values()
+                self._paused = sum(worker["status"] == "paused" for worker in known)
+                self._count = len(known) - self._paused
+                self.silent_since = None
+            except (OSError, TimeoutError):
+                self.silent_since = self.silent_since or max(self._asked, now - every)
             self._asked = time.monotonic()
         return self._count
 
-    def missing(self) -> float:
-        """Return the seconds since there was a worker."""
+    def require(self) -> None:
+        """Raise ClusterLostError if the scheduler is silent, or there was no worker, for PATIENCE."""
         if self.count():
             self._seen = time.monotonic()
-        return time.monotonic() - self._seen
+        if time.monotonic() - self._seen > PATIENCE:
+            paused = f"; {self._paused} are paused for want of memory" if self._paused else ""
+            raise ClusterLostError(f"the scheduler at {self.scheduler} had no worker for {PATIENCE:g} s{paused}")
 
 
 @cache
@@ -320,7 +320,7 @@ def modules_of(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 def compute(
     items: bytes, *, task: bytes, fast: bool, needed: str, modules: tuple[tuple[str, str], ...]
 ) -> tuple[list[Any], float]:
-    """On a worker: return the results of some items and the seconds that they took, or refuse.
+    """On a worker: return the results of some items, or why they failed, and the seconds that they took; or refuse.
 
     Users' code knows nothing of threads, so a worker computes one task at a time.
     """
@@ -330,7 +330,7 @@ def compute(
         compare(get_worker().address, environment(fast=fast), needed)
         call = _unpacked(task, modules)
         began = time.perf_counter()
-        results = [call(item) for item in pickle.loads(items)]
+        results = [attempt(call, item) for item in pickle.loads(items)]
         return results, time.perf_counter() - began
 
 

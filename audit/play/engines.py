@@ -10,8 +10,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol, TypeVar
+
+from ...learners.protocol import LearnerError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,6 +25,33 @@ class Machines(Protocol):
 
     def in_parallel(self, task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Yield `task(item)` in the order of `items`."""
+
+
+#: What a task may end with for a reason that the user is told.
+TOLD = (LearnerError, ValueError, OverflowError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a task failed, in words: an exception of audited code may not survive the way to another process."""
+
+    kind: type[Exception]
+    message: str
+
+
+def attempt(task: Callable[[Item], Result], item: Item) -> Result | Failed:
+    """Return `task(item)`, or why it failed."""
+    try:
+        return task(item)
+    except TOLD as error:
+        return Failed(next(kind for kind in TOLD if isinstance(error, kind)), str(error))
+
+
+def unwrapped(result: Result | Failed) -> Result:
+    """Return a result, or raise why there is none."""
+    if isinstance(result, Failed):
+        raise result.kind(result.message)
+    return result
 
 
 #: Seconds that worker processes take to start.
@@ -89,13 +119,13 @@ def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: i
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
     here = os.getcwd()
-    results: Iterable[Result] = Parallel(n_jobs=jobs, return_as="generator")(
+    results: Iterable[Result | Failed] = Parallel(n_jobs=jobs, return_as="generator")(
         delayed(_in_folder)(here, task, item) for item in items
     )
-    return results
+    return map(unwrapped, results)
 
 
-def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result:
+def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result | Failed:
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
     os.chdir(folder)  # without a look at the current one, which may be gone
-    return task(item)
+    return attempt(task, item)

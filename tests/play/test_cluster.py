@@ -4,8 +4,6 @@ import json
 import os
 import random
 import signal
-import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,135 +16,19 @@ from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.plans.ledger import Ledger, Page
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play import cluster as module
-from overclaim.audit.play.cluster import Cluster, ClusterError, ClusterLostError, _Window
+from overclaim.audit.play import window as windows
+from overclaim.audit.play.cluster import Cluster, ClusterError, ClusterLostError
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK
+from overclaim.audit.play.window import Window
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.reports.command_line.cli import _command_line, main
-from overclaim.reports.record import to_text
+from overclaim.tests.support.machines import COIN, run, timeless
 
 LEARNER = BatchedLaplace(Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, batch=1)
 PAIR = Pair.from_json({"left": [[1, 1]] * 3, "right": [[0, 0], [1, 1], [1, 1]]})
 HERE = Path(overclaim.__file__).parent
-PLAN = """
-[[claims]]
-target = "agarwal-singh/reduction-threshold"
-rounds = 2
-runs = 100_000
-
-[[claims]]
-target = "mine.py:Coin"
-epsilon = 1
-rounds = 2
-runs = 2_000
-
-[[claims]]
-target = "mechanisms/laplace"
-epsilon = 1
-runs = 8_000
-"""
-COIN = """
-class Coin:
-    feedback = "full"
-    def __init__(self, arms, rounds, rng):
-        self.rng = rng
-    def act(self):
-        return int(self.rng.integers(2))
-    def update(self, feedback):
-        pass
-"""
-
-
-def timeless(path):
-    record = json.loads(Path(path).read_text(encoding="utf-8"))
-    for claim in record["claims"]:
-        claim["seconds"] = 0
-    return to_text({**record, "created": ""})
-
-
-class Machines:
-    """A scheduler and its workers, each a process of its own that can be killed."""
-
-    def __init__(self, folder):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        self.folder, self.scheduler, self.workers = folder, None, []
-
-    def _start(self, *words, **environment):
-        words = [sys.executable, "-m", "dask", *words, "--host", "127.0.0.1", "--no-dashboard"]
-        paths = os.pathsep.join([str(self.folder), *sys.path])  # not the folder of the audit
-        environment = {"PYTHONPATH": paths, **environment}
-        with (self.folder / "log").open("a") as log:
-            return subprocess.Popen(
-                words,
-                cwd=self.folder,
-                env={**os.environ, **environment},
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-            )
-
-    def start_scheduler(self):
-        self.scheduler = self._start("scheduler", "--port", self.address.rpartition(":")[2])
-
-    def start_worker(self, **environment):
-        self.workers.append(
-            self._start(
-                "worker", self.address, "--nthreads", "1", "--no-nanny", "--death-timeout", "60", **environment
-            )
-        )
-
-    def wait(self, workers):
-        from distributed import Client
-
-        with Client(self.address, timeout=30, set_as_default=False) as client:
-            if workers:
-                client.wait_for_workers(workers, timeout=60)
-
-    def kill(self, process):
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
-    def kill_all(self):
-        for process in [*self.workers, self.scheduler]:
-            if process is not None:
-                self.kill(process)
-        self.workers = []
-
-    def start(self, workers=1):
-        """Have a scheduler and so many workers, none of them of an earlier test."""
-        self.kill_all()
-        self.start_scheduler()
-        for _ in range(workers):
-            self.start_worker()
-        self.wait(workers)
-
-    def keep(self):
-        """Have a scheduler and two workers; those of an earlier test will do if nothing happened to them."""
-        alive = [p for p in [self.scheduler, *self.workers] if p is not None and p.poll() is None]
-        if len(alive) != 3 or len(self.workers) != 2:
-            self.start(2)
-
-
-@pytest.fixture(scope="module")
-def machines(tmp_path_factory):
-    made = Machines(tmp_path_factory.mktemp("machines"))
-    yield made
-    made.kill_all()
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    (tmp_path / "plan.toml").write_text(PLAN)
-    (tmp_path / "mine.py").write_text(COIN)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in ("run", "plan.toml", "--jobs", 1, *words)])
 
 
 class Watch:
@@ -398,14 +280,6 @@ def test_a_cluster_asked_for_wrongly(folder, monkeypatch, words, message):
     assert not Path("out/ledger.sqlite").exists()
 
 
-def test_something_else_listens_there(monkeypatch):
-    monkeypatch.setattr(module, "CONNECT", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ClusterError, match="there is no scheduler at"):
-            Cluster(address).check()
-
-
 def test_without_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"pip install 'overclaim\[cluster\]'"):
@@ -423,14 +297,14 @@ def test_a_window_hands_every_result_out_once_and_in_order(seconds):
     """Workers of any speed, and losses of all that is out: simulated, with the bounds on what is out and waiting."""
     dice = random.Random(1)
     for items in (0, 1, 7, 500, 5000):
-        window, out, got, sizes = _Window(range(items), seconds), [], [], []
+        window, out, got, sizes = Window(range(items), seconds), [], [], []
         while window.left:
             spans = window.take(len(out), 3)
             sizes += map(len, spans)
             out += spans
             assert out
-            assert len(out) <= 3 * module.IN_FLIGHT
-            assert len(window._early) <= module.AHEAD * 3 * module.IN_FLIGHT
+            assert len(out) <= 3 * windows.IN_FLIGHT
+            assert len(window._early) <= windows.AHEAD * 3 * windows.IN_FLIGHT
             if dice.random() < 0.05:
                 window.give_back(out)
                 out = []

@@ -1,0 +1,20 @@
+"""What the tests of a cluster share."""
+
+import pytest
+
+from overclaim.tests.support.machines import COIN, PLAN, Machines
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    made = Machines(tmp_path_factory.mktemp("machines"))
+    yield made
+    made.kill_all()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "mine.py").write_text(COIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
