@@ -13,6 +13,7 @@ from scipy.special import gammaln
 from .draws import Draws, Floats
 from .elementary import cos_turns, log
 from .philox import LANES, Stream, draw
+from .weakening import NoNoiseError
 
 Shape = tuple[int, ...]
 #: Writes a law's next noise of a block, given the stream, the law's scale and a row (LANES,).
@@ -27,6 +28,13 @@ class Noise(Protocol):
 
     def log_density(self, x: Floats) -> Floats:
         """Return the log density of noise `x`: (runs,), summed over all axes before the last."""
+
+
+def _divided(scale: float, factor: float) -> float:
+    """Return the scale of noise divided by a factor, or raise NoNoiseError where there is none."""
+    if scale == 0:
+        raise NoNoiseError("there is no noise to divide")
+    return scale / factor
 
 
 def _check_scale(name: str, scale: float) -> None:
@@ -78,6 +86,10 @@ class Laplace:
         """Return the log density, (runs,)."""
         return _over_coordinates(-np.abs(x) / self.scale - math.log(2 * self.scale))
 
+    def weakened(self, factor: float) -> Laplace:
+        """Return the same law with its scale divided by a factor."""
+        return Laplace(_divided(self.scale, factor))
+
     def epsilon(self, sensitivity: float) -> float:
         """Return epsilon (nats) for an L1 sensitivity."""
         return sensitivity / self.scale
@@ -116,6 +128,10 @@ class Gaussian:
         """Return the log density, (runs,)."""
         constant = math.log(self.sigma) + 0.5 * math.log(2 * math.pi)
         return _over_coordinates(-0.5 * np.square(x / self.sigma) - constant)
+
+    def weakened(self, factor: float) -> Gaussian:
+        """Return the same law with its standard deviation divided by a factor."""
+        return Gaussian(_divided(self.sigma, factor))
 
     def mu(self, sensitivity: float) -> float:
         """Return mu of Gaussian DP for an L2 sensitivity."""
@@ -160,6 +176,10 @@ class L2Laplace:
         constant = area + float(gammaln(p)) + p * math.log(self.scale)
         norms: Floats = np.sqrt(np.square(x).sum(axis=0))
         return -norms / self.scale - constant
+
+    def weakened(self, factor: float) -> L2Laplace:
+        """Return the same law with its scale divided by a factor."""
+        return L2Laplace(_divided(self.scale, factor), self.dim)
 
     def epsilon(self, sensitivity: float) -> float:
         """Return epsilon (nats) for an L2 sensitivity."""

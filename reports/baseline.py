@@ -237,7 +237,7 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
     same = new["claimed"] == old["claimed"]
     if same and _gap(new) > SLACK * _gap(old):
         now, then = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
-        told = f"it would catch {now}, it caught {then} before ({new['runs']:,} runs, were {old['runs']:,})"
+        told = f"at best it catches {now}, before {then} ({new['runs']:,} runs, were {old['runs']:,})"
         found.append(_finding("lost power", new, told))
     return found
 

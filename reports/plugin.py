@@ -138,7 +138,7 @@ class AuditedResult:
             ),
             ("found", found),
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
-            ("would catch", caught),
+            ("at best", caught),
             ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
             ("  left", _short(world["left"])),
             ("  right", _short(world["right"])),

@@ -56,7 +56,7 @@ def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
     -------
     Found
         The choice of the last epoch, the runs in which nothing was guessed yet, the certificate of all guesses
-        whatever their event, and what the whole budget would have caught and could have certified.
+        whatever their event, and what the whole budget could at best have caught and certified.
     """
     pair, best, searched = _find_pair(audit, options)
     claimed, budget = audit.claim.epsilon, audit.runs - searched

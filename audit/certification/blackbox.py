@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -163,6 +163,10 @@ class MechanismAudit(Audit):
 
     mechanism: Any
     bits: bool = False
+
+    def of(self, target: Any) -> Self:
+        """Return the same audit of another mechanism."""
+        return replace(self, mechanism=target)
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""

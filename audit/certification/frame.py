@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from ...mechanisms.claim import Claim
 from ..play.cluster import Cluster
@@ -69,6 +69,10 @@ class Audit(ABC):
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what counts the event in a block of fresh runs, (its number, its runs); it travels to processes."""
 
+    @abstractmethod
+    def of(self, target: Any) -> Self:
+        """Return the same audit of another target."""
+
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event in order: of blocks that the memory knows, and of fresh ones.
 
@@ -104,7 +108,7 @@ class Found:
     choice: Choice
     pilot: int  # runs spent on choosing
     certificate: Certificate
-    detectable: float  # the smallest epsilon that the certified runs would have caught
+    detectable: float  # the smallest epsilon that a perfect attack would have caught from all the runs
     ceiling: float | None = None  # the largest they could have certified, if not that of a fixed number of runs
     blocks: tuple[Counts, ...] = ()
 
@@ -125,7 +129,7 @@ def all_runs(audit: Audit, options: Sequence[Any]) -> Found:
     parts = tuple(audit.certification_blocks(choice, certified))
     certificate = certify(choice.event, sum(parts, start=Counts()), **limits)
     return Found(
-        choice, pilot, certificate, detectable_epsilon(audit.claim.epsilon, certified, **limits), blocks=parts
+        choice, pilot, certificate, detectable_epsilon(audit.claim.epsilon, audit.runs, **limits), blocks=parts
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class LearnerAudit(Audit):
 
     learner: Learner
     searched: bool = False  # whether the pairs are our own, to which more may be proposed, and not the user's
+
+    def of(self, target: Learner) -> Self:
+        """Return the same audit of another learner."""
+        return replace(self, learner=target)
 
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""

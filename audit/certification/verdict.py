@@ -75,7 +75,8 @@ class Result:
     runs, pilot : int
         Total runs, and those of them spent before certification.
     detectable_epsilon : float
-        The smallest true epsilon that this budget would have caught with probability 0.9.
+        The smallest true epsilon that a perfect attack would have caught from as many runs with probability 0.9: the
+        limit of the budget, which this attack need not reach.
     seed : int
     seconds : float
     scorer : Attack
@@ -121,7 +122,7 @@ class Result:
         return (
             f"{self.verdict}: claimed epsilon {self.claim.epsilon:g}, at least {self.epsilon_lower:.4g}{at} "
             f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, "
-            f"{where}); would have caught {self.detectable_epsilon:.4g}"
+            f"{where}); at best, from this many runs: {self.detectable_epsilon:.4g}"
         )
 
     def require_survived(self) -> None:

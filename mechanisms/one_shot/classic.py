@@ -173,6 +173,10 @@ class NoisyHistogram1(OneShot):
 class NoisyHistogram2WrongScale(NoisyHistogram1):
     """Broken: the scale is epsilon, not 1 / epsilon [1]_ (Algorithm 10), so the true value is 1 / epsilon."""
 
+    def weakened(self, factor: float) -> NoisyHistogram2WrongScale:
+        """Return the same with its noise divided by a factor: a smaller epsilon."""
+        return NoisyHistogram2WrongScale(self.epsilon / factor)
+
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy cells, (dim, runs)."""
         return self.laplace(self.epsilon, data, draws, runs) + column(data)

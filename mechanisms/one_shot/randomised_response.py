@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,10 @@ class OneTimeRappor:
     def claimed(self) -> float:
         """The epsilon that the paper states (Theorem 1)."""
         return 2 * self.hashes * math.log((1 - self.f / 2) / (self.f / 2))
+
+    def weakened(self, factor: float) -> Self:
+        """Return the same with f, the probability that a permanent bit is replaced, divided by a factor."""
+        return replace(self, f=self.f / factor)
 
     def rates(self) -> tuple[float, float]:
         """Return the probability of a released one where the filter has 0, and where it has 1."""

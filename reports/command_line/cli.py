@@ -353,13 +353,13 @@ def report(record_file: Path, **files: Path | None) -> None:
 @click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
 @click.option("--delta", type=float, default=0.0, show_default=True)
 @click.option(
-    "--runs", type=click.IntRange(1, 2**53 - 1), required=True, help="Certification runs, both worlds together."
+    "--runs", type=click.IntRange(1, 2**53 - 1), required=True, help="All runs of an audit, both worlds together."
 )
 @CONFIDENCE
 @JSON
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
-    """Say what a budget would catch: the smallest true epsilon that is falsified with probability 0.9."""
+    """Say what a budget can at best catch: the smallest epsilon that a perfect attack falsifies, 9 times in 10."""
     from ...audit.statistics.power import ceiling_epsilon, detectable_epsilon
     from ...mechanisms.claim import Claim
     from ..record import finite
@@ -377,7 +377,8 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
         click.echo(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
     else:
         click.echo(
-            f"{runs:,} runs catch a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, 9 times in 10"
+            f"{runs:,} runs catch at best a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, "
+            "9 times in 10"
         )
 
 

@@ -43,7 +43,7 @@ def row(claim: Mapping[str, Any]) -> Row:
     words = [f"claimed {claimed:.4g}", f"certified at least {bound:.4g}"]
     words += [
         f"{name} {value:.4g}"
-        for name, value in (("exact", exact), ("detectable from", detectable), ("baseline", before))
+        for name, value in (("exact", exact), ("at best detectable from", detectable), ("baseline", before))
         if value is not None
     ]
     return Row(

@@ -207,7 +207,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"{verdict_word(claim['verdict'])}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
         f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
-        f"would have caught: {'no violation nine times in ten' if caught is None else number(caught)}",
+        f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"
         if is_mechanism(claim)

@@ -72,7 +72,7 @@ def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
     [
         ("epsilon = 2", "epsilon = 3", "weakened: mine.py:Noisy: the claimed epsilon is 3, it was 2"),
         ("epsilon = 2", "epsilon = 2\ndelta = 0.01", "weakened: mine.py:Noisy: the claimed delta is 0.01, it was 0"),
-        ("runs = 6000", "runs = 3000", "lost power: mine.py:Noisy: it would catch"),
+        ("runs = 6000", "runs = 3000", "lost power: mine.py:Noisy: at best it catches"),
         ("rounds = 2", "rounds = 3", "missing: mine.py:Noisy: in the baseline, but not in this record"),
     ],
 )

@@ -211,6 +211,20 @@ def test_power():
     assert overclaim("power", "--epsilon", -1, "--runs", 100).exit_code == 2
 
 
+def test_power_counts_the_runs_that_check_counts(tmp_path):
+    """Whatever a pilot takes of them, the limit is that of all the runs."""
+    (tmp_path / "coin.py").write_text(
+        "class Coin:\n    feedback = 'bandit'\n"
+        "    def __init__(self, arms, rounds, rng): self.rng = rng\n"
+        "    def act(self): return int(self.rng.integers(2))\n"
+        "    def update(self, feedback): pass\n"
+    )
+    words = ["--epsilon", 1, "--runs", 2000, "--json"]
+    checked = json.loads(overclaim("check", f"{tmp_path / 'coin.py'}:Coin", "--rounds", 2, *words).stdout)
+    assert checked["pilot_runs"] > 0
+    assert checked["detectable_epsilon"] == json.loads(overclaim("power", *words).stdout)["detectable_epsilon"]
+
+
 def test_an_infinite_exact_epsilon_is_said(tmp_path):
     words = ["asi-raman-talwar/exp3", "--set", "eta=2000", "--set", "gamma=0", "--rounds", 2]
     found = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)

@@ -67,7 +67,7 @@ def test_promises_are_tests_on_two_workers(project):
             "claimed     epsilon 1, replace, losses unit, on actions",
             "found       epsilon is at least 2.* (0.99 confidence)",
             "evidence    *, * right of * guesses in * certification runs",
-            "would catch epsilon 1.*",
+            "at best     epsilon 1.*",
             "two worlds  differ in round 1 of 2",
             "  left      *",
             'replay      pytest "test_promise.py::test_parrot"*',

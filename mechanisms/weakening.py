@@ -1,0 +1,171 @@
+"""Weaker twins: a learner, a mechanism or a noise law with its noise divided by a factor, everything else as it was.
+
+An audit that survives is tried on them, to see what it would have caught (`audit.certification.blind_spot`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial, update_wrapper
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+Target = TypeVar("Target")
+
+
+class NoNoiseError(ValueError):
+    """There is no noise in a target, or none that is known here."""
+
+
+@runtime_checkable
+class CanWeaken(Protocol):
+    """Ability: says itself what less noise is. Laws have it, and whatever is not weakened by its fields."""
+
+    def weakened(self, factor: float) -> Any:
+        """Return the same with its noise divided by a factor of 1 or more."""
+
+
+def weakened(target: Target, factor: float) -> Target:
+    """Return the target with the scale of all its noise divided by `factor`.
+
+    A dataclass is weakened by its fields: noise laws and what else can be weakened are, and `epsilon`, which in all of
+    this package divides the scale of the noise and sets nothing else, is multiplied by the factor. Learning rates,
+    batches and horizons stay as they are.
+
+    Parameters
+    ----------
+    factor : float
+        1 or more, finite.
+
+    Raises
+    ------
+    NoNoiseError
+        If nothing in the target is noise that is known here.
+    ValueError
+        For another factor.
+
+    Examples
+    --------
+    >>> from overclaim.mechanisms.noise import Laplace
+    >>> weakened(Laplace(scale=3.0), 1.5)
+    Laplace(scale=2.0)
+    """
+    _check_factor(factor)
+    if isinstance(target, CanWeaken):
+        weaker: Target = target.weakened(factor)
+        return weaker
+    changes: dict[str, Any] = {}
+    for name, value in _fields(target).items():
+        if name == "epsilon" and math.isfinite(value):
+            changes[name] = value * factor
+        else:
+            try:
+                changes[name] = weakened(value, factor)
+            except NoNoiseError:
+                continue
+    if not changes:
+        raise NoNoiseError(f"{type(target).__name__} has no noise to divide: name the parameter that sets it")
+    return replace(target, **changes)  # type: ignore[type-var]
+
+
+def _fields(target: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that its constructor takes; nothing of other things."""
+    if not is_dataclass(target) or isinstance(target, type):
+        return {}
+    return {field.name: getattr(target, field.name) for field in fields(target) if field.init}
+
+
+def _check_factor(factor: float) -> None:
+    if not (factor >= 1 and math.isfinite(factor)):
+        raise ValueError(f"the factor that noise is divided by must be at least 1 and finite, got {factor!r}")
+
+
+@dataclass(frozen=True)
+class NoiseParameter:
+    """The parameter that sets the noise of a user's target, and in which direction.
+
+    `epsilon` is multiplied by the factor, more of it being less noise; `1/scale` is the way to say that a parameter
+    `scale` is divided by it.
+    """
+
+    name: str
+    inverse: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> NoiseParameter:
+        """Return the parameter that a text names: `NAME`, or `1/NAME`.
+
+        Raises
+        ------
+        ValueError
+            If it is neither.
+        """
+        name = text.removeprefix("1/")
+        if not name.isidentifier():
+            raise ValueError(f"weaken must be NAME, to be multiplied by the factor, or 1/NAME, got {text!r}")
+        return cls(name, name != text)
+
+    def __str__(self) -> str:
+        return f"1/{self.name}" if self.inverse else self.name
+
+    def weaker(self, value: Any, factor: float) -> float:
+        """Return the parameter's value with less noise.
+
+        Raises
+        ------
+        ValueError
+            If it is no number.
+        """
+        _check_factor(factor)
+        if isinstance(value, str):
+            value = _read(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"weaken: {self.name} must be a finite number, got {value!r}")
+        return value / factor if self.inverse else value * factor
+
+
+def _read(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def default_of(make: Callable[..., Any], name: str) -> Any:
+    """Return the default of a parameter of a function or class.
+
+    Raises
+    ------
+    ValueError
+        If it has no such parameter, or that has no default.
+    """
+    known = inspect.signature(make).parameters
+    called = getattr(make, "__name__", type(make).__name__)
+    if name not in known:
+        near = ", ".join(known) or "none"
+        raise ValueError(f"weaken: {called} has no parameter {name!r}; it has {near}")
+    default = known[name].default
+    if default is inspect.Parameter.empty:
+        raise ValueError(f"weaken: {name} of {called} has no default: give it a value")
+    return default
+
+
+def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> Any:
+    """Return a built target with less noise: a dataclass with a field changed, a function with a keyword's default.
+
+    Raises
+    ------
+    ValueError
+        If the target is neither, or has no such parameter.
+    """
+    if parameter.name in (known := _fields(target)):
+        return replace(target, **{parameter.name: parameter.weaker(known[parameter.name], factor)})
+    if inspect.isroutine(target) or isinstance(target, partial):
+        value = parameter.weaker(default_of(target, parameter.name), factor)
+        return update_wrapper(partial(target, **{parameter.name: value}), target)
+    raise ValueError(
+        f"weaken: {type(target).__name__} has no field {parameter.name!r} to change; it must be a dataclass, "
+        "a function, or a class that is built anew"
+    )
