@@ -177,7 +177,7 @@ def processes() -> Rows:
 
 MEMORY = """
 import resource, sys
-from overclaim.audit.falsify import falsify
+from overclaim.audit.certification.falsify import falsify
 from overclaim.learners import BanditReduction, Threshold
 from overclaim.mechanisms.claim import Claim
 learner = BanditReduction(Threshold(arms=2, threshold=1.0), epsilon=1.0, sensitivity=1.0)

@@ -71,8 +71,10 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-import overclaim.reports.cli as cli
-from overclaim.audit import attacks, falsify, plans, selftest
+import overclaim.reports.command_line.cli as cli
+from overclaim.audit.attacks import recipes
+from overclaim.audit.certification import falsify
+from overclaim.audit.plans import plan as plans, selftest
 measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
 plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))
 selftest.selftest = lambda **_: []
@@ -82,7 +84,8 @@ KILLER = (
     REGRET
     + """
 import json, os, random, shutil, signal, time
-from overclaim.reports import html, record
+from overclaim.reports import record
+from overclaim.reports.formats import html
 kills, out = int(sys.argv[1]), sys.argv[2]
 dice, done, records = random.Random(0), 0, []
 words = ["run", "--jobs", "1", "--resume", "--out", out]
