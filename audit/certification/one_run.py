@@ -24,6 +24,7 @@ from ..laws.sequences import batch_of
 from ..play.pairs import neighbours
 from ..play.transcripts import check_actions
 from ..statistics import intervals
+from ..statistics.bisection import bisect
 from .verdict import Verdict, decide
 
 _SCAN = 32
@@ -94,11 +95,7 @@ def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float =
     grid = np.linspace(0.0, high, _SCAN)
     # The p-value need not grow with epsilon when delta > 0: the bound is the first crossing, not any.
     step = next(i for i in range(1, _SCAN) if i == _SCAN - 1 or not rejected(float(grid[i])))
-    low, high = float(grid[step - 1]), float(grid[step])
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    return bisect(rejected, float(grid[step - 1]), float(grid[step]), steps=_BISECTIONS)[0]
 
 
 @dataclass(frozen=True)

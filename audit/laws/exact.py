@@ -12,13 +12,13 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner
 from ...mechanisms.draws import Floats
+from ...mechanisms.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import L2Laplace, Laplace
 from ...mechanisms.tree import depth
 from ..play.pairs import Pair
 from . import ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
 from .sequences import FINE, NotEnumerableError, is_ours, sequence_laws
-from .tradeoff import gaussian_epsilon
 
 #: The deltas that `exact` prints.
 DELTAS = (0.0, 1e-3, 1e-2)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy  # its parts load when first used: scipy.signal takes as long as all else
 
 from ...mechanisms.draws import Floats
+from ..statistics.bisection import bisect
 
 #: Grid steps in the largest loss of a part.
 STEPS = 4000
@@ -82,13 +83,9 @@ class PrivacyLoss:
         support = np.flatnonzero(np.maximum(self.left, self.right) > 1e-15) + self.start
         if delta == 0:
             return float(max(-support[0], support[-1], 0) * self.step)
-        low, high = 0.0, float(max(-support[0], support[-1], 0) * self.step)
         if self.delta(0.0) <= delta:
             return 0.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
-        return high
+        return bisect(lambda e: self.delta(e) > delta, 0.0, float(max(-support[0], support[-1], 0) * self.step))[1]
 
 
 def _laplace_loss(shift: float, step: float) -> PrivacyLoss:

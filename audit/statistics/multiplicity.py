@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mechanisms.claim import Claim
+from .bisection import bisect
 from .events import Certificate, Event, certify
 from .sequential import Bets
 
@@ -37,10 +38,7 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
         return SMALLEST
     if not falsified(high):
         return 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if falsified(middle) else (middle, high)
-    return math.exp(high)
+    return math.exp(bisect(lambda log_alpha: not falsified(log_alpha), low, high, steps=_BISECTIONS)[1])
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ means certification runs, both worlds together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 import scipy  # its parts load when first used
 
 from . import intervals
+from .bisection import bisect
 
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
 _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
@@ -95,7 +95,7 @@ def detectable_epsilon(
     gap = 1.0
     while not enough(claimed + gap):
         gap *= 2  # ends: e^-true underflows to 0, which is the infinite epsilon
-    return _bisect(enough, claimed, claimed + gap)
+    return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=50)[1]
 
 
 def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9) -> int:
@@ -124,13 +124,6 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _bisect(enough: Callable[[float], bool], low: float, high: float) -> float:
-    for _ in range(50):
-        middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
+from .bisection import bisect
 from .events import UNUSED, Event
 
 _Floats = NDArray[np.float64]
@@ -130,10 +131,7 @@ class Bets:
         low, high = 0.0, 1.0
         while rejected(high):
             low, high = high, 2 * high
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if rejected(middle) else (low, middle)
-        return low
+        return bisect(rejected, low, high, steps=_BISECTIONS)[0]
 
     def boundary(self, guesses: ArrayLike, runs: ArrayLike, alpha: float) -> NDArray[np.int64]:
         """Return the fewest right ones of so many guesses that reject the claim; one more than all if none do."""
@@ -172,11 +170,11 @@ def share_upper(right: int, guesses: int, alpha: float) -> float:
     alpha : float
         The probability that the limit is ever too small, in (0, 1).
     """
-    low, high = 0.0, 1.0  # where no limit is, that is where the search ends
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if log_excess(right, guesses, middle) >= -math.log(alpha) else (middle, high)
-    return high
+
+    def possible(share: float) -> bool:
+        return bool(log_excess(right, guesses, share) < -math.log(alpha))
+
+    return bisect(possible, 0.0, 1.0, steps=_BISECTIONS)[1]  # 1 where there is no limit
 
 
 def ceiling_epsilon(claimed: float, runs: int, *, delta: float, alpha: float) -> float:

@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import scipy  # its parts load when first used
-from scipy.special import log_ndtr, ndtr
-
+from ...mechanisms.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta
@@ -81,17 +79,6 @@ def private_bandit_gaussian(setting: Setting, *, domain: str = "l2-ball") -> Pri
         sensitivity = node_sensitivity(setting, oracle.diameter) * math.sqrt(released_levels(t))
         sigma = sensitivity / gaussian_mu(setting.epsilon, delta)
     return PrivateBandit(oracle=oracle, rounds=t, noise=Gaussian(sigma))
-
-
-def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Return the largest mu for which mu-Gaussian DP implies (epsilon, delta)-DP (Balle & Wang 2018)."""
-
-    def excess(log_mu: float) -> float:
-        mu = math.exp(log_mu)
-        second = math.exp(epsilon + float(log_ndtr(-epsilon / mu - mu / 2)))
-        return float(ndtr(-epsilon / mu + mu / 2)) - second - delta
-
-    return math.exp(float(scipy.optimize.brentq(excess, math.log(1e-9), math.log(100 + 2 * epsilon), xtol=1e-12)))
 
 
 def regret_laplace(setting: Setting, learner: Any) -> float:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import scipy  # its parts load when first used
-from scipy.special import log_ndtr
-
 from ...mechanisms.draws import Draws
+from ...mechanisms.gaussian_dp import gaussian_mu
 from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
 from ..checks import check_delta, check_epsilon, check_positive
@@ -102,14 +100,7 @@ def gaussian_sigma(*, sensitivity: float, epsilon: float, delta: float) -> float
     if math.isinf(epsilon):
         return 0.0
 
-    def excess(log_mu: float) -> float:
-        mu = math.exp(log_mu)
-        # A normal tail: the first term is the larger, whatever rounding does to the second.
-        first = float(log_ndtr(mu / 2 - epsilon / mu))
-        second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-        return math.exp(first) - math.exp(min(second, first)) - delta
-
-    return sensitivity / math.exp(float(scipy.optimize.brentq(excess, -20.0, 20.0, xtol=1e-13)))
+    return sensitivity / gaussian_mu(epsilon, delta)
 
 
 def _check_horizon(rounds: int) -> None:

@@ -10,13 +10,13 @@ from scipy import stats
 
 from overclaim.audit.laws import ftpl_law
 from overclaim.audit.laws.exact import epsilon_from_laws
-from overclaim.audit.laws.tradeoff import gaussian_delta, gaussian_epsilon
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.leaders.ftpl import Ftpl
 from overclaim.learners.problems.domains import Cube, Simplex
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.gaussian_dp import gaussian_delta, gaussian_epsilon
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.tests.support.plain_play import played
 

@@ -10,7 +10,6 @@ from scipy import optimize
 
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.laws.exact import exact_epsilon
-from overclaim.audit.laws.tradeoff import gaussian_delta
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.search.families import first_round
@@ -21,6 +20,7 @@ from overclaim.learners.leaders.ftpl import Ftpl, gaussian_sigma, published_sigm
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.gaussian_dp import gaussian_delta
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.tests.support.plain_play import played
 

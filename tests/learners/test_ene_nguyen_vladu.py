@@ -16,6 +16,7 @@ from overclaim.learners.problems.losses import Linear, Quadratic
 from overclaim.learners.problems.oracles import L1Ball, L2Ball, LInfBall, Simplex
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.gaussian_dp import gaussian_mu
 from overclaim.mechanisms.noise import Laplace
 
 CLAIM = Claim(epsilon=1.0, losses="lipschitz")
@@ -139,7 +140,7 @@ def test_corrected_noise_is_tight(rounds):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (0.1, 1e-6), (5.0, 1e-3)])
 def test_gaussian_mu_attains_its_delta(epsilon, delta):
-    mu = ene_nguyen_vladu.gaussian_mu(epsilon, delta)
+    mu = gaussian_mu(epsilon, delta)
     attained = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
     assert attained == pytest.approx(delta, rel=1e-6)
 

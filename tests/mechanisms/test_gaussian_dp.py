@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.audit.laws import tradeoff
+from overclaim.mechanisms import gaussian_dp
 
 ROWS = json.loads((Path(__file__).parents[1] / "data" / "statistics.json").read_text())["rows"]
 FORMS = {
-    "gauss_delta": (lambda row: tradeoff.gaussian_delta(row["mu"], row["eps"]), "delta", 13),
-    "gauss_eps": (lambda row: tradeoff.gaussian_epsilon(row["mu"], row["delta"]), "eps", 14),
+    "gauss_delta": (lambda row: gaussian_dp.gaussian_delta(row["mu"], row["eps"]), "delta", 13),
+    "gauss_eps": (lambda row: gaussian_dp.gaussian_epsilon(row["mu"], row["delta"]), "eps", 14),
 }
 
 
@@ -26,24 +26,24 @@ def test_closed_forms_agree_with_the_oracle(form):
 @pytest.mark.parametrize("mu", [0.01, 0.5, 3.0, 20.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.003])
 def test_gaussian_epsilon_inverts_delta(mu, delta):
-    epsilon = tradeoff.gaussian_epsilon(mu, delta)
+    epsilon = gaussian_dp.gaussian_epsilon(mu, delta)
     if epsilon > 0:
-        assert tradeoff.gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-8)
+        assert gaussian_dp.gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-8)
     else:
-        assert tradeoff.gaussian_delta(mu, 0.0) <= delta
+        assert gaussian_dp.gaussian_delta(mu, 0.0) <= delta
 
 
 def test_limits():
-    assert tradeoff.gaussian_epsilon(0.1, 0.5) == 0.0
-    assert tradeoff.gaussian_delta(0.1, 50.0) == 0.0
+    assert gaussian_dp.gaussian_epsilon(0.1, 0.5) == 0.0
+    assert gaussian_dp.gaussian_delta(0.1, 50.0) == 0.0
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tradeoff.gaussian_delta(0.0, 1.0), "mu must be positive.*0.0"),
-        (lambda: tradeoff.gaussian_delta(1.0, -1.0), "epsilon must be non-negative.*-1.0"),
-        (lambda: tradeoff.gaussian_epsilon(1.0, 0.0), "delta must be in"),
+        (lambda: gaussian_dp.gaussian_delta(0.0, 1.0), "mu must be positive.*0.0"),
+        (lambda: gaussian_dp.gaussian_delta(1.0, -1.0), "epsilon must be non-negative.*-1.0"),
+        (lambda: gaussian_dp.gaussian_epsilon(1.0, 0.0), "delta must be in"),
     ],
 )
 def test_bad_input_is_named(call, message):

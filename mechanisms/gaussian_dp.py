@@ -1,4 +1,4 @@
-"""Exact privacy of the Gaussian pair: the outputs of a mechanism on two neighbouring inputs. Epsilon is in nats.
+"""Gaussian differential privacy: exact (epsilon, delta) of N(0, 1) against N(mu, 1), and back. Epsilon is in nats.
 
 References
 ----------
@@ -50,6 +50,31 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return float(
         optimize.brentq(lambda e: _log_gaussian_delta(mu, e) - goal, 0.0, stop + 1e-9, xtol=1e-14, rtol=1e-13)
     )
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu for which N(0, 1) and N(mu, 1) are (epsilon, delta)-indistinguishable [1]_.
+
+    Noise of standard deviation ``sensitivity / gaussian_mu(epsilon, delta)`` is the least that is (epsilon, delta)-DP.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative or delta is outside (0, 1).
+
+    Examples
+    --------
+    >>> round(gaussian_mu(epsilon=1.0, delta=gaussian_delta(mu=1.0, epsilon=1.0)), 6)
+    1.0
+    """
+    _require_epsilon("epsilon", epsilon)
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1), but got {delta}")
+
+    def excess(log_mu: float) -> float:
+        return math.exp(_log_gaussian_delta(math.exp(log_mu), epsilon)) - delta
+
+    return math.exp(float(optimize.brentq(excess, -40.0, 20.0, xtol=1e-13)))
 
 
 def _log_gaussian_delta(mu: float, epsilon: float) -> float:

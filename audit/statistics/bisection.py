@@ -1,0 +1,29 @@
+"""Bisection: where a condition that changes once stops holding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+#: Halvings: an interval of any usual size is then as narrow as floating point makes it.
+STEPS = 60
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float, *, steps: int = STEPS) -> tuple[float, float]:
+    """Return the ends of a narrow interval, the lower with the condition and the upper without it.
+
+    Unlike a root finder's answer, which may lie on either side, each end is known to be on its own: a bound takes the
+    end that errs towards validity.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; taken to hold at `low` and not at `high`, where it is not asked.
+    low, high : float
+        The ends to begin with.
+    steps : int, optional
+        How many times the interval is halved.
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
