@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..audit.plans.paths import exists
 from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from .record import read_record
@@ -49,7 +50,7 @@ TEST = (
 
 def read_baseline(path: Path) -> dict[str, Any]:
     """Read a baseline; asking for one that is not there is an error, never a silent pass."""
-    if not path.exists():
+    if not exists(path, "cannot read the baseline"):
         raise ValueError(f"there is no baseline {str(path)!r}: make one by overclaim accept RECORD.json")
     return read_comparable(path)
 

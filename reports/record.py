@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from .. import __version__
 from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.certification.verdict import Result
 from ..audit.laws.exact import NotExactError, exact_epsilon
+from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared
 from ..audit.play.transcripts import BLOCK
@@ -161,10 +163,9 @@ def read_record(path: Path) -> dict[str, Any]:
     ValueError
         If the file cannot be read, is no JSON, or is no record of a schema that this version knows.
     """
+    text = read_text(path, "record")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
-    except OSError as error:
-        raise ValueError(f"cannot read the record {str(path)!r}: {error.strerror}") from None
+        data = json.loads(text, parse_constant=_no_number)
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is no JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("claims"), list):
@@ -189,13 +190,14 @@ def write_atomically(path: Path, text: str) -> None:
     ValueError
         If the file cannot be written there.
     """
-    if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
-        raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
-    try:
-        final = path.resolve()  # a link stays a link
+    check_output(path)
+    with named("cannot write", path):
+        final = Path(os.path.realpath(path))  # a link stays a link
         final.parent.mkdir(parents=True, exist_ok=True)
-        # A fixed name: what a killed process leaves, the next one replaces. Nobody's link is followed.
-        temporary = final.with_name(f".{final.name}.new")
+        # A fixed name: what a killed process leaves, the next one replaces. Nobody's link is followed. And a short
+        # one, for names that are as long as the system allows.
+        short = final.name if len(final.name) <= 40 else hashlib.sha256(os.fsencode(final.name)).hexdigest()[:40]
+        temporary = final.with_name(f".{short}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         try:
             with open(temporary, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o666)) as file:
@@ -204,8 +206,6 @@ def write_atomically(path: Path, text: str) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise ValueError(f"cannot write {str(path)!r}: {error.strerror}") from None
 
 
 def to_text(record: dict[str, Any]) -> str:

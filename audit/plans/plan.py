@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, entries, near_matches
+from .paths import read_text
 from .plan_schema import CLAIM, PLAN
 from .tasks import RegretTask, Task
 
@@ -89,12 +90,7 @@ def read_plan(path: Path) -> Plan:
     ValueError
         If the file cannot be read or is malformed; the message names the file, the line and what was expected.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"cannot read the plan {str(path)!r}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"the plan {str(path)!r} is not UTF-8 text") from None
+    text = read_text(path, "plan")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

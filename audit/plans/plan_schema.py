@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from ...mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES
@@ -91,4 +92,5 @@ set = {{ batch = 1 }}     # parameters of the target
 
 def example(name: str) -> str:
     """Return the text of a commented plan that will be called `name`."""
-    return EXAMPLE.format(name=name, losses=", ".join(LOSS_SETS))
+    shown = shlex.quote(name) if name.isprintable() else "PLAN.toml"  # it stands in a comment
+    return EXAMPLE.format(name=shown, losses=", ".join(LOSS_SETS))

@@ -16,6 +16,7 @@ from typing import Any, get_args
 from ...learners.catalogue.entries import Entry, lookup, near_matches
 from ...learners.protocol import LearnerError
 from ...mechanisms.one_shot.zoo import Specimen, zoo
+from .paths import exists
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
@@ -57,8 +58,10 @@ def resolve(target: str) -> Entry | Specimen | Any:
 
 
 def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
+    if not exists(path, "cannot read the target's file"):
         raise ValueError(f"there is no file {str(path)!r}")
+    if not path.is_file():
+        raise ValueError(f"the target's file {str(path)!r} is no regular file")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # the file may import its neighbours, in this process and in workers

@@ -191,7 +191,8 @@ class Task:
 
     def command(self) -> str:
         """Return the command that replays this audit."""
-        words = ["overclaim", "check", self.target]
+        # A file whose name looks like an option.
+        words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
         for name in ("epsilon", "delta", "rounds", "arms", "losses"):
             value = getattr(self, name)
             words += [] if value is None else [f"--{name}", _text(value)]

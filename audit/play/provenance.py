@@ -29,5 +29,5 @@ def digest(place: str) -> str:
         path = spec.origin if spec is not None else None
     try:
         return hashlib.sha256(Path(path or "").read_bytes()).hexdigest()
-    except OSError:
+    except (OSError, ValueError):  # a plan may name what no system has a file for
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ... import __version__
+from ...audit.plans.paths import check_distinct, check_folder, exists, read_text
 from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_stdout
 from .options import (
     CLAIMED,
     CONFIDENCE,
     FAST,
+    FILE,
     GAME,
     JOBS,
     JSON,
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from ...audit.play.cluster import Cluster
 
 
+#: What `run` writes.
+REPORTS = ("record.json", "report.html")
 VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
 #: Of this process, before it loads NumPy, and of its workers. Workers are processes: threads inside them would only
 #: fight for the same cores. And glibc shall keep what one block frees for the next one, as new pages are slow.
@@ -184,40 +189,37 @@ def _read_pair(path: Path | None) -> Any:
 
     if path is None:
         return None
+    written = str(path).lstrip().startswith("{")  # as replay commands have it
+    text = str(path) if written else read_text(path, "pair")
     try:
-        written = str(path).lstrip().startswith("{")  # as replay commands have it
-        data = json.loads(str(path) if written else path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot read the pair {str(path)!r}: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
         raise ValueError(f"the pair {str(path)!r} is no JSON: {error}") from None
     return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)
 
 
 @main.command()
-@click.argument("plan_file", metavar="[PLAN.toml]", type=click.Path(path_type=Path), default=Path("overclaim.toml"))
+@click.argument("plan_file", metavar="[PLAN.toml]", type=FILE, default=Path("overclaim.toml"))
 @command
 def init(plan_file: Path) -> None:
     """Write a commented plan to start from."""
     from ...audit.plans.plan_schema import example
     from ..record import write_atomically
 
-    if plan_file.exists():
+    if exists(plan_file, "cannot write"):
         raise ValueError(f"{str(plan_file)!r} is there already: remove it, or name another file")
     write_atomically(plan_file, example(plan_file.name))
-    click.echo(f"wrote {plan_file}; audit it by: overclaim run {plan_file}")
+    click.echo(f"wrote {plan_file}; audit it by: {shlex.join(['overclaim', 'run', str(plan_file)])}")
 
 
 @main.command()
-@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder.")
+@click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=FILE)
+@click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder.")
 @WHERE
 @click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
 @FAST
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
-@click.option(
-    "--baseline", "baseline_file", type=click.Path(path_type=Path), help="Compare with this accepted record."
-)
+@click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record.")
 @JSON
 @command
 def run(
@@ -252,7 +254,8 @@ def run(
         raise ValueError("--seed goes without a plan: a plan has its own seed")
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
-    _check_folder(out)
+    check_folder(out, *REPORTS)
+    check_distinct({name: out / name for name in REPORTS} | ({"the plan": plan_file} if plan_file else {}))
     cluster = _cluster(engine, scheduler)
     ledger = Ledger.begin(out, plan, resume=resume)
     kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
@@ -278,19 +281,7 @@ def run(
     sys.exit(exit_code(record))
 
 
-def _check_folder(out: Path) -> None:
-    """Raise ValueError where nothing can be written: before hours of work, not after."""
-    from ..record import write_atomically
-
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out must be a folder, got {str(out)!r}")
-    write_atomically(out / ".writable", "")
-    (out / ".writable").unlink()
-
-
 def _command_line() -> str:
-    import shlex
-
     # A resumed run is the same run, and so is one that others compute.
     words, given = [], iter(sys.argv[1:])
     for word in given:
@@ -303,10 +294,8 @@ def _command_line() -> str:
 
 
 @main.command()
-@click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
-@click.option(
-    "--baseline", "baseline_file", type=click.Path(path_type=Path), help="[default: overclaim-baseline.json]"
-)
+@click.argument("record_file", metavar="RECORD.json", type=FILE)
+@click.option("--baseline", "baseline_file", type=FILE, help="[default: overclaim-baseline.json]")
 @command
 def accept(record_file: Path, baseline_file: Path | None) -> None:
     """Make a record the baseline of later runs, and say what that changes."""
@@ -314,10 +303,11 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
     from ..record import to_text, write_atomically
 
     path = baseline_file or baseline.DEFAULT
+    check_distinct({"the record": record_file, "--baseline": path})
     record = baseline.slim(baseline.read_comparable(record_file))
     if record["errors"]:
         raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
-    if path.exists():
+    if exists(path, "cannot write"):
         record["baseline"] = baseline.compare(record["claims"], baseline.read_baseline(path), alpha=record["alpha"])
         for line in baseline.lines(record):
             click.echo(f"accepted: {line}")
@@ -327,11 +317,11 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
 
 
 @main.command()
-@click.argument("record_file", metavar="RECORD.json", type=click.Path(path_type=Path))
-@click.option("--html", type=click.Path(path_type=Path), help="File to write: the report, one page.")
-@click.option("--markdown", type=click.Path(path_type=Path), help="File to write: a summary for a pull request.")
-@click.option("--junit", type=click.Path(path_type=Path), help="File to write: JUnit XML.")
-@click.option("--sarif", type=click.Path(path_type=Path), help="File to write: SARIF 2.1.0, for code scanning.")
+@click.argument("record_file", metavar="RECORD.json", type=FILE)
+@click.option("--html", type=FILE, help="File to write: the report, one page.")
+@click.option("--markdown", type=FILE, help="File to write: a summary for a pull request.")
+@click.option("--junit", type=FILE, help="File to write: JUnit XML.")
+@click.option("--sarif", type=FILE, help="File to write: SARIF 2.1.0, for code scanning.")
 @command
 def report(record_file: Path, **files: Path | None) -> None:
     """Render reports from a record alone."""
@@ -341,6 +331,8 @@ def report(record_file: Path, **files: Path | None) -> None:
 
     if not any(files.values()):
         raise ValueError("name a file to write: --html, --markdown, --junit or --sarif")
+    written = {f"--{name}": path for name, path in files.items() if path is not None}
+    check_distinct({"the record": record_file, **written})
     record = read_record(record_file)
     for name, path in files.items():
         if path is not None:

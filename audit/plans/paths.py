@@ -1,0 +1,85 @@
+"""Files that a user names: whatever is wrong with a name is said in one line that has it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryFile
+
+
+@contextmanager
+def named(trouble: str, path: Path) -> Iterator[None]:
+    """Raise ValueError for what the system says about a path: names too long, links in circles, no permission.
+
+    Parameters
+    ----------
+    trouble : str
+        What then cannot be done, as in "cannot read the plan".
+    """
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:  # the last two: null characters, and links in circles
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"{trouble} {str(path)!r}: {why}") from None
+
+
+def read_text(path: Path, what: str) -> str:
+    """Return the text of a file; `what` names its kind in the message of the ValueError if it cannot be read."""
+    with named(f"cannot read the {what}", path):
+        data = path.read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"the {what} {str(path)!r} is not UTF-8 text") from None
+
+
+def mode(path: Path) -> int:
+    """Return the mode of what is there, of a link's target; 0 where nothing is."""
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def exists(path: Path, trouble: str) -> bool:
+    """Tell whether something is there; ValueError as in `named` where that cannot be told."""
+    with named(trouble, path):
+        return mode(path) != 0
+
+
+def check_output(path: Path) -> None:
+    """Raise ValueError if a file cannot be written there, or must not: a device or a pipe is never replaced."""
+    with named("cannot write", path):
+        found = mode(path)
+    if found and not stat.S_ISREG(found):
+        raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
+
+
+def check_folder(path: Path, *files: str) -> None:
+    """Raise ValueError where these files cannot be written into a folder, which is made: before hours of work."""
+    with named("cannot write into the folder", path):
+        found = mode(path)
+    if found and not stat.S_ISDIR(found):
+        raise ValueError(f"--out must be a folder, got {str(path)!r}")
+    with named("cannot write into the folder", path):
+        path.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path):
+            pass
+    for file in files:
+        check_output(path / file)
+
+
+def check_distinct(files: Mapping[str, Path]) -> None:
+    """Raise ValueError if two of these names lead to one file, through links or directly: one would be lost."""
+    found = {}
+    for name, path in files.items():
+        with named("cannot use", path):
+            found[name] = (os.path.realpath(path), os.stat(path) if mode(path) else None)
+    for (one, first), (other, second) in combinations(files.items(), 2):
+        (place, file), (place_of_other, file_of_other) = found[one], found[other]
+        if place == place_of_other or (file and file_of_other and os.path.samestat(file, file_of_other)):
+            raise ValueError(f"{one} {str(first)!r} and {other} {str(second)!r} are the same file")

@@ -1,0 +1,129 @@
+"""Names of files that cannot be: one line that says which name and why, exit code 2, and nothing lost."""
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from overclaim.audit.plans.tasks import Task
+from overclaim.reports.record import run_record, to_text, write_atomically
+from overclaim.tests.support.command_line import overclaim
+
+LONG, LOOP, FOLDER, BELOW, NULL = "x" * 300, "loop", "folder", "file/below", "nu\0ll"
+#: Each takes the name where NAME stands, for something that is read or written; a folder is no trouble for --out.
+READ = ["run NAME", "run --baseline NAME", "accept NAME", "report NAME --html x.html", "check exp3 --pair NAME"]
+WRITTEN = ["init NAME", "accept record.json --baseline NAME", "run --out NAME"]
+WRITTEN += [f"report record.json --{kind} NAME" for kind in ("html", "markdown", "junit", "sarif")]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "record.json").write_text(to_text(run_record([], seed=0, alpha=0.01, command="")))
+    (tmp_path / LOOP).symlink_to(LOOP)
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / "file").write_text("a file")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(words, name):
+    result = overclaim(*[name if word == "NAME" else word for word in words.split()])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
+    assert repr(name)[1:-1] in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "name", [LONG, LOOP, FOLDER, BELOW, NULL, ""], ids=["long", "loop", "folder", "below", "null", "empty"]
+)
+@pytest.mark.parametrize("words", [*READ, *WRITTEN])
+def test_names_that_cannot_be(folder, words, name):
+    if (words, name) == ("run --out NAME", FOLDER):
+        pytest.skip("a folder is what it takes")
+    before = sorted(path.name for path in folder.iterdir())
+    refused(words, name)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a folder where nobody may write, root neither")
+@pytest.mark.parametrize("words", WRITTEN)
+def test_where_nobody_may_write(folder, words):
+    refused(words, "/proc/overclaim")
+
+
+@pytest.mark.parametrize("name", [f"{LONG}.py", f"{LOOP}.py", f"{FOLDER}.py", f"{BELOW}.py", "nu\0ll.py"])
+def test_a_target_in_a_file_that_cannot_be(folder, name):
+    (folder / f"{LOOP}.py").symlink_to(f"{LOOP}.py")
+    (folder / f"{FOLDER}.py").mkdir()
+    result = overclaim("check", f"{name}:Name", "--epsilon", 1)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
+    assert repr(name) in result.stderr
+    (folder / "plan.toml").write_text(f'[[claims]]\ntarget = "{name}:Name"\nepsilon = 1\n'.replace("\0", "\\u0000"))
+    result = overclaim("run", "plan.toml", "--jobs", 1)
+    assert result.exit_code == 2, result.output
+    assert Path("out/record.json").exists()
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    path = tmp_path / ("ä" * 127)  # 254 bytes
+    write_atomically(path, "text")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(path.name, "text")]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("report record.json --html same --junit same", "--html 'same' and --junit 'same' are the same file"),
+        ("report record.json --html same --sarif folder/../same", "--html 'same' and --sarif"),
+        ("report record.json --markdown same --sarif link", "--markdown 'same' and --sarif 'link'"),
+        ("report record.json --html one --junit hard", "--html 'one' and --junit 'hard'"),
+        ("report record.json --html record.json", "the record 'record.json' and --html 'record.json'"),
+        ("report record.json --junit hard-record", "the record 'record.json' and --junit 'hard-record'"),
+        ("report link-record --sarif record.json", "the record 'link-record' and --sarif 'record.json'"),
+        ("accept record.json --baseline ./record.json", "the record 'record.json' and --baseline"),
+        ("run report.html --out .", "report.html 'report.html' and the plan 'report.html'"),
+    ],
+)
+def test_what_would_overwrite_another(folder, words, told):
+    """Also through links, to files that are not there yet, and to one file with two names."""
+    (folder / "one").write_text("one")
+    os.link("one", "hard")
+    os.link("record.json", "hard-record")
+    (folder / "report.html").write_text("[[claims]]\ntarget = 'mechanisms/laplace'\n")
+    (folder / "link").symlink_to("same")
+    (folder / "link-record").symlink_to("record.json")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    result = overclaim(*words.split())
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
+    assert told in result.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_file_of_the_users_survives_the_look_whether_a_folder_can_be_written(folder):
+    (folder / ".writable").write_text("mine")
+    (folder / "plan.toml").write_text('[[claims]]\ntarget = "mechanisms/laplace"\nepsilon = 1\nruns = 500\n')
+    overclaim("run", "plan.toml", "--out", ".", "--jobs", 1)
+    assert (folder / "record.json").stat().st_size > 1000
+    assert (folder / ".writable").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["a plan.toml", "$(touch pwned).toml", "a'b.toml", "two\nlines.toml", "{name}.toml"])
+def test_the_command_that_init_prints_is_one_for_a_shell(folder, name):
+    result = overclaim("init", name)
+    assert result.exit_code == 0
+    assert shlex.split(result.stdout.rpartition("audit it by: ")[2]) == ["overclaim", "run", name]
+    text = (folder / name).read_text()
+    assert tomllib.loads(text)["claims"]
+    if name.isprintable():
+        assert shlex.split(text.splitlines()[0].rpartition("audited by: ")[2]) == ["overclaim", "run", name]
+
+
+@pytest.mark.parametrize("target", ["$(touch pwned).py:Name", "a b.py:Name", "--help.py:Name", "a'\n.py:Name"])
+def test_the_replay_of_a_task_is_one_for_a_shell(target):
+    task = Task(target=target, epsilon=1.0, parameters={"word": "$(touch pwned)"}, left="`x`", right=["; y"])
+    words = shlex.split(task.command())
+    assert words[:3] == ["overclaim", "check", f"./{target}" if target.startswith("-") else target]
+    assert "word=$(touch pwned)" in words
+    assert '"`x`"' in words
