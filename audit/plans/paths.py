@@ -59,8 +59,11 @@ def check_output(path: Path) -> None:
         raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
 
 
-def check_folder(path: Path, *files: str) -> None:
-    """Raise ValueError where these files cannot be written into a folder, which is made: before hours of work."""
+def check_folder(path: Path, *files: str, plan: Path | None = None) -> None:
+    """Raise ValueError where these files cannot be written into a folder, which is made: before hours of work.
+
+    They must not be one file, nor the plan.
+    """
     with named("cannot write into the folder", path):
         found = mode(path)
     if found and not stat.S_ISDIR(found):
@@ -71,6 +74,7 @@ def check_folder(path: Path, *files: str) -> None:
             pass
     for file in files:
         check_output(path / file)
+    check_distinct({file: path / file for file in files} | ({} if plan is None else {"the plan": plan}))
 
 
 def check_distinct(files: Mapping[str, Path]) -> None:

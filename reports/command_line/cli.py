@@ -254,8 +254,7 @@ def run(
         raise ValueError("--seed goes without a plan: a plan has its own seed")
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
-    check_folder(out, *REPORTS)
-    check_distinct({name: out / name for name in REPORTS} | ({"the plan": plan_file} if plan_file else {}))
+    check_folder(out, *REPORTS, plan=plan_file)
     cluster = _cluster(engine, scheduler)
     ledger = Ledger.begin(out, plan, resume=resume)
     kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
