@@ -8,21 +8,36 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
+    from overclaim.audit.certification.blackbox import falsify_mechanism
     from overclaim.audit.certification.falsify import falsify
-    from overclaim.audit.certification.verdict import Verdict
+    from overclaim.audit.certification.verdict import Result, Verdict
+    from overclaim.audit.play.cluster import Cluster
     from overclaim.audit.play.pairs import Pair
     from overclaim.mechanisms.claim import Claim
 
 __version__ = "0.1.0"
 
-__all__ = ["Claim", "Pair", "Verdict", "__version__", "check_learner", "falsify"]
+__all__ = [
+    "Claim",
+    "Cluster",
+    "Pair",
+    "Result",
+    "Verdict",
+    "__version__",
+    "check_learner",
+    "falsify",
+    "falsify_mechanism",
+]
 
 _HOMES = {
     "Claim": "overclaim.mechanisms.claim",
+    "Cluster": "overclaim.audit.play.cluster",
     "Pair": "overclaim.audit.play.pairs",
+    "Result": "overclaim.audit.certification.verdict",
     "Verdict": "overclaim.audit.certification.verdict",
     "check_learner": "overclaim.audit.assumptions.conformance",
     "falsify": "overclaim.audit.certification.falsify",
+    "falsify_mechanism": "overclaim.audit.certification.blackbox",
 }
 
 

@@ -5,8 +5,7 @@ python examples/diffprivlib_mechanisms.py
 
 from adapters import diffprivlib
 
-from overclaim import Claim
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim import Claim, falsify_mechanism
 
 laplace = diffprivlib(lambda m, seed: m.Laplace(epsilon=1.0, sensitivity=1.0, random_state=seed))
 geometric = diffprivlib(lambda m, seed: m.Geometric(epsilon=1.0, sensitivity=1, random_state=seed))

@@ -6,8 +6,7 @@ python examples/opendp_counts.py
 import opendp.prelude as dp
 from adapters import opendp
 
-from overclaim import Claim
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim import Claim, falsify_mechanism
 
 dp.enable_features("contrib")
 SPACE = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)

@@ -1,9 +1,12 @@
 """The package as installed: its list of rooms, its version and its lazy face."""
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -134,3 +137,31 @@ def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
     assert "1 falsified" in done.stdout
     assert "<svg" in (place / "out" / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "no home").is_file()
+
+
+def test_a_wheel_installed_elsewhere_is_whole(tmp_path):
+    """Every room and the report's templates are in it: it audits, renders, and brings its pytest plugin."""
+    build = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
+    copy = tmp_path / "source"
+    leave = shutil.ignore_patterns(".*", "out", "build", "dist", "*.egg-info", "__pycache__", "benchmarks", "tests")
+    shutil.copytree(ROOT, copy, ignore=leave)
+    words = [sys.executable, "-c", build, str(tmp_path)]
+    subprocess.run(words, cwd=copy, capture_output=True, text=True, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    plan = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nepsilon = 1\nrounds = 2\nruns = 4000\n'
+    (tmp_path / "plan.toml").write_text(plan)
+    (tmp_path / "show.py").write_text("import overclaim\nprint(overclaim.__file__)\n")
+
+    def python(*words):
+        return subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    assert python("show.py").stdout.startswith(str(tmp_path / "site"))
+    done = python("-m", "overclaim", "check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "4000")
+    assert (done.returncode, done.stdout.split()[0]) == (1, "FALSIFIED"), done.stderr
+    assert python("-m", "overclaim", "run", "plan.toml", "--jobs", "1").returncode == 1
+    assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    (info,) = (tmp_path / "site").glob("*.dist-info")
+    assert "overclaim.reports.plugin" in (info / "entry_points.txt").read_text()

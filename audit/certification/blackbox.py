@@ -99,6 +99,14 @@ def falsify_mechanism(
     LearnerError
         If the mechanism raises, returns what cannot be read, draws from something else than its generator, or has runs
         that depend on each other, whether seen before the audit, in its certification or after it.
+
+    Examples
+    --------
+    >>> def count(data, rng):
+    ...     return len(data) + rng.laplace(scale=0.5)
+    >>> result = falsify_mechanism(count, Claim(epsilon=1.0), left=[0, 0], right=[0], runs=5_000)
+    >>> result.verdict, 1.5 < result.epsilon_lower < 2.0
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
     began = time.perf_counter()
     check_budget(runs, confidence)

@@ -85,6 +85,15 @@ class Result:
         The certification counts block by block, where a fixed number of runs was certified.
     engine : {"numpy", "numba"}
         What the runs were played on. Another engine draws other numbers.
+
+    Examples
+    --------
+    >>> from overclaim import Claim, falsify
+    >>> from overclaim.learners import BatchedLaplace, Threshold
+    >>> learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
+    >>> result = falsify(learner, Claim(epsilon=1.0), rounds=2, runs=20_000)
+    >>> result.verdict, result.epsilon_lower > 1.0
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
 
     verdict: Verdict

@@ -29,7 +29,7 @@ from ..search.loss_choices import alphabet_of
 from ..statistics.power import detectable_epsilon
 from .simplify import cost, largest, simplifications
 from .tasks import Task
-from .witness import Shrunk
+from .witness import ShrunkWitness
 
 #: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
 #: stream is drawn twice.
@@ -52,7 +52,7 @@ HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
 Build = Callable[[Pair], tuple[Learner, Claim]]
 
 
-def shrink_task(task: Task, result: Result) -> Shrunk | None:
+def shrink_task(task: Task, result: Result) -> ShrunkWitness | None:
     """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
 
     Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
@@ -77,7 +77,7 @@ def shrink_task(task: Task, result: Result) -> Shrunk | None:
         learner = build(result.pair)[0]
         how: dict[str, Any] = {"claimed": result.claim.epsilon, "seed": task.seed, "runs": task.runs, "trials": 0}
         how |= {"confidence": task.confidence, "replay": task.command(), "fresh": False}
-        return Shrunk(result.pair, learner.arms, result.epsilon_lower, **how)
+        return ShrunkWitness(result.pair, learner.arms, result.epsilon_lower, **how)
     how = {"runs": found.runs, "seed": found.seed, "confidence": found.confidence, "stop": "budget"}
     again = replace(_smaller(task, found.pair), **how, pair=None)
     text = json.dumps(_plain(found.pair), separators=(",", ":"))
@@ -101,7 +101,7 @@ def shrink(
     seed: int = 0,
     confidence: float = 0.99,
     fast: bool = False,
-) -> Shrunk | None:
+) -> ShrunkWitness | None:
     """Return the smallest pair found on which the claim is still falsified; None if no smaller one certifies.
 
     Parameters
@@ -134,7 +134,7 @@ def shrink(
         result = falsify(learner, claim, pair=smaller, arms=learner.arms, **budget)
         if result.verdict is Verdict.FALSIFIED:
             found = result.epsilon_lower, claim.epsilon, own, runs, judge.trials, 1 - share
-            return Shrunk(smaller, learner.arms, *found)
+            return ShrunkWitness(smaller, learner.arms, *found)
     return None
 
 

@@ -11,7 +11,7 @@ from ..play.pairs import Pair
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class ShrunkWitness:
     """The smallest witness found that certifies.
 
     Attributes

@@ -67,6 +67,11 @@ class Cluster:
     ------
     ValueError
         If the address is none.
+
+    Examples
+    --------
+    >>> Cluster("tcp://10.0.0.7:8786").scheduler
+    'tcp://10.0.0.7:8786'
     """
 
     scheduler: str

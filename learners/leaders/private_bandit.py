@@ -214,11 +214,6 @@ class PrivateBandit:
         return self.oracle.diameter / (math.pow(self.rounds, 0.75) * math.sqrt(self.arms) * self.lipschitz)
 
     @property
-    def oracle_calls(self) -> float:
-        """The most oracle calls per round: conditional gradient's in a batch over the batch's rounds."""
-        return math.ceil(4 * (self.oracle.diameter / self.template.precision) ** 2) / self.batch
-
-    @property
     def template(self) -> NoisyOco:
         """What one batch is one round of."""
         precision = self.oracle.diameter / math.sqrt(self.batch)
