@@ -8,7 +8,7 @@ from .bandits.htinf import Htinf
 from .bandits.scrible import Scrible
 from .conversions.batched import BatchedLaplace, MiniBatch
 from .conversions.expert_advice import ExpertAdvice
-from .conversions.reduction import BanditReduction
+from .conversions.reduction import BanditReduction, GaussianReduction
 from .leaders.ftpl import Ftpl
 from .leaders.ftrl import Ftrl
 from .leaders.pftal import BanditPftal, Pftal
@@ -35,6 +35,7 @@ __all__ = [
     "Ftpl",
     "FtplBandit",
     "Ftrl",
+    "GaussianReduction",
     "Htinf",
     "Ladder",
     "Learner",

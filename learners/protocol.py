@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
-from ..mechanisms.noise import Laplace, Noise
+from ..mechanisms.noise import Gaussian, Laplace, Noise
 from ..mechanisms.philox import LANES
 
 #: Played arms, (runs,) integers; or played points, (dim, runs) floats.
@@ -125,7 +125,7 @@ class HasInner(Protocol):
         """The wrapped learner."""
 
     @property
-    def noise(self) -> Laplace:
+    def noise(self) -> Laplace | Gaussian:
         """The law of the noise on the batch's mean loss."""
 
     @property

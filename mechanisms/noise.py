@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtr
 
 from .draws import Draws, Floats
 from .elementary import cos_turns, log
@@ -90,6 +90,10 @@ class Laplace:
         """Return the same law with its scale divided by a factor."""
         return Laplace(_divided(self.scale, factor))
 
+    def tail(self, x: Floats) -> Floats:
+        """Return the probability that one draw exceeds x >= 0, for each entry."""
+        return 0.5 * np.exp(-x / self.scale)
+
     def epsilon(self, sensitivity: float) -> float:
         """Return epsilon (nats) for an L1 sensitivity."""
         return sensitivity / self.scale
@@ -132,6 +136,11 @@ class Gaussian:
     def weakened(self, factor: float) -> Gaussian:
         """Return the same law with its standard deviation divided by a factor."""
         return Gaussian(_divided(self.sigma, factor))
+
+    def tail(self, x: Floats) -> Floats:
+        """Return the probability that one draw exceeds x >= 0, for each entry."""
+        tail: Floats = ndtr(-x / self.sigma)
+        return tail
 
     def mu(self, sensitivity: float) -> float:
         """Return mu of Gaussian DP for an L2 sensitivity."""
@@ -184,6 +193,18 @@ class L2Laplace:
     def epsilon(self, sensitivity: float) -> float:
         """Return epsilon (nats) for an L2 sensitivity."""
         return sensitivity / self.scale
+
+
+def laplace_sum_coefficients(draws: int) -> list[float]:
+    """Return the polynomial in |x|, highest power first, that times exp(-|x|) is the density of a sum of draws.
+
+    They are standard Laplace variables.
+    """
+    n = draws
+    whole = math.factorial(n - 1) * 2.0**n
+    return [
+        math.factorial(n - 1 + j) / (math.factorial(n - 1 - j) * math.factorial(j) * 2.0**j) / whole for j in range(n)
+    ]
 
 
 def laplace_block(stream: Stream, scale: float, out: Floats) -> None:

@@ -16,7 +16,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Gaussian, Laplace
+from ...mechanisms.noise import Gaussian, Laplace, laplace_sum_coefficients
 from ...mechanisms.tree import depth, parent
 from ..laws import ftpl_law
 from ..play.pairs import Pair
@@ -147,24 +147,16 @@ class Whitened(_Known):
 def density(x: Floats, draws: int) -> Floats:
     """Return the density at x of the sum of `draws` standard Laplace variables."""
     size = np.abs(x)
-    result: Floats = np.asarray(np.polyval(_coefficients(draws), size) * np.exp(-size), dtype=np.float64)
+    result: Floats = np.asarray(np.polyval(laplace_sum_coefficients(draws), size) * np.exp(-size), dtype=np.float64)
     return result
 
 
 def upper_tail(x: Floats, draws: int) -> Floats:
     """Return the probability that the sum of `draws` standard Laplace variables exceeds x."""
     size = np.abs(x)
-    terms = enumerate(_coefficients(draws)[::-1])  # coefficient of |x|^k
+    terms = enumerate(laplace_sum_coefficients(draws)[::-1])  # coefficient of |x|^k
     tail: Floats = sum(c * math.factorial(k) * gammaincc(k + 1, size) for k, c in terms)
     return np.where(x < 0, 1 - tail, tail)
-
-
-def _coefficients(n: int) -> list[float]:
-    """Return the polynomial that multiplies exp(-|x|), highest power first."""
-    whole = math.factorial(n - 1) * 2.0**n
-    return [
-        math.factorial(n - 1 + j) / (math.factorial(n - 1 - j) * math.factorial(j) * 2.0**j) / whole for j in range(n)
-    ]
 
 
 class CoordinateRatio(_Known):

@@ -17,6 +17,7 @@ import numpy as np
 from ...learners.protocol import HasInner, HasProbabilities, Learner, kernel_of
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
+from ...mechanisms.noise import Laplace
 from ...mechanisms.philox import LANES, lanes
 from ..laws.sequences import decisions
 from ..play.kernels import compiled
@@ -63,6 +64,7 @@ class ParticleRatio:
 
     def __init__(self, learner: Learner, pair: Pair, *, particles: int = PARTICLES) -> None:
         assert isinstance(learner, HasInner)
+        assert isinstance(learner.noise, Laplace)
         self.inner, self.noise, self.batch = learner.inner, learner.noise, learner.batch
         self.steps = decisions(pair.rounds, self.batch)
         self.differing = pair.t0 // self.batch
@@ -84,6 +86,7 @@ class ParticleRatio:
         return (
             surface == "actions"
             and isinstance(learner, HasInner)
+            and isinstance(learner.noise, Laplace)
             and learner.noise.scale > 0
             and isinstance(learner.inner, HasProbabilities)
             and pair.arms is not None

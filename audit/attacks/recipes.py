@@ -6,15 +6,17 @@ score costs power, never validity.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from ...learners.bandits.exp2 import Exp2
+from ...learners.bandits.scrible import Scrible
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.leaders.private_bandit import PrivateBandit
+from ...learners.leaders.private_bandit import Doubling, NoisyOco, PrivateBandit
 from ...learners.problems.domains import Ball, Cube
 from ...learners.problems.losses import Adaptive, Convex
 from ...learners.protocol import Actions, HasRelease, Learner
@@ -28,6 +30,7 @@ from ..laws.sequences import (
     decisions,
     has_noiseless_law,
     index_of,
+    is_noisy,
     log_likelihood,
     sequence_laws,
 )
@@ -37,6 +40,7 @@ from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
 from .learned import Boosting
 from .particle import ParticleRatio
+from .point_counts import PointCounts
 
 #: Scores are rounded: the order of a sum must not split ties.
 DIGITS = 9
@@ -222,14 +226,20 @@ class SequenceTable:
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
-        """For few sequences of arms."""
-        return surface == "actions" and _few_sequences(learner, pair)
+        """For few sequences of arms, or of the points of a finite set."""
+        few = _few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in _parts(learner))
+        return surface == "actions" and few
 
     @classmethod
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
         """Count the training sequences."""
         assert train is not None
-        return cls(learner, train) if train.actions.ndim == 2 else Trained.fit(learner, pair, train)
+        if train.actions.ndim == 2:
+            return cls(learner, train)
+        try:
+            return PointCounts(train)
+        except ValueError:  # they are too many
+            return Trained.fit(learner, pair, train)
 
     def _index(self, transcripts: Transcripts) -> Any:
         return index_of(transcripts.actions, self.arms, self.batch)
@@ -327,9 +337,7 @@ class Boosted:
 
 def has_release(learner: Learner) -> bool:
     """Tell whether the learner releases anything noisy."""
-    return isinstance(learner, HasRelease) and any(
-        getattr(learner.noise, scale, 0.0) > 0 for scale in ("scale", "sigma")
-    )
+    return isinstance(learner, HasRelease) and is_noisy(learner.noise)
 
 
 def _few_sequences(learner: Learner, pair: Pair) -> bool:
@@ -337,10 +345,20 @@ def _few_sequences(learner: Learner, pair: Pair) -> bool:
     return few and not _plays_points(learner)
 
 
+def _parts(learner: Any) -> Iterator[Any]:
+    """Yield a learner and those that it wraps."""
+    while learner is not None:
+        yield learner
+        learner = getattr(learner, "inner", None)
+
+
 def _plays_points(learner: Learner) -> bool:
     """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
-    domain = getattr(learner, "domain", None)
-    return isinstance(learner, Ftrl | Pftal | BanditPftal | PrivateBandit) or isinstance(domain, Ball | Cube)
+    return any(
+        isinstance(part, Ftrl | Pftal | BanditPftal | PrivateBandit | NoisyOco | Doubling | Exp2 | Scrible)
+        or isinstance(getattr(part, "domain", None), Ball | Cube)
+        for part in _parts(learner)
+    )
 
 
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides. Each is a class

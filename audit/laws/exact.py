@@ -13,7 +13,7 @@ from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
-from ...mechanisms.noise import L2Laplace, Laplace
+from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.tree import depth
 from ..play.pairs import Pair
 from . import ftpl_law, ftrl_law, pftal_law
@@ -80,7 +80,7 @@ def exact_epsilon(
     ------
     NotExactError
         If no exact method covers the case: sequences of arms up to 4096 with a known law, two-armed noisy
-        reductions on the grid, entropy FTRL with two experts up to T = 4, and Laplace releases.
+        reductions on the grid, entropy FTRL with two experts up to T = 4, and Laplace or Gaussian releases.
 
     Notes
     -----
@@ -98,10 +98,10 @@ def exact_epsilon(
     if not is_ours(learner) and (surface == "release" or isinstance(learner, Ftrl)):
         raise NotExactError(f"the law of {type(learner).__name__}'s output has no closed form here")
     if surface == "release":
-        if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
-            mu = ftpl_law.release_mu(learner, pair)
-            if mu == 0:
-                return dict.fromkeys(deltas, 0.0)
+        mu = _release_mu(learner, pair)
+        if mu == 0:
+            return dict.fromkeys(deltas, 0.0)
+        if mu is not None:
             return {d: gaussian_epsilon(mu, d) if d else math.inf for d in deltas}
         losses = _release_losses(learner, pair)
         return {d: losses.epsilon(d) for d in deltas}
@@ -118,6 +118,30 @@ def exact_epsilon(
     except NotEnumerableError as error:
         raise NotExactError(str(error)) from None
     return {d: epsilon_from_laws(p, q, d) for d in deltas}
+
+
+def _release_mu(learner: Learner, pair: Pair) -> float | None:
+    """Return the mu of Gaussian DP that a Gaussian release has on a pair; None where that is not known."""
+    if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
+        return ftpl_law.release_mu(learner, pair)
+    if isinstance(learner, HasInner) and isinstance(learner.noise, Gaussian) and learner.noise.sigma > 0:
+        shift = _arm_shift(learner, pair)
+        return None if shift is None else shift / learner.noise.sigma
+    return None
+
+
+def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
+    """Return by how much the worlds move a noisy scalar, whatever the arm; None where that depends on more."""
+    if not isinstance(learner.inner, HasProbabilities):  # points, not arms
+        return None
+    if learner.batch * (pair.t0 // learner.batch + 1) > pair.rounds - 1:
+        return 0.0  # the last release reaches no action
+    if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
+        raise NotExactError("exact releases need linear losses")
+    difference = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
+    if not np.allclose(difference, difference[0]):
+        raise NotExactError("exact releases of a bandit need losses that differ equally for all arms")
+    return float(difference[0]) / learner.batch
 
 
 def _release_losses(learner: Learner, pair: Pair) -> PrivacyLoss:
@@ -137,12 +161,9 @@ def _release_losses(learner: Learner, pair: Pair) -> PrivacyLoss:
         raise NotExactError("exact releases need linear losses")
     difference = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
     scale = learner.noise.scale
-    if isinstance(learner, HasInner) and isinstance(learner.inner, HasProbabilities):  # arms, not points
-        if learner.batch * (pair.t0 // learner.batch + 1) > pair.rounds - 1:
-            return PrivacyLoss.of_laplace([])
-        if not np.allclose(difference, difference[0]):
-            raise NotExactError("exact releases of a bandit need losses that differ equally for all arms")
-        return PrivacyLoss.of_laplace([float(difference[0]) / (learner.batch * scale)])
+    shift = _arm_shift(learner, pair) if isinstance(learner, HasInner) else None
+    if shift is not None:
+        return PrivacyLoss.of_laplace([shift / scale] if shift else [])
     if not isinstance(learner, Ftrl):
         raise NotExactError(f"the release of {type(learner).__name__} has no closed form here")
     nodes = [t for t in range(1, pair.rounds) if (t & (t - 1)) <= pair.t0 < t]

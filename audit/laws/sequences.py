@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,9 +117,14 @@ def _draws_to_learn(learner: Learner) -> bool:
     return False
 
 
+def is_noisy(noise: Any) -> bool:
+    """Tell whether a law of noise has a positive scale or standard deviation."""
+    return any(getattr(noise, scale, 0.0) > 0 for scale in ("scale", "sigma"))
+
+
 def has_grid_law(learner: Learner) -> bool:
-    """Tell whether the learner feeds one Laplace-noisy scalar to a two-armed learner on a line."""
-    return isinstance(learner, HasInner) and learner.noise.scale > 0 and on_a_line(learner.inner)
+    """Tell whether the learner feeds one noisy scalar, Laplace or Gaussian, to a two-armed learner on a line."""
+    return isinstance(learner, HasInner) and is_noisy(learner.noise) and on_a_line(learner.inner)
 
 
 def is_ours(learner: Learner) -> bool:
@@ -184,8 +189,8 @@ def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -
 class Grid:
     """The one-dimensional filter: the law of a two-armed learner's real state, given its arms.
 
-    The state after a noisy step is affine in one Laplace draw, so a cell's next mass is an exact difference of
-    Laplace distribution functions; within a cell the mass sits at its centre. Cells never straddle 0, where
+    The state after a noisy step is affine in one draw of noise, so a cell's next mass is an exact difference of
+    distribution functions; within a cell the mass sits at its centre. Cells never straddle 0, where
     `Threshold` decides.
     """
 
@@ -193,7 +198,7 @@ class Grid:
         assert isinstance(learner, HasInner)
         assert isinstance(learner.inner, OnALine)
         self.inner: OnALine = learner.inner
-        self.scale = learner.noise.scale
+        self.noise = learner.noise
         self.batch = learner.batch
         half = np.sinh(np.linspace(0.0, math.asinh(REACH), cells // 2 + 1))
         self.edges = np.concatenate([-half[:0:-1], half])
@@ -204,9 +209,9 @@ class Grid:
     def _transition(self, x: Floats, arm: int, loss: float) -> Floats:
         """Return the probabilities of the cells after `arm` and a fed loss of mean `loss`: (cells, len(x))."""
         offset, slope = self.inner.line_step(x, arm)
-        # Laplace noise is symmetric, so the sign of the slope matters only for the centre.
-        z = (self.edges[1:-1, None] - (offset + slope * loss)) / (np.abs(slope) * self.scale)
-        tail = 0.5 * np.exp(-np.abs(z))
+        # The noise is symmetric, so the sign of the slope matters only for the centre.
+        z = (self.edges[1:-1, None] - (offset + slope * loss)) / np.abs(slope)
+        tail = self.noise.tail(np.abs(z))
         below = np.where(z < 0, tail, 1 - tail)
         # The outermost cells take the tails. Masses right of the centre are differences of upper tails, which
         # keeps small ones exact.

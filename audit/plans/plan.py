@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, entries, near_matches
+from ..play.pairs import Pair
 from .paths import read_text
 from .plan_schema import CLAIM, PLAN
 from .tasks import RegretTask, Task
@@ -74,6 +75,7 @@ def _of_case(entry: Entry, case: Case, seed: int) -> Task:
         runs=case.runs,
         seed=seed,
         parameters=chosen,
+        pair=None if case.pair is None else Pair(*case.pair),
         expected=case.expected,
         note=case.note,
     )

@@ -19,6 +19,7 @@ CALIBRATIONS = ("as_published", "corrected")
 #: The papers' modules, each with a tuple `ENTRIES`.
 PAPERS = (
     "agarwal_singh",
+    "agarwal_singh_bandits",
     "asi_raman_talwar",
     "tossou_dimitrakakis",
     "ene_nguyen_vladu",
@@ -68,7 +69,8 @@ class Setting:
 class Case:
     """One audit of an entry: a setting, what the adversary may do and see, and what is expected.
 
-    `expected` is "falsified" or "survived"; `note` is a remark that the report prints beside the verdict.
+    `expected` is "falsified" or "survived"; `note` is a remark that the report prints beside the verdict. `pair` holds
+    the losses of the two worlds, where they are not to be searched.
     """
 
     expected: str
@@ -83,6 +85,7 @@ class Case:
     runs: int = 200_000
     parameters: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    pair: tuple[Any, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
 from overclaim.learners.bandits.exp2 import Exp2, signed_axes
 from overclaim.learners.bandits.exp4 import BatchedExp4, Exp4, SteadyExp4
 from overclaim.learners.bandits.htinf import Htinf
-from overclaim.learners.conversions.reduction import BanditReduction
+from overclaim.learners.conversions.reduction import BanditReduction, GaussianReduction
 from overclaim.learners.leaders.ftpl import Ftpl
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.probes.threshold import Threshold
@@ -189,6 +189,7 @@ LEARNERS = [
     BanditReduction(Exp3(arms=3, eta=0.3, gamma=0.1), epsilon=1.0),
     BanditReduction(Exp2(actions=signed_axes(3), eta=0.1, gamma=0.3), epsilon=1.0),
     BanditReduction(Threshold(arms=3, threshold=0.6), epsilon=1.0),
+    GaussianReduction(Exp3(arms=3, eta=0.3, gamma=0.1), noise=Gaussian(1.5)),
     Ftrl(domain=EntropySimplex(3), rounds=10, eta=0.3, noise=Laplace(1.5)),
     Ftpl(domain=Simplex(3), rounds=10, noise=Gaussian(1.5)),
     Ftpl(domain=Cube(3), rounds=10, noise=Gaussian(1.5)),
