@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats, Purpose
+from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
 from .checks import check_arms, check_rounds
 from .protocol import Arms, FeedbackKind, Learner, LearnerError
 
@@ -170,6 +171,33 @@ def recipe(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -> Le
     if not hasattr(learner, "arms"):
         raise LearnerError(f"{type(learner).__name__} must have arms, the length of a loss vector")
     return cast(Learner, learner)
+
+
+def weaker_recipe(
+    user_object: Any, parameter: NoiseParameter, factor: float, *, arms: int, rounds: int, **parameters: Any
+) -> Learner:
+    """Return what `recipe` returns, with less noise: a class or function is called with one parameter changed.
+
+    Parameters
+    ----------
+    user_object, arms, rounds, **parameters
+        As for `recipe`.
+    parameter : NoiseParameter
+        Its value is what `parameters` say, else its default; of a learner that is built, the field's.
+    factor : float
+        That it is multiplied by, or divided.
+
+    Raises
+    ------
+    LearnerError, ValueError
+        As for `recipe`; and if there is no such parameter, or it is no number.
+    """
+    if not isinstance(user_object, type) and not inspect.isroutine(user_object):
+        return recipe(with_parameter(user_object, parameter, factor), arms=arms, rounds=rounds)
+    name = parameter.name
+    value = parameters[name] if name in parameters else default_of(user_object, name)
+    changed = {**parameters, name: parameter.weaker(value, factor)}
+    return recipe(user_object, arms=arms, rounds=rounds, **changed)
 
 
 def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mapping[str, Any]) -> Any:

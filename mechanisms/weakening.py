@@ -66,7 +66,8 @@ def weakened(target: Target, factor: float) -> Target:
             except NoNoiseError:
                 continue
     if not changes:
-        raise NoNoiseError(f"{type(target).__name__} has no noise to divide: name the parameter that sets it")
+        name = getattr(target, "user_class", type(target)).__name__
+        raise NoNoiseError(f"{name} has no noise that is known here: name the parameter that sets it")
     return replace(target, **changes)  # type: ignore[type-var]
 
 

@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from ..audit.certification.verdict import Result
 
-OPTIONS = ("runs", "seed", "confidence", "stop", "fast")
+OPTIONS = ("runs", "seed", "confidence", "stop", "fast", "weaken")
 MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
 
 
@@ -103,7 +103,8 @@ class AuditedResult:
     def require_survived(self) -> None:
         """Fail the test unless the claim survived an audit that could have falsified it."""
         __tracebackhide__ = True
-        if self.result.verdict.value != "SURVIVED":
+        spot = self.result.blind_spot
+        if self.result.verdict.value != "SURVIVED" or (spot is not None and spot.untested):
             pytest.fail(self.report(), pytrace=False)
 
     def require_falsified(self) -> None:
@@ -139,6 +140,7 @@ class AuditedResult:
             ("found", found),
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
             ("at best", caught),
+            *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
             ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
             ("  left", _short(world["left"])),
             ("  right", _short(world["right"])),

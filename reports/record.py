@@ -19,6 +19,7 @@ from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, eviden
 from ..audit.certification.verdict import Result
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.plans.paths import check_output, named, read_text
+from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared
 from ..audit.play.transcripts import BLOCK
@@ -59,6 +60,9 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "budget": task.runs,
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
+        "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
+        "untested": result.blind_spot is not None and result.blind_spot.untested,
+        "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
         "two_interval_bound": certificate.two_interval_bound,

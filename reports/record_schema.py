@@ -60,6 +60,15 @@ _EVIDENCE = {
     ),
     "dependentRequired": {"tradeoff": ["alpha"]},
 }
+_FACTOR: Schema = {"type": "number", "minimum": 1, "maximum": 1e300}
+_BLIND_SPOT = _table(
+    "factor",
+    **_all(_maybe(_FACTOR), "factor", "missed", "tried", "true_to"),
+    bounds=_maybe(_list(_list(NUMBER, minItems=2, maxItems=2))),
+    runs=_maybe(COUNT),
+    alpha=_maybe(INSIDE),
+    parameter=_maybe(TEXT),
+)
 _LOSSES = _table(**_all(_maybe(_list({})), "left", "right"), round=_maybe(ROUND))
 _CLAIM = _table(
     *("name", "claimed", "verdict"),
@@ -77,8 +86,9 @@ _CLAIM = _table(
     shrunk=_maybe(
         {**_LOSSES, "properties": {**_LOSSES["properties"], "pair": _maybe(_LOSSES), "runs": _maybe(COUNT)}}
     ),
+    blind_spot=_maybe(_BLIND_SPOT),
     pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
-    **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published"),
+    **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published", "untested", "untested_allowed"),
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),

@@ -32,6 +32,8 @@ DEFAULTS: dict[str, Any] = {
     "evidence": None,
     "published": True,
     "p_value": None,
+    "blind_spot": None,
+    "untested": False,
 }
 
 
@@ -49,6 +51,11 @@ def legible(record: Mapping[str, Any]) -> dict[str, Any]:
 def is_mechanism(claim: Mapping[str, Any]) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
+
+
+def is_untested(claim: Mapping[str, Any]) -> bool:
+    """Tell whether a claim survived an audit that was seen to catch too little to be called a test."""
+    return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
 
 
 def by_holm(claim: Mapping[str, Any]) -> bool:

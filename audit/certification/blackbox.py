@@ -13,6 +13,7 @@ import numpy as np
 
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.weakening import NoiseParameter, with_parameter
 from ..assumptions.independence import check_independence, check_neighbours, check_replay
 from ..assumptions.mechanism_runs import DataPair, Sample, join, run_block
 from ..attacks.encoding import Encoder
@@ -24,6 +25,7 @@ from ..play.engines import in_parallel
 from ..play.transcripts import blocks
 from ..statistics.event_choice import choose, transfer
 from ..statistics.events import Counts, Event, count
+from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
 from .frame import Audit, Choice, Memory, all_runs, check_budget, conclude
 from .verdict import Result
 
@@ -54,6 +56,7 @@ def falsify_mechanism(
     progress: bool = False,
     memory: Memory | None = None,
     cluster: Cluster | None = None,
+    weaken: Asked = None,
 ) -> Result:
     """Try to falsify a privacy claim about a mechanism.
 
@@ -87,6 +90,9 @@ def falsify_mechanism(
         the result.
     cluster : Cluster, optional
         Computes the blocks of certification, instead of processes here. It does not change the result.
+    weaken : bool, str or callable, optional
+        Measure the blind spot of an audit that survives, as in `falsify`; the parameter is a keyword of a function
+        that has a default, or a field of a dataclass.
 
     Returns
     -------
@@ -111,6 +117,7 @@ def falsify_mechanism(
     began = time.perf_counter()
     check_budget(runs, confidence)
     options = _pairs(left, right, pairs)
+    how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
     before = check_replay(mechanism, options[0], seed, runs)
     check_independence(mechanism, options[0], seed, runs)
     audit = MechanismAudit(
@@ -130,7 +137,15 @@ def falsify_mechanism(
     check_replay(mechanism, options[0], seed, runs, before)
     if found.choice.index:
         check_replay(mechanism, found.choice.pair, seed, runs)
-    return conclude(audit, found, began)
+    return with_blind_spot(audit, conclude(audit, found, began), how)
+
+
+def _by_parameter(mechanism: Any, weaken: Any) -> Weaken | None:
+    """Return what changes the parameter that a text names."""
+    if not isinstance(weaken, str) or not weaken:
+        return None
+    parameter = NoiseParameter.parse(weaken)
+    return lambda factor: with_parameter(mechanism, parameter, factor)
 
 
 def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:

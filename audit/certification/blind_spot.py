@@ -1,48 +1,13 @@
-"""Blind spots: how much too little noise an audit that survived would have missed.
-
-The same pair, and the same attacks fitted anew, are tried on the target with its noise divided by a factor. What is
-found is a statement about that weaker target: on fresh runs of it the claim was falsified, or was not. The factors
-are bisected, so that at most `TESTS` of them are tried; each test has error alpha / `TESTS`, alpha being that of the
-audit's own certificate, and its runs are drawn from a seed that nothing else uses. So the chance that any factor of
-an audit is called caught although the claim is true of the target so weakened is at most alpha: an error of its own,
-beside that of the verdict.
-
-A miss may have two reasons: the attack is blind, or the claim is still true, because the noise is larger than the
-claim needs. The second is told by exact laws where there are any.
-"""
+"""Blind spots: how much too little noise an audit that survived would have missed. What is found, and its words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from ...learners.protocol import Learner
-from ...mechanisms.claim import Claim
-from ..laws.exact import NotExactError, exact_epsilon
-from ..laws.sequences import COARSE, batch_of
-from ..play.pairs import Pair
-from ..search.families import first_round
-from ..search.loss_choices import alphabet_of
-from ..statistics.events import Counts
-from .frame import Audit, Memory, all_runs
-
-#: The factors that noise is divided by.
-FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
-#: The tests that a bisection of the factors takes, at most.
-TESTS = 4
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
-#: A test's share of the audit's runs, and the runs up to which it has as many as the audit.
-SHARE, FEW = 0.5, 4_000
-#: The seeds of the tests are the audit's own plus this and what follows it.
-FRESH = 2_000_000
-#: Steps of the bisection for the factor at which a claim becomes false, and the error of an exact law on a grid.
-STEPS, TOLERANCE = 6, 1e-3
-
-#: From a factor to the target with its noise divided by it.
-Weaken = Callable[[float], Any]
 
 
 @dataclass(frozen=True)
@@ -84,6 +49,9 @@ class BlindSpot:
         """Whether the audit says too little: not even three times too little noise was caught, slack not counted."""
         return self.factor is None or self.factor > LARGEST * (self.true_to or 1.0)
 
+    def __str__(self) -> str:
+        return words(self.to_json())
+
     def to_json(self) -> dict[str, Any]:
         """Return the record's `blind_spot`."""
         return {
@@ -98,118 +66,24 @@ class BlindSpot:
         }
 
 
-@dataclass(frozen=True)
-class _Apart:
-    """A memory whose stages have names of their own."""
-
-    memory: Memory
-    name: str
-
-    def recall(self, stage: str) -> dict[int, Counts]:
-        return self.memory.recall(f"{self.name}/{stage}")
-
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        self.memory.keep(f"{self.name}/{stage}", block, counts)
-
-
-def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
-    """Return what an audit that survived on this pair catches on weaker targets.
-
-    Parameters
-    ----------
-    audit : Audit
-    pair : Pair or DataPair
-        The one that the audit certified; its draws are not used again.
-    weaken : callable
-        From a factor to the target with its noise divided by it.
-    parameter : str
-        What `weaken` changes, for the record.
-
-    Notes
-    -----
-    The bisection supposes that a larger factor is caught where a smaller one is. Where that is not so, what is
-    returned is still what was tried and seen.
-    """
-    bounds: dict[float, float] = {}
-    low, high = -1, len(FACTORS)  # the audit itself survived; beyond the last factor nothing is known
-    tests = _tests(audit)
-    while high - low > 1:
-        middle = (low + high) // 2
-        factor = FACTORS[middle]
-        weaker = replace(tests.of(weaken(factor)), seed=audit.seed + FRESH + middle)
-        if audit.memory is not None:
-            weaker = replace(weaker, memory=_Apart(audit.memory, f"weaker {factor:g}"))
-        bounds[factor] = all_runs(weaker, [pair]).certificate.epsilon_lower
-        low, high = (low, middle) if bounds[factor] > audit.claim.epsilon else (middle, high)
-    caught = FACTORS[high] if high < len(FACTORS) else None
-    slack = None
-    if (caught is None or caught > LARGEST) and isinstance(pair, Pair):
-        slack = true_to(audit.claim, pair, weaken)
-    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.runs, tests.alpha, parameter, slack)
-
-
-def _tests(audit: Audit) -> Audit:
-    """Return the audit with the budget of one test."""
-    runs = max(min(audit.runs, FEW), int(SHARE * audit.runs))
-    return replace(audit, runs=runs, alpha=audit.alpha / TESTS, progress=False)
-
-
-def true_to(claim: Claim, pair: Pair, weaken: Weaken) -> float | None:
-    """Return the factor, from 1 on, up to which exact laws say that the claim is true; None where there are none.
-
-    True means: on this pair and on the standard ones; at most the largest of `FACTORS`. Where the actions have no
-    exact law that of the release serves, which they are computed from: they are at least as private.
-    """
-    learner: Learner = weaken(1.0)
-    standard = first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))
-
-    def at(factor: float, pairs: Sequence[Pair]) -> tuple[float, Pair] | None:
-        for surface in dict.fromkeys((claim.surface, "release")):
-            try:
-                found = [_exactly(weaken(factor), one, claim, surface) for one in pairs]
-            except NotExactError:
-                continue
-            return max(found), pairs[found.index(max(found))]
-        return None
-
-    true, worst = None, None
-    for factor in (1.0, *FACTORS):
-        worst = at(factor, [pair, *standard])
-        if worst is None:
-            return true
-        if worst[0] > claim.epsilon * (1 + TOLERANCE):
-            break
-        true = factor
-    else:
-        return true
-    if true is None:
-        return None
-    false, pairs = factor, [worst[1]]
-    for _ in range(STEPS):
-        middle = math.sqrt(true * false)
-        found = at(middle, pairs)
-        if found is None or found[0] > claim.epsilon * (1 + TOLERANCE):
-            false = middle
-        else:
-            true = middle
-    return true
-
-
-def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str) -> float:
-    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,), cells=COARSE)[claim.delta]
+def factor_words(found: Mapping[str, Any] | None) -> str:
+    """Return the factor of a record's `blind_spot`, more than what was tried, or a dash where there is none."""
+    if not found or (found["factor"] is None and not found.get("tried")):
+        return "-"
+    return f"> {found['tried']:g}" if found["factor"] is None else f"{found['factor']:g}"
 
 
 def words(found: Mapping[str, Any]) -> str:
     """Return what a record's `blind_spot` says, in one line."""
-    factor, missed, name = found["factor"], found.get("missed"), found.get("parameter", "noise")
-    what = "noise divided by" if name == "noise" else f"{name} times"
-    runs = f", in {found['runs']:,} runs each" if found.get("runs") else ""
+    factor, missed, name, slack = (found.get(key) for key in ("factor", "missed", "parameter", "true_to"))
+    what = "noise divided by" if name in (None, "noise") else f"{name} times"
     if factor is None:
-        told = f"not even with {what} {found['tried']:g} is the claim falsified{runs}"
-    elif missed is None:
-        told = f"with {what} {factor:g} the claim is falsified{runs}"
+        told = f"not even with {what} {found.get('tried') or 1:g} is the claim falsified"
     else:
-        told = f"with {what} {factor:g} the claim is falsified, with {missed:g} not{runs}"
-    if found.get("true_to"):
-        told += f"; up to {found['true_to']:.3g} it is true on the standard pairs, by exact laws"
+        told = f"with {what} {factor:g} the claim is falsified" + (f", with {missed:g} not" if missed else "")
+    told += f", in {found['runs']:,} runs each" if found.get("runs") else ""
+    if slack and slack == found.get("tried"):
+        told += "; by exact laws it is true there on the standard pairs: there is nothing to see"
+    elif slack:
+        told += f"; up to {slack:.3g} it is true on the standard pairs, by exact laws"
     return told

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ...learners.protocol import Learner
-from ...learners.scalar import recipe
+from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import Claim
+from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import check_stated
 from ..attacks.recipes import has_release
@@ -18,6 +20,7 @@ from ..play.pairs import Pair
 from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
 from .anytime import until_falsified
+from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
 from .frame import Memory, all_runs, check_budget, conclude
 from .stages import LearnerAudit
 from .verdict import Result
@@ -43,6 +46,7 @@ def falsify(
     cluster: Cluster | None = None,
     stop: str = "budget",
     fast: bool = False,
+    weaken: Asked = None,
 ) -> Result:
     """Try to falsify a privacy claim about a learner.
 
@@ -80,6 +84,11 @@ def falsify(
     fast : bool
         Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does,
         so the counts differ; the result names its engine.
+    weaken : bool, str or callable, optional
+        Measure the blind spot of an audit that survives, on the learner with its noise divided by factors up to 100:
+        the parameter that sets the noise, `"epsilon"` to be multiplied by the factor or `"1/scale"` to be divided;
+        True where the learner is made of this package's parts, whose noise is known; or a function from the factor to
+        the weaker learner.
 
     Returns
     -------
@@ -109,6 +118,7 @@ def falsify(
         raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
+    how = weakening(weaken, built, _by_parameter(learner, weaken, built.arms, rounds))
     engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
@@ -127,7 +137,15 @@ def falsify(
         engine=engine,
         searched=pair is None and pairs is None,
     )
-    return conclude(audit, (until_falsified if stop == "early" else all_runs)(audit, options), began)
+    result = conclude(audit, (until_falsified if stop == "early" else all_runs)(audit, options), began)
+    return with_blind_spot(audit, result, how)
+
+
+def _by_parameter(learner: Any, weaken: Any, arms: int, rounds: int) -> Weaken | None:
+    """Return what changes the parameter that a text names."""
+    if not isinstance(weaken, str) or not weaken:
+        return None
+    return partial(weaker_recipe, learner, NoiseParameter.parse(weaken), arms=arms, rounds=rounds)
 
 
 def _check_rounds(rounds: int | None, pair: Pair | None) -> int:

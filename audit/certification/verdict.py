@@ -10,6 +10,7 @@ from ...mechanisms.claim import Claim
 from ..play.pairs import Pair
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.power import ceiling_epsilon
+from .blind_spot import BlindSpot
 
 
 class Verdict(Enum):
@@ -85,6 +86,8 @@ class Result:
         The certification counts block by block, where a fixed number of runs was certified.
     engine : {"numpy", "numba"}
         What the runs were played on. Another engine draws other numbers.
+    blind_spot : BlindSpot or None
+        What the audit catches on weaker targets, where it survived and that was asked for.
 
     Examples
     --------
@@ -110,6 +113,7 @@ class Result:
     scorer: Any = field(default=None, repr=False, compare=False)
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     engine: str = "numpy"
+    blind_spot: BlindSpot | None = None
 
     @property
     def epsilon_lower(self) -> float:
@@ -132,11 +136,15 @@ class Result:
             f"{self.verdict}: claimed epsilon {self.claim.epsilon:g}, at least {self.epsilon_lower:.4g}{at} "
             f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, "
             f"{where}); at best, from this many runs: {self.detectable_epsilon:.4g}"
+            + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
         )
 
     def require_survived(self) -> None:
-        """Raise AssertionError unless the claim survived an audit that could have falsified it."""
+        """Raise AssertionError unless the claim survived an audit that could have falsified it.
+
+        One whose blind spot was measured, and that catches too little to be called a test, could not have.
+        """
         if self.verdict is Verdict.FALSIFIED:
             raise AssertionError(str(self))
-        if self.verdict is Verdict.UNDERPOWERED:
+        if self.verdict is Verdict.UNDERPOWERED or (self.blind_spot is not None and self.blind_spot.untested):
             raise UnderpoweredError(str(self))

@@ -43,6 +43,10 @@ class Plan:
         """The error of each certificate."""
         return 1 - self.confidence
 
+    def without_blind_spots(self) -> Plan:
+        """Return the same plan without the blind spots of what survives."""
+        return replace(self, tasks=tuple(replace(t, weaken=None, blind_spot=False) for t in self.tasks))
+
     def faster(self) -> Plan:
         """Return the same plan on compiled kernels, where its learners have them; mechanisms have none."""
         return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
@@ -76,6 +80,8 @@ def _of_case(entry: Entry, case: Case, seed: int) -> Task:
         seed=seed,
         parameters=chosen,
         pair=None if case.pair is None else Pair(*case.pair),
+        blind_spot=True,
+        untested=case.untested or None,
         expected=case.expected,
         note=case.note,
     )
@@ -119,6 +125,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         task = Task(
             **values,
             parameters=claim.get("set", {}),
+            blind_spot=True,
             expected=claim.get("expect"),
             seed=seed,
             confidence=confidence,
@@ -151,6 +158,8 @@ def _explain(error: Any, lines: _Lines) -> str:
         key = next(name for name in value if name not in known)
         near = near_matches(key, known) or ","
         return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
+    if rule == "anyOf":
+        return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"
     if rule == "required":
         return f"{here}: a claim needs a target"
     if key is None:

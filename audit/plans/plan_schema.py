@@ -9,6 +9,8 @@ from ...mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES
 from ..certification.falsify import STOPS
 
 EXPECTATIONS = ("falsified", "survived")
+#: What a plan says of a claim whose audit catches too little to be called a test.
+ALLOWED = "allowed"
 
 _PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _COUNT = {"type": "integer", "minimum": 1}
@@ -29,6 +31,8 @@ CLAIM: dict[str, Any] = {
         "runs": {"type": "integer", "minimum": 20},
         "stop": {"enum": list(STOPS)},
         "expect": {"enum": list(EXPECTATIONS)},
+        "weaken": {"anyOf": [{"type": "boolean"}, {"type": "string", "minLength": 1}]},
+        "untested": {"enum": [ALLOWED]},
         "note": {"type": "string"},
         "set": {"type": "object"},
         "left": {},
@@ -78,6 +82,8 @@ set = {{ batch = 1 }}     # parameters of the target
 # runs = 100_000
 # stop = "early"               # end as soon as the claim is falsified; or "budget"
 # fast = true                  # compiled kernels, with draws of their own: pip install overclaim[fast]
+# weaken = "epsilon"           # the parameter that sets its noise, to see what this audit would catch; or "1/scale"
+# untested = "allowed"         # or a claim whose audit catches nothing ends with 3
 # expect = "survived"
 # note = "printed beside the verdict"
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ...learners.catalogue.entries import Entry, Setting, lookup
-from ...learners.scalar import recipe
+from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import LOSS_SETS, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.one_shot.zoo import Specimen, zoo
+from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..certification.blackbox import falsify_mechanism
+from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import falsify
 from ..certification.frame import Memory
 from ..certification.verdict import Result
@@ -24,7 +27,7 @@ from ..play.pairs import Pair
 from ..regret.adversaries import regret_losses
 from ..regret.measurement import Totals, measure
 from ..regret.regret_audit import audit_regret
-from .plan_schema import EXPECTATIONS
+from .plan_schema import ALLOWED, EXPECTATIONS
 from .targets import parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
@@ -43,6 +46,8 @@ class Task:
 
     `epsilon` is the claim. It also sets the noise of a catalogue target that has an epsilon, unless `parameters` do.
     The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null.
+    If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
+    noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
     """
 
     target: str
@@ -63,10 +68,15 @@ class Task:
     right: Any = ...
     bits: bool = False
     fast: bool = False
+    weaken: bool | str | None = None
+    blind_spot: bool = False
+    untested: str | None = None
     expected: str | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
+        if self.untested not in (None, ALLOWED):
+            raise ValueError(f"untested must be {ALLOWED}, got {self.untested!r}")
         if self.expected is not None and self.expected not in EXPECTATIONS:
             raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
         for name, value in (("rounds", self.rounds), ("arms", self.arms)):
@@ -110,7 +120,8 @@ class Task:
         if self._inputs():
             self._check_mechanism(target)
             claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
-            return Prepared(self, target, claim, None, "", mechanism=True)
+            how = self._weakening(target, partial(with_parameter, target))
+            return Prepared(self, target, claim, None, "", mechanism=True, weakening=how)
         if _is_mechanism(target):
             raise ValueError(f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right)")
         self._refuse_inputs()
@@ -123,8 +134,10 @@ class Task:
         )
         rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
         arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
-        learner = recipe(target, arms=arms, rounds=rounds, **parameters.own)
-        return Prepared(self, learner, claim, self._given(), "", rounds)
+        game: dict[str, Any] = {"arms": arms, "rounds": rounds, **parameters.own}
+        learner = recipe(target, **game)
+        how = self._weakening(learner, partial(weaker_recipe, target, **game))
+        return Prepared(self, learner, claim, self._given(), "", rounds, weakening=how)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
         rounds = self.rounds or (self.pair.rounds if self.pair else None)
@@ -137,7 +150,19 @@ class Task:
         if self.epsilon is not None:
             claim = replace(claim, epsilon=self.epsilon)
         learner = entry.build(chosen, **own)
-        return Prepared(self, learner, claim, self._given(), entry.source, chosen.rounds, chosen)
+        values = {**vars(chosen), **_defaults(entry.build), **own}
+        how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
+        return Prepared(self, learner, claim, self._given(), entry.source, chosen.rounds, chosen, weakening=how)
+
+    def _with_parameter(
+        self, values: Mapping[str, Any], claimed: float, parameter: NoiseParameter, factor: float
+    ) -> Any:
+        """Return a catalogue entry's learner with one of its parameters changed, the claim being the same."""
+        name = parameter.name
+        if values.get(name) is None:
+            raise ValueError(f"weaken: {name!r} has no value in {self.target}: give it by --set, or weaken its noise")
+        changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
+        return replace(self, parameters=changed, epsilon=claimed, weaken=None, blind_spot=False).prepare().learner
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         parameters = {"epsilon": self.epsilon, **own}
@@ -152,7 +177,20 @@ class Task:
                 told = " ".join(str(error).split())
                 raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
         pairs = None if self._inputs() else specimen.pairs
-        return Prepared(self, made, claim, pairs, specimen.source, mechanism=True)
+        how = self._weakening(made, partial(with_parameter, made))
+        return Prepared(self, made, claim, pairs, specimen.source, mechanism=True, weakening=how)
+
+    def _weakening(self, made: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
+        """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
+        if isinstance(self.weaken, str):
+            return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)
+        if self.weaken is not None or not self.blind_spot:
+            return bool(self.weaken)
+        try:
+            weakened(made, 1.0)
+        except NoNoiseError:
+            return False
+        return True
 
     def _inputs(self) -> dict[str, Any]:
         """Return those inputs of a mechanism that are given, by their side."""
@@ -210,10 +248,18 @@ class Task:
         for side, value in self._inputs().items():
             words += [f"--{side}", json.dumps(value)]
         words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
+        if self.weaken is not None and self.weaken is not False:
+            words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]
         if self.pair is not None:
             sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
             words += ["--pair", json.dumps(sides, separators=(",", ":"))]
         return shlex.join(words)
+
+
+def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
+    """Return the defaults of a function's parameters."""
+    known = inspect.signature(make).parameters.values()
+    return {p.name: p.default for p in known if p.default is not inspect.Parameter.empty}
 
 
 def _is_mechanism(target: Any) -> bool:
@@ -242,6 +288,7 @@ class Prepared:
     rounds: int = 1
     setting: Setting | None = None  # of a catalogue entry
     mechanism: bool = False  # answers once, on one of two inputs
+    weakening: bool | Weakening = False  # how its blind spot is measured
 
     def audit(
         self,
@@ -254,7 +301,14 @@ class Prepared:
         """Run the audit."""
         task = self.task
         alike: dict[str, Any] = {"runs": task.runs, "seed": task.seed, "confidence": task.confidence}
-        alike |= {"pairs": self.pairs, "jobs": jobs, "progress": progress, "memory": memory, "cluster": cluster}
+        alike |= {
+            "weaken": self.weakening,
+            "pairs": self.pairs,
+            "jobs": jobs,
+            "progress": progress,
+            "memory": memory,
+            "cluster": cluster,
+        }
         if not self.mechanism:
             return falsify(self.learner, self.claim, rounds=self.rounds, stop=task.stop, fast=task.fast, **alike)
         return falsify_mechanism(self.learner, self.claim, bits=task.bits, **task._inputs(), **alike)

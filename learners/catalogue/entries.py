@@ -70,7 +70,8 @@ class Case:
     """One audit of an entry: a setting, what the adversary may do and see, and what is expected.
 
     `expected` is "falsified" or "survived"; `note` is a remark that the report prints beside the verdict. `pair` holds
-    the losses of the two worlds, where they are not to be searched.
+    the losses of the two worlds, where they are not to be searched. `untested` is "allowed" where it is known and
+    documented that an audit catches too little.
     """
 
     expected: str
@@ -86,6 +87,7 @@ class Case:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     pair: tuple[Any, Any] | None = None
+    untested: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

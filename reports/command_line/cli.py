@@ -30,6 +30,7 @@ from .options import (
     SHRINK,
     STOP,
     SURFACE,
+    WEAKEN,
     WHERE,
     Json,
 )
@@ -99,20 +100,31 @@ def list_catalogue(as_json: bool) -> None:
 @CONFIDENCE
 @STOP
 @FAST
+@WEAKEN
 @SHRINK
 @WHERE
 @JSON
 @command
-def check(jobs: int | None, engine: str, scheduler: str | None, shrink: bool, as_json: bool, **choices: Any) -> None:
+def check(
+    jobs: int | None,
+    engine: str,
+    scheduler: str | None,
+    weaken: str | None,
+    shrink: bool,
+    as_json: bool,
+    **choices: Any,
+) -> None:
     """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
 
-    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED; 2 for bad input, 4 if the learner crashed.
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED or, with --weaken, if the audit would not have caught three times too
+    little noise; 2 for bad input, 4 if the learner crashed.
     """
     from ...audit.play.engines import cores
     from ..formats.terminal import claim_lines
     from ..record import claim_record, to_text
+    from ..sanitise import is_untested
 
-    task = _task(**choices)
+    task = _task(weaken=True if weaken == "" else weaken, **choices)
     with own_stdout():
         prepared = task.prepare()
         result = prepared.audit(jobs=jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
@@ -123,7 +135,7 @@ def check(jobs: int | None, engine: str, scheduler: str | None, shrink: bool, as
             shrunk = shrink_task(task, result)
             record["shrunk"] = None if shrunk is None else shrunk.to_json()
     click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
-    sys.exit(VERDICTS[result.verdict.value])
+    sys.exit(UNDERPOWERED if is_untested(record) else VERDICTS[result.verdict.value])
 
 
 @main.command()
@@ -218,6 +230,12 @@ def init(plan_file: Path) -> None:
 @WHERE
 @click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
 @FAST
+@click.option(
+    "--blind-spots/--no-blind-spots",
+    default=True,
+    show_default=True,
+    help="Measure what the audits of surviving claims would have caught.",
+)
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
 @click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record.")
 @JSON
@@ -230,6 +248,7 @@ def run(
     scheduler: str | None,
     seed: int | None,
     fast: bool,
+    blind_spots: bool,
     resume: bool,
     baseline_file: Path | None,
     as_json: bool,
@@ -254,6 +273,7 @@ def run(
         raise ValueError("--seed goes without a plan: a plan has its own seed")
     plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
+    plan = plan if blind_spots else plan.without_blind_spots()
     check_folder(out, *REPORTS, plan=plan_file)
     cluster = _cluster(engine, scheduler)
     ledger = Ledger.begin(out, plan, resume=resume)

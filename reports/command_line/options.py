@@ -107,6 +107,14 @@ STOP = click.option(
     help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
 )
 FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install overclaim[fast].")
+WEAKEN = click.option(
+    "--weaken",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="",
+    help="Measure the blind spot of a claim that survives: what is caught with the noise divided by up to 100. "
+    "NAME is the parameter that sets the noise of a target of your own, multiplied by the factor; 1/NAME is divided.",
+)
 SHRINK = click.option(
     "--shrink/--no-shrink",
     default=False,

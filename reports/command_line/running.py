@@ -6,6 +6,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..sanitise import is_untested
 from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
 
 if TYPE_CHECKING:
@@ -151,4 +152,6 @@ def exit_code(record: dict[str, Any]) -> int:
     wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
         return FALSIFIED
+    if any(is_untested(c) and not c.get("untested_allowed") for c in record["claims"]):
+        return UNDERPOWERED
     return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK

@@ -14,9 +14,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...audit.certification.blind_spot import factor_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
-from ..sanitise import bound_words, by_holm, exact_words, filled, is_mechanism, legible, named_world
+from ..sanitise import bound_words, by_holm, exact_words, filled, is_mechanism, is_untested, legible, named_world
 from . import figures, ruler
 from .terminal import number
 
@@ -91,7 +92,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "falsified": falsified,
         "tally": tally,
         "words": WORDS,
-        "marks": ruler.MARKS,
+        "untested": sum(c["is_untested"] for c in claims),
         "headline": _headline(tally, len(claims)),
         "surprises": [c for c in judged if c["surprise"]],
         "judged": judged,
@@ -137,6 +138,9 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "index": index,
         "setting": ruler.setting(shown),
         "marks": ruler.row(shown),
+        "mark": ruler.mark(shown),
+        "is_untested": is_untested(shown),
+        "blind": factor_words(shown["blind_spot"]),
         "surprise": bool(expected) and shown["verdict"] != expected.upper(),
         "baseline": before,
         "change": None if before is None else shown["epsilon_lower"] - before,

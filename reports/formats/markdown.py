@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..sanitise import by_holm, exact_words, legible
+from ..sanitise import by_holm, exact_words, is_untested, legible
 from . import ruler
 from .html import WORDS
 from .terminal import number
@@ -21,6 +21,8 @@ def markdown(record: Mapping[str, Any]) -> str:
     claims, errors = record["claims"], record["errors"]
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
     counts = ", ".join(f"{tally[v]} {word}" for v, word in WORDS.items() if tally[v] or v != "UNDERPOWERED")
+    untested = sum(map(is_untested, claims))
+    counts += f", {untested} of them untested: no attack known" if untested else ""
     surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
     lines = [f"### overclaim: {counts}", ""]
     if surprises:
@@ -47,11 +49,11 @@ def markdown(record: Mapping[str, Any]) -> str:
 
 def _table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
-    head = ["verdict", "target", "setting", "claimed", "certified", "exact", "detectable"]
+    head = ["verdict", "target", "setting", "claimed", "certified", "exact", "at best"]
     head += ["baseline"] if with_baseline else []
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * 3 + "---:|" * (len(head) - 3)]
     for claim in claims:
-        cells = [f"{ruler.MARKS[claim['verdict']]} {WORDS[claim['verdict']]}", _text(claim["name"])]
+        cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}", _text(claim["name"])]
         cells += [_text(ruler.setting(claim)), number(claim["claimed"]["epsilon"])]
         above = f", above {number(claim['claimed']['epsilon'])} by Holm" if by_holm(claim) else ""
         cells += [f"**{number(claim['epsilon_lower'])}**{above}", exact_words(claim, "∞")]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from ..sanitise import by_holm, is_mechanism
+from ...audit.certification.blind_spot import words as blind_words
+from ..sanitise import by_holm, is_mechanism, is_untested
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
@@ -27,6 +28,7 @@ class Row:
     claim: float
     exact: float | None
     detectable: float | None
+    caught: float | None  # the blind spot: the smallest factor of too little noise that was caught
     baseline: float | None
     beyond: bool
     alternative: str
@@ -40,6 +42,8 @@ def row(claim: Mapping[str, Any]) -> Row:
     def at(epsilon: float | None) -> float | None:
         return None if epsilon is None else round(100 * min(max(epsilon / claimed, 0.0), END) / END, 2)
 
+    spot = claim.get("blind_spot")
+    caught = spot["factor"] if spot else None
     words = [f"claimed {claimed:.4g}", f"certified at least {bound:.4g}"]
     words += [
         f"{name} {value:.4g}"
@@ -51,10 +55,16 @@ def row(claim: Mapping[str, Any]) -> Row:
         claim=100 / END,
         exact=at(exact),
         detectable=at(detectable),
+        caught=None if caught is None else at(caught * claimed),
         baseline=at(before),
         beyond=bound / claimed > END,
-        alternative=f"{claim['verdict']}: epsilon " + ", ".join(words),
+        alternative=f"{claim['verdict']}: epsilon " + ", ".join(words) + (f"; {blind_words(spot)}" if spot else ""),
     )
+
+
+def mark(claim: Mapping[str, Any]) -> str:
+    """Return what a verdict is called beside its colour: no tick where nothing was tested."""
+    return "–" if is_untested(claim) else MARKS[claim["verdict"]]
 
 
 def baseline_of(claim: Mapping[str, Any]) -> float | None:
@@ -133,5 +143,5 @@ def _lines(claim: Mapping[str, Any], top: int) -> Iterable[str]:
     if marks.exact is not None:
         yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
     bound = f"> {claim['claimed']['epsilon']:.3g}" if by_holm(claim) else f"≥ {claim['epsilon_lower']:.3g}"
-    value = f"{MARKS[verdict]} {bound}"
+    value = f"{mark(claim)} {bound}"
     yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

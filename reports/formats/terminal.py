@@ -14,10 +14,11 @@ from typing import Any
 
 import click
 
+from ...audit.certification.blind_spot import factor_words, words
 from ...audit.plans.witness import witness_lines
 from ...learners.catalogue.entries import Entry
 from ...mechanisms.one_shot.zoo import Specimen
-from ..sanitise import bound_words, by_holm, counted_words, exact_words, is_mechanism
+from ..sanitise import bound_words, by_holm, counted_words, exact_words, is_mechanism, is_untested
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -88,9 +89,13 @@ def claims_table(record: dict[str, Any]) -> str:
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
     bar = 20 if columns >= 110 else 10
-    room = max(min(columns - bar - 30, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
+    room = max(min(columns - bar - 37, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
     claim_at = round(bar / RULER_END)
-    heads = "0".ljust(claim_at) + "claim".ljust(bar - claim_at) + f"{'at least':>10}{'claimed':>8} {'exact':>7}"
+    heads = (
+        "0".ljust(claim_at)
+        + "claim".ljust(bar - claim_at)
+        + f"{'at least':>10}{'claimed':>8} {'exact':>7}{'blind':>7}"
+    )
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
     for claim, short in zip(claims, shorts, strict=True):
         found = visible_line(claim["name"]).rpartition("/")[0]
@@ -98,7 +103,7 @@ def claims_table(record: dict[str, Any]) -> str:
             paper = found
             lines += [click.style(shorten(paper, columns), bold=True)] if paper else []
         label = shorten(f"{shorten(short, longest):<{longest}}  {_setting(claim)}", room)
-        mark = click.style(_glyphs()[claim["verdict"]], fg=colour(claim["verdict"]), bold=True)
+        mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
     surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
     for claim in surprises:
@@ -119,6 +124,8 @@ def claims_table(record: dict[str, Any]) -> str:
     counts = [
         click.style(f"{verdicts.count(v)} {v.lower()}", fg=colour(v), bold=True) for v in COLOURS if v in verdicts
     ]
+    if untested := sum(map(is_untested, claims)):
+        counts.append(f"{untested} of them untested: no attack known")
     judged = sum(1 for c in claims if c.get("expected"))
     as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
     lines += ["", f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
@@ -139,7 +146,7 @@ def _setting(claim: Mapping[str, Any]) -> str:
 
 def _numbers(claim: Mapping[str, Any]) -> str:
     claimed, exact = number(claim["claimed"]["epsilon"]), exact_words(claim)
-    return f"{number(claim['epsilon_lower']):>10}{claimed:>8} {exact:>7}"
+    return f"{number(claim['epsilon_lower']):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
 
 
 def _bar(claim: Mapping[str, Any], size: int) -> str:
@@ -189,9 +196,12 @@ def _unicode() -> bool:
     return True
 
 
-def _glyphs() -> dict[str, str]:
+def _glyph(claim: Mapping[str, Any]) -> str:
+    """Return the mark of a verdict: no tick where nothing was tested."""
+    if is_untested(claim):
+        return "-"
     marks = "✗✓?" if _unicode() else "x+?"
-    return dict(zip(COLOURS, marks, strict=True))
+    return dict(zip(COLOURS, marks, strict=True))[claim["verdict"]]
 
 
 def claim_lines(claim: dict[str, Any]) -> str:
@@ -208,6 +218,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
         f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
+        *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"
         if is_mechanism(claim)
@@ -216,6 +227,8 @@ def claim_lines(claim: dict[str, Any]) -> str:
     ]
     if claim["verdict"] == "SURVIVED":
         lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
+    if is_untested(claim):
+        lines.append("untested: this audit would not have caught three times too little noise; no attack known")
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *_shrunk_lines(claim)])

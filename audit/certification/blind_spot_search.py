@@ -1,0 +1,199 @@
+"""Blind spots are found on weaker targets, whose noise is divided by factors.
+
+The same pair, and the same attacks fitted anew, are tried on the target with its noise divided by a factor. What is
+found is a statement about that weaker target: on fresh runs of it the claim was falsified, or was not. The factors
+are bisected, so that at most `TESTS` of them are tried; each test has error alpha / `TESTS`, alpha being that of the
+audit's own certificate, and its runs are drawn from a seed that nothing else uses. So the chance that any factor of
+an audit is called caught although the claim is true of the target so weakened is at most alpha: an error of its own,
+beside that of the verdict.
+
+A miss may have two reasons: the attack is blind, or the claim is still true, because the noise is larger than the
+claim needs. The second is told by exact laws where there are any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
+from ...mechanisms.weakening import weakened
+from ..laws.exact import NotExactError, exact_epsilon
+from ..laws.sequences import COARSE, batch_of
+from ..play.pairs import Pair
+from ..search.families import first_round
+from ..search.loss_choices import alphabet_of
+from ..statistics.events import Counts
+from .blind_spot import LARGEST, BlindSpot
+from .frame import Audit, Memory, all_runs
+from .verdict import Result, Verdict
+
+#: The factors that noise is divided by.
+FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
+#: The tests that a bisection of the factors takes, at most.
+TESTS = 4
+#: A test's share of the audit's runs, and the runs up to which it has as many as the audit.
+SHARE, FEW = 0.5, 4_000
+#: The seeds of the tests are the audit's own plus this and what follows it.
+FRESH = 2_000_000
+#: Steps of the bisection for the factor at which a claim becomes false, and the error of an exact law on a grid.
+STEPS, TOLERANCE = 6, 1e-3
+
+#: From a factor to the target with its noise divided by it.
+Weaken = Callable[[float], Any]
+
+
+@dataclass(frozen=True)
+class Weakening:
+    """How a target is weakened, and what that changes: "noise", or the parameter that says how much there is."""
+
+    weaken: Weaken
+    parameter: str = "noise"
+
+
+#: What may be asked for: nothing, or how.
+Asked = bool | str | Weaken | Weakening | None
+
+
+def weakening(asked: Asked, target: Any, by_parameter: Weaken | None) -> Weakening | None:
+    """Return how to weaken a target; None where no blind spot is asked for.
+
+    Parameters
+    ----------
+    asked : bool, str, callable, Weakening or None
+        Whether; or the parameter that sets the noise, see `mechanisms.weakening.NoiseParameter`; or what weakens.
+    target
+        The built target.
+    by_parameter : callable
+        From a factor to the target with that parameter changed.
+
+    Raises
+    ------
+    ValueError
+        If the target cannot be weakened so.
+    """
+    if asked is None or asked is False:
+        return None
+    if isinstance(asked, Weakening):
+        found = asked
+    elif callable(asked):
+        found = Weakening(asked)
+    elif asked is True or asked == "":
+        found = Weakening(partial(weakened, target))
+    else:
+        assert by_parameter is not None
+        found = Weakening(by_parameter, asked)
+    found.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
+    return found
+
+
+def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Result:
+    """Return the result with its blind spot, where it survived and that is asked for."""
+    if how is None or result.verdict is not Verdict.SURVIVED:
+        return result
+    return replace(result, blind_spot=blind_spot(audit, result.pair, how.weaken, parameter=how.parameter))
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """A memory whose stages have names of their own."""
+
+    memory: Memory
+    name: str
+
+    def recall(self, stage: str) -> dict[int, Counts]:
+        return self.memory.recall(f"{self.name}/{stage}")
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        self.memory.keep(f"{self.name}/{stage}", block, counts)
+
+
+def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
+    """Return what an audit that survived on this pair catches on weaker targets.
+
+    Parameters
+    ----------
+    audit : Audit
+    pair : Pair or DataPair
+        The one that the audit certified; its draws are not used again.
+    weaken : callable
+        From a factor to the target with its noise divided by it.
+    parameter : str
+        What `weaken` changes, for the record.
+
+    Notes
+    -----
+    The bisection supposes that a larger factor is caught where a smaller one is. Where that is not so, what is
+    returned is still what was tried and seen.
+    """
+    bounds: dict[float, float] = {}
+    low, high = -1, len(FACTORS)  # the audit itself survived; beyond the last factor nothing is known
+    tests = _tests(audit)
+    while high - low > 1:
+        middle = (low + high) // 2
+        factor = FACTORS[middle]
+        weaker = replace(tests.of(weaken(factor)), seed=audit.seed + FRESH + middle)
+        if audit.memory is not None:
+            weaker = replace(weaker, memory=_Apart(audit.memory, f"weaker {factor:g}"))
+        bounds[factor] = all_runs(weaker, [pair]).certificate.epsilon_lower
+        low, high = (low, middle) if bounds[factor] > audit.claim.epsilon else (middle, high)
+    caught = FACTORS[high] if high < len(FACTORS) else None
+    slack = None
+    if (caught is None or caught > LARGEST) and isinstance(pair, Pair):
+        slack = true_to(audit.claim, pair, weaken)
+    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.runs, tests.alpha, parameter, slack)
+
+
+def _tests(audit: Audit) -> Audit:
+    """Return the audit with the budget of one test."""
+    runs = max(min(audit.runs, FEW), int(SHARE * audit.runs))
+    return replace(audit, runs=runs, alpha=audit.alpha / TESTS, progress=False)
+
+
+def true_to(claim: Claim, pair: Pair, weaken: Weaken) -> float | None:
+    """Return the factor, from 1 on, up to which exact laws say that the claim is true; None where there are none.
+
+    True means: on this pair and on the standard ones; at most the largest of `FACTORS`. Where the actions have no
+    exact law that of the release serves, which they are computed from: they are at least as private.
+    """
+    learner: Learner = weaken(1.0)
+    standard = first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))
+
+    def at(factor: float, pairs: Sequence[Pair]) -> tuple[float, Pair] | None:
+        for surface in dict.fromkeys((claim.surface, "release")):
+            try:
+                found = [_exactly(weaken(factor), one, claim, surface) for one in pairs]
+            except NotExactError:
+                continue
+            return max(found), pairs[found.index(max(found))]
+        return None
+
+    true, worst = None, None
+    for factor in (1.0, *FACTORS):
+        worst = at(factor, [pair, *standard])
+        if worst is None:
+            return true
+        if worst[0] > claim.epsilon * (1 + TOLERANCE):
+            break
+        true = factor
+    else:
+        return true
+    if true is None:
+        return None
+    false, pairs = factor, [worst[1]]
+    for _ in range(STEPS):
+        middle = math.sqrt(true * false)
+        found = at(middle, pairs)
+        if found is None or found[0] > claim.epsilon * (1 + TOLERANCE):
+            false = middle
+        else:
+            true = middle
+    return true
+
+
+def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str) -> float:
+    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,), cells=COARSE)[claim.delta]

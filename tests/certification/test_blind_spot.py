@@ -1,0 +1,253 @@
+"""Blind spots: what an audit that survives catches on weaker targets, and how often it is wrong about them."""
+
+import math
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import pytest
+from scipy import stats
+
+from overclaim.audit.certification import blind_spot_search
+from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.certification.blind_spot import BlindSpot, words
+from overclaim.audit.certification.blind_spot_search import FACTORS, TESTS, blind_spot, true_to
+from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.certification.frame import Audit, Choice
+from overclaim.audit.certification.stages import LearnerAudit
+from overclaim.audit.certification.verdict import UnderpoweredError, Verdict
+from overclaim.audit.play.pairs import Pair
+from overclaim.audit.statistics.events import Counts, Event
+from overclaim.learners.bandits.exp3 import Exp3
+from overclaim.learners.conversions.batched import BatchedLaplace, MiniBatch
+from overclaim.learners.probes.threshold import Threshold
+from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.draws import Draws, Stage
+from overclaim.mechanisms.weakening import NoNoiseError, weakened
+
+PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+
+
+def tight(epsilon=1.0):
+    """The probe attains epsilon."""
+    return BatchedLaplace(Threshold(arms=2, threshold=1.0), epsilon=epsilon, batch=1)
+
+
+def audit_of(learner, *, runs=20_000, seed=0, alpha=0.01):
+    return LearnerAudit(learner=learner, claim=Claim(epsilon=1.0), runs=runs, seed=seed, alpha=alpha)
+
+
+def found(learner, pair=PAIR, **budget):
+    return blind_spot(audit_of(learner, **budget), pair, lambda factor: weakened(learner, factor))
+
+
+def test_an_attack_that_attains_epsilon_catches_little():
+    spot = found(tight(), runs=100_000)
+    assert spot.factor == FACTORS[0]
+    assert spot.missed is None
+    assert not spot.untested
+    assert dict(spot.bounds)[1.1] > 1.0
+    assert all(bound <= factor for factor, bound in spot.bounds)  # epsilon is exactly the factor; alpha 0.0025 each
+
+
+def test_few_runs_catch_less_and_what_was_missed_is_said():
+    spot = found(tight(), runs=4_000)
+    assert spot.factor is not None
+    assert FACTORS[0] < spot.factor <= 2
+    assert spot.missed == FACTORS[FACTORS.index(spot.factor) - 1]
+    assert f"with noise divided by {spot.factor:g} the claim is falsified, with {spot.missed:g} not" in str(spot)
+    assert len(spot.bounds) <= TESTS
+
+
+def test_a_pair_on_which_nothing_shows_is_untested_though_the_claim_survives():
+    """Round 2 of 2 reaches no action: whatever the noise, nothing can be seen."""
+    blind = Pair([[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]])
+    spot = found(tight(), pair=blind)
+    assert (spot.factor, spot.untested) == (None, True)
+    # The standard pairs are looked at too: there the claim is false as soon as the noise is weaker.
+    assert spot.true_to == pytest.approx(1.0, abs=0.01)
+    result = falsify(tight(), Claim(epsilon=1.0), pair=blind, runs=4_000, weaken=True)
+    assert result.verdict is Verdict.SURVIVED
+    with pytest.raises(UnderpoweredError, match="not even with noise divided by 100 is the claim falsified"):
+        result.require_survived()
+
+
+def test_slack_is_no_blindness():
+    """Ten times the noise that the claim needs: what counts is where the claim becomes false."""
+    spot = found(tight(0.1), runs=40_000)
+    assert spot.factor == 30.0
+    assert spot.true_to == pytest.approx(10.0, rel=0.03)
+    assert spot.true_to <= 10.0
+    assert not spot.untested
+    assert replace(spot, true_to=None).untested
+    assert replace(spot, factor=100.0).untested
+
+
+def test_where_exact_laws_see_nothing_that_is_said():
+    """A batch as long as the game: no action depends on any loss."""
+    learner = BatchedLaplace(Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, batch=2)
+    spot = found(learner)
+    assert (spot.factor, spot.true_to, spot.untested) == (None, 100.0, True)
+    assert str(spot).endswith("by exact laws it is true there on the standard pairs: there is nothing to see")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response(Audit):
+    """Randomised response at the claimed epsilon, guessed perfectly: the claim is true of it, and tight."""
+
+    def of(self, target):
+        return self
+
+    def choose(self, options):
+        return Choice(options[0], SimpleNamespace(name="perfect"), Event(-1.0, 1.0, "guess"), 0), 0
+
+    def counter(self, choice):
+        draws = Draws(self.seed, Stage.CERTIFY)
+
+        def count(block):
+            right = int(draws.generator.binomial(block[1], math.e / (1 + math.e)))
+            return Counts(runs=block[1], runs_left=block[1], left_upper=right, left_lower=block[1] - right)
+
+        return count
+
+
+def test_true_targets_are_called_caught_no_more_often_than_alpha():
+    """Every catch is false.
+
+    400 seeds at alpha 0.2: more than 127 catches have probability 1e-6 at that rate; with alpha for each of the four
+    tests there would be near 400 (1 - 0.8^4) = 236.
+    """
+    seeds, alpha = 400, 0.2
+    wrong = 0
+    for seed in range(seeds):
+        audit = Response(claim=Claim(epsilon=1.0), runs=2_000, seed=seed, alpha=alpha)
+        wrong += blind_spot(audit, None, lambda factor: None).factor is not None
+    assert stats.binom.sf(wrong - 1, seeds, alpha) > 1e-6
+    assert wrong > 40  # the test could have seen more
+
+
+def test_tests_have_a_share_of_alpha_and_runs_of_their_own(monkeypatch):
+    seen = []
+
+    def spy(audit, options):
+        seen.append(audit)
+        return original(audit, options)
+
+    original = blind_spot_search.all_runs
+    monkeypatch.setattr(blind_spot_search, "all_runs", spy)
+    audit = audit_of(tight(), seed=5)
+    spot = blind_spot(audit, PAIR, lambda factor: weakened(tight(), factor))
+    assert [one.alpha for one in seen] == [audit.alpha / TESTS] * len(seen)
+    assert len({one.seed for one in seen} | {audit.seed}) == len(seen) + 1
+    assert seen[0].learner.epsilon == 3.0
+    assert {one.runs for one in seen} == {spot.runs} == {10_000}
+
+
+class Memory:
+    def __init__(self):
+        self.kept = {}
+
+    def recall(self, stage):
+        return {block: counts for (name, block), counts in self.kept.items() if name == stage}
+
+    def keep(self, stage, block, counts):
+        assert (stage, block) not in self.kept
+        self.kept[stage, block] = counts
+
+
+def test_blocks_of_weaker_targets_are_kept_apart():
+    memory = Memory()
+    options = {"pair": PAIR, "runs": 20_000, "memory": memory, "weaken": True}
+    first = falsify(tight(), Claim(epsilon=1.0), **options)
+    kept = dict(memory.kept)
+    assert {name.partition("/")[0] for name, _ in kept} >= {"certify", "weaker 3"}
+    assert falsify(tight(), Claim(epsilon=1.0), **options).blind_spot == first.blind_spot
+    assert memory.kept == kept
+    plain = falsify(tight(), Claim(epsilon=1.0), pair=PAIR, runs=20_000)
+    assert plain.blind_spot is None
+    assert plain.certificate == first.certificate
+
+
+class Mine:
+    feedback = "bandit"
+
+    def __init__(self, arms, rounds, rng, epsilon=1.0, scale=1.0):
+        self.rng, self.noise, self.arm = rng, scale / epsilon, 0
+
+    def act(self):
+        return self.arm
+
+    def update(self, feedback):
+        self.arm = int(feedback + self.rng.laplace(0, self.noise) > 1)
+
+
+@pytest.mark.parametrize("name", ["epsilon", "1/scale"])
+def test_a_plain_class_is_built_anew_with_less_noise(name):
+    result = falsify(Mine, Claim(epsilon=1.0), pair=PAIR, runs=2_000, weaken=name)
+    assert result.verdict is Verdict.SURVIVED
+    spot = result.blind_spot
+    assert spot.parameter == name
+    assert not spot.untested
+    assert f"with {name} times {spot.factor:g} the claim is falsified" in str(result)
+
+
+def test_the_wrong_direction_catches_nothing():
+    result = falsify(Mine, Claim(epsilon=1.0), pair=PAIR, runs=1_000, weaken="scale")
+    assert result.blind_spot.untested
+
+
+@dataclass(frozen=True)
+class Noisy:
+    scale: float = 1.0
+
+    def __call__(self, data, rng):
+        return data + rng.laplace(scale=self.scale)
+
+
+def noisy(data, rng, epsilon=1.0):
+    return data + rng.laplace(scale=1 / epsilon)
+
+
+@pytest.mark.parametrize(("mechanism", "name"), [(Noisy(), "1/scale"), (noisy, "epsilon")])
+def test_a_mechanism_has_a_blind_spot(mechanism, name):
+    options = {"left": 0, "right": 1, "runs": 8_000, "weaken": name}
+    spot = falsify_mechanism(mechanism, Claim(epsilon=1.0), **options).blind_spot
+    assert spot.factor <= 2
+    assert spot.true_to is None
+
+
+def test_what_cannot_be_weakened_is_refused_before_the_audit():
+    claim, quiet = Claim(epsilon=1.0), MiniBatch(Exp3(arms=2, eta=0.1, gamma=0.5), batch=1)
+    with pytest.raises(NoNoiseError, match="MiniBatch has no noise that is known here"):
+        falsify(quiet, claim, rounds=2, weaken=True)
+    with pytest.raises(NoNoiseError, match="Mine has no noise that is known here: name the parameter"):
+        falsify(Mine, claim, rounds=2, weaken=True)
+    with pytest.raises(ValueError, match="Mine has no parameter 'sigma'"):
+        falsify(Mine, claim, rounds=2, weaken="sigma")
+    with pytest.raises(ValueError, match="noisy has no parameter 'sigma'"):
+        falsify_mechanism(noisy, claim, left=0, right=1, weaken="sigma")
+
+
+def test_what_is_falsified_has_no_blind_spot():
+    assert falsify(tight(2.0), Claim(epsilon=1.0), pair=PAIR, runs=20_000, weaken=True).blind_spot is None
+
+
+def test_actions_without_an_exact_law_are_at_least_as_private_as_the_release():
+    """An inner learner that the grid does not know: the release's law, exactly 1, bounds its actions."""
+
+    @dataclass(frozen=True)
+    class Unknown(Threshold):
+        pass
+
+    learner = BatchedLaplace(Unknown(arms=2, threshold=1.0), epsilon=0.25, batch=1)
+    weaken = lambda factor: weakened(learner, factor)  # noqa: E731
+    slack = true_to(Claim(epsilon=1.0), PAIR, weaken)
+    assert slack is None or slack == pytest.approx(4.0, rel=0.03)
+
+
+def test_words_of_a_short_record():
+    assert words({"factor": 1.5}) == "with noise divided by 1.5 the claim is falsified"
+    assert words({"factor": None, "tried": 100}) == "not even with noise divided by 100 is the claim falsified"
+    spot = BlindSpot(2.0, ((1.5, 0.9), (2.0, 1.2)), 500, 0.0025, "epsilon")
+    assert words(spot.to_json()) == "with epsilon times 2 the claim is falsified, with 1.5 not, in 500 runs each"
+    assert spot.to_json()["tried"] == 2.0
+    assert math.isclose(spot.to_json()["alpha"], 0.0025)

@@ -1,0 +1,121 @@
+"""A claim that survives an audit which catches nothing is counted apart, and ends a run with 3 unless allowed."""
+
+import json
+
+import pytest
+
+from overclaim.audit.plans.plan import literature, read_plan
+from overclaim.audit.plans.tasks import Task
+from overclaim.tests.support.command_line import overclaim
+
+PLAN = """
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"
+runs = 4000
+expect = "survived"
+
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"
+rounds = 2
+runs = 4000
+expect = "survived"
+set = { batch = 2 }  # as long as the game: nothing can be seen
+"""
+
+
+def run(folder, plan, *words):
+    (folder / "plan.toml").write_text(plan)
+    result = overclaim("run", "plan.toml", "--out", "out", "--jobs", 1, *words)
+    path = folder / "out" / "record.json"
+    return result, json.loads(path.read_text()) if path.exists() else None
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_untested_claim_ends_with_3_and_has_no_tick(here):
+    result, record = run(here, PLAN)
+    assert result.exit_code == 3
+    first, second = record["claims"]
+    assert (first["untested"], second["untested"]) == (False, True)
+    assert first["blind_spot"]["factor"] <= 1.5
+    assert second["blind_spot"]["factor"] is None
+    assert second["blind_spot"]["tried"] == 100
+    assert "2 survived, 1 of them untested: no attack known; 2 of 2 as expected" in result.stdout
+    marks = [line[0] for line in result.stdout.splitlines() if "batched-threshold" in line]
+    assert marks[0] in "✓+"
+    assert marks[1] == "-"
+    html = (here / "out" / "report.html").read_text()
+    assert "untested: no attack known" in html
+    assert 'class="caught"' in html
+
+
+def test_what_is_allowed_ends_with_0(here):
+    result, record = run(here, PLAN + 'untested = "allowed"\n')
+    assert result.exit_code == 0
+    assert record["claims"][1]["untested"]
+    assert record["claims"][1]["untested_allowed"]
+
+
+def test_blind_spots_can_be_switched_off(here):
+    result, record = run(here, PLAN, "--no-blind-spots")
+    assert result.exit_code == 0
+    assert [claim["blind_spot"] for claim in record["claims"]] == [None, None]
+    result, record = run(here, PLAN + "weaken = false\n")
+    assert result.exit_code == 0
+    assert record["claims"][0]["blind_spot"]
+    assert record["claims"][1]["blind_spot"] is None
+
+
+def test_check_measures_on_request_and_ends_with_3(here):
+    words = ["asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 4000, "--set", "batch=2"]
+    assert overclaim("check", *words).exit_code == 0
+    found = overclaim("check", *words, "--weaken")
+    assert found.exit_code == 3
+    assert "untested: this audit would not have caught three times too little noise" in found.stdout
+    assert "replay: " in found.stdout
+    assert "--weaken" in found.stdout
+    caught = overclaim("check", *words[:5], "--weaken", "epsilon", "--json")
+    assert caught.exit_code == 0
+    assert json.loads(caught.stdout)["blind_spot"]["parameter"] == "epsilon"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('weaken = "sigma"', "weaken: 'sigma' has no value in asi-raman-talwar/batched-threshold"),
+        ('weaken = "2/epsilon"', "weaken must be NAME, to be multiplied by the factor, or 1/NAME, got '2/epsilon'"),
+        ("weaken = 3", "weaken must be true, false, or the parameter that sets the noise, got 3"),
+        ('untested = "yes"', "untested must be one of allowed, got 'yes'"),
+    ],
+)
+def test_bad_values_are_one_line(here, text, told):
+    result, _ = run(here, f'[[claims]]\ntarget = "asi-raman-talwar/batched-threshold"\nruns = 200\n{text}\n')
+    assert result.exit_code == 2
+    assert told in " ".join((result.stdout + result.stderr).split())
+
+
+def test_plans_measure_what_knows_its_noise():
+    assert all(task.blind_spot for task in literature().tasks)
+    quiet = Task(target="tossou-dimitrakakis/exp3-minibatch", blind_spot=True)
+    assert quiet.prepare().weakening is False
+    assert Task(target="mechanisms/laplace", blind_spot=True).prepare().weakening is True
+    assert Task(target="mechanisms/laplace").prepare().weakening is False
+
+
+def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):
+    (here / "mine.py").write_text(
+        "class Mine:\n    feedback = 'bandit'\n"
+        "    def __init__(self, arms, rounds, rng, scale=1.0): self.rng, self.scale, self.arm = rng, scale, 0\n"
+        "    def act(self): return self.arm\n"
+        "    def update(self, loss): self.arm = int(loss + self.rng.laplace(0, self.scale) > 1)\n"
+    )
+    (here / "plan.toml").write_text(
+        '[[claims]]\ntarget = "mine.py:Mine"\nepsilon = 1.0\nrounds = 2\nweaken = "1/scale"\nset = { scale = 2.0 }\n'
+    )
+    task = read_plan(here / "plan.toml").tasks[0]
+    assert task.prepare().weakening.weaken(4.0).parameters == {"scale": 0.5}
+    assert task.command().endswith("--weaken 1/scale")
