@@ -1,22 +1,22 @@
 # Every target sets up what it needs: a bare Python 3.11 and make are enough.
 #   make audit    audit the literature, write out/record.json and out/report.html
-#   make test     run the tests
+#   make test     run the tests; make test-all also the exhaustive ones
 # PYTHON=/path/to/python chooses the interpreter. All paths are relative, so the clone may lie anywhere.
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test coverage fuzz mutation lint audit bench docs lock clean
+.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit bench docs lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz mutation test: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz mutation test: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz mutation test: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz mutation test: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz mutation test: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz mutation test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz mutation test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz mutation test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
@@ -38,7 +38,14 @@ $(READY): pyproject.toml requirements.lock
 
 test: $(READY)
 	@echo 'test: pytest, one worker per core'
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto -m 'not slow'
+
+# Long calibrations, kills by the dozen, twins of mutants: what is exhaustive.
+test-slow: $(READY)
+	@echo 'test-slow: the exhaustive tests'
+	@$(BIN)/python -m pytest -n auto -m slow
+
+test-all: test test-slow
 
 coverage: $(READY)
 	@echo 'coverage: the tests, worker processes included; 95 % of the lines of each room that decides'

@@ -108,6 +108,7 @@ def test_every_broken_twin_is_falsified(name):
     assert result.verdict is Verdict.FALSIFIED, str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_false_alarms(name):
     """100 audits of 1000 runs at 95 %; false-alarm probability of each test at most 1e-6."""

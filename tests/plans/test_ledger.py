@@ -134,6 +134,7 @@ def timeless(text):
     return to_text({**record, "created": ""})
 
 
+@pytest.mark.slow
 def test_killed_fifty_times(folder):
     Path("plan.toml").write_text(PLAN + EARLY)
     words = [sys.executable, "-c", KILLER, "50", "out"]
