@@ -1,0 +1,132 @@
+"""Intervals by betting: coverage against nominal, length against the normal interval, and refusals.
+
+The intervals are exact whatever the stakes are; these tests would see a slip in the wealth, the cells or the pilot.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from overclaim.audit.statistics import betting
+from overclaim.audit.statistics.betting import anytime_mean_interval, mean_interval
+
+LAWS = {
+    "coin": (lambda rng, n: rng.random(n) < 0.5, 0.5),
+    "rare": (lambda rng, n: rng.random(n) < 0.03, 0.03),
+    "two points": (lambda rng, n: np.where(rng.random(n) < 0.1, 1.0, 0.45), 0.505),
+    "skewed": (lambda rng, n: rng.beta(0.3, 3.0, n), 0.3 / 3.3),
+    "nearly deterministic": (lambda rng, n: np.where(rng.random(n) < 0.002, 0.0, 0.7), 0.998 * 0.7),
+}
+
+
+def empirical_bernstein(x, low, high, alpha):
+    """The simple twin: Maurer & Pontil 2009, Theorem 4, both sides."""
+    log = math.log(4 / alpha)
+    width = math.sqrt(2 * x.var(ddof=1) * log / x.size) + (high - low) * 7 * log / (3 * (x.size - 1))
+    return x.mean() - width, x.mean() + width
+
+
+def normal_width(x, alpha):
+    return 2 * stats.norm.isf(alpha / 2) * x.std(ddof=1) / math.sqrt(x.size)
+
+
+def misses(interval, law, *, times, n, alpha):
+    draw, mean = LAWS[law]
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(times):
+        low, high = interval(draw(rng, n).astype(float), 0.0, 1.0, alpha=alpha)
+        missed += not low <= mean <= high
+    return missed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("interval", [mean_interval, anytime_mean_interval])
+def test_coverage(interval, law):
+    """1000 samples of 120 at 90 %; the chance of a false alarm is at most 1e-6 for each test."""
+    assert misses(interval, law, times=1000, n=120, alpha=0.1) <= stats.binom.isf(1e-6, 1000, 0.1)
+
+
+def test_a_planted_fault_loses_coverage(monkeypatch):
+    """The better end of a wide cell in place of its worse one: fair coins show it in 200 samples of 120 at 90 %."""
+    monkeypatch.setattr(betting, "_CELL", 3.0)
+    right = betting._lower_limit
+    monkeypatch.setattr(betting, "_lower_limit", lambda x, alpha: next_edge(x, right(x, alpha)))
+    assert misses(mean_interval, "coin", times=200, n=120, alpha=0.1) > stats.binom.isf(1e-6, 200, 0.1)
+
+
+def next_edge(x, limit):
+    first = math.ceil(max(betting._PILOT * x.size, min(betting._FEWEST, x.size / 10)))
+    edges = betting._cells(x[:first], x.size - first)
+    return edges[min(np.searchsorted(edges, limit, side="right"), edges.size - 1)]
+
+
+@pytest.mark.parametrize(
+    ("draw", "n", "most"),
+    [
+        (lambda rng, n: rng.random(n) < 0.5, 5000, 1.1),
+        (lambda rng, n: np.clip(rng.normal(0.5, 0.1, n), 0, 1), 5000, 1.1),  # a range of 10 sd
+        (lambda rng, n: np.clip(rng.normal(0.5, 0.02, n), 0, 1), 5000, 1.25),  # of 50 sd: no stake may exceed 1/m
+    ],
+)
+def test_length_beside_the_normal_interval(draw, n, most):
+    """Means of five samples, seeded; no chance beyond the seed."""
+    rng = np.random.default_rng(0)
+    ratios = []
+    for _ in range(5):
+        x = draw(rng, n).astype(float)
+        low, high = mean_interval(x, 0.0, 1.0, alpha=0.01)
+        ratios.append((high - low) / normal_width(x, 0.01))
+        below, above = empirical_bernstein(x, 0.0, 1.0, 0.01)
+        assert high - low < above - below
+    assert np.mean(ratios) <= most
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.floats(-3, 5), min_size=2, max_size=60),
+    st.sampled_from([0.5, 0.1, 1e-3, 1e-9]),
+    st.sampled_from([mean_interval, anytime_mean_interval]),
+)
+def test_limits_are_in_range_and_around_something(values, alpha, interval):
+    low, high = interval(values, -3.0, 5.0, alpha=alpha)
+    assert -3 <= low < high <= 5
+    wide = interval(values, -3.0, 5.0, alpha=alpha / 100)
+    assert wide[1] - wide[0] >= (high - low) * 0.5
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.floats(-100, 100), st.floats(0.01, 100))
+def test_units_do_not_matter(seed, shift, scale):
+    x = np.random.default_rng(seed).random(200)
+    low, high = mean_interval(x, 0.0, 1.0, alpha=0.05)
+    moved = mean_interval(np.clip(shift + scale * x, shift, shift + scale), shift, shift + scale, alpha=0.05)
+    np.testing.assert_allclose(moved, (shift + scale * low, shift + scale * high), rtol=1e-6, atol=1e-6 * scale)
+
+
+def test_looking_later_never_takes_back_what_was_refuted():
+    x = (np.random.default_rng(1).random(2000) < 0.3).astype(float)
+    limits = [anytime_mean_interval(x[:n], 0.0, 1.0, alpha=0.05) for n in (50, 200, 800, 2000)]
+    assert all(a[0] <= b[0] + 1e-9 and b[1] <= a[1] + 1e-9 for a, b in itertools.pairwise(limits))
+
+
+@pytest.mark.parametrize("interval", [mean_interval, anytime_mean_interval])
+@pytest.mark.parametrize(
+    ("values", "low", "high", "alpha", "words"),
+    [
+        ([0.5, 2.0], 0.0, 1.0, 0.05, "values must lie in"),
+        ([0.5, math.nan], 0.0, 1.0, 0.05, "values must lie in"),
+        ([0.5], 0.0, 1.0, 0.05, "at least 2"),
+        ([0.5, 0.5], 1.0, 1.0, 0.05, "low must be below high"),
+        ([0.5, 0.5], 0.0, math.inf, 0.05, "both finite"),
+        ([0.5, 0.5], 0.0, 1.0, 1.0, "alpha must be in"),
+    ],
+)
+def test_refusals(interval, values, low, high, alpha, words):
+    with pytest.raises(ValueError, match=words):
+        interval(values, low, high, alpha=alpha)
