@@ -54,12 +54,16 @@ def _entry(entry: Entry) -> str:
         f"- **Its own parameters** (`--set`): {own}",
         f"- **Audited by default** at T = {entry.rounds}, {entry.arms} arms or coordinates",
         "",
-        "| calibration | losses | neighbours | surface | expected | note |",
-        "|---|---|---|---|---|---|",
+        "| standing | statement | calibration | losses | neighbours | surface | T | expected | note |",
+        "|---|---|---|---|---|---|---:|---|---|",
     ]
     for case in entry.cases:
-        cells = (case.calibration.replace("_", "&nbsp;"), case.losses or entry.losses, case.neighbours, case.surface)
-        lines.append("| " + " | ".join((*cells, case.expected, case.note.replace("|", "\\|"))) + " |")
+        stated = case.statement.source.partition(", ")[2] if case.statement else ""
+        cells = (case.standing, stated, case.calibration.replace("_", "&nbsp;"), case.losses or entry.losses)
+        more = (case.neighbours, case.surface, str(case.rounds or entry.rounds), case.expected)
+        lines.append("| " + " | ".join((*cells, *more, case.note.replace("|", "\\|"))) + " |")
+    said = {case.statement.source: case.statement for case in entry.cases if case.statement}
+    lines += ["", *[f"> “{s.text}”  \n> {s.source}: {s.where}\n" for s in said.values()]]
     return "\n".join([*lines, "", f"```\noverclaim check {entry.name} --epsilon 1\n```", ""])
 
 

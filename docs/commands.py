@@ -1,4 +1,6 @@
-"""The commands of the documentation, run: `python docs/commands.py` rewrites what they print, in README.md and docs/.
+"""The commands of the documentation, run: `python docs/commands.py [PAGE ...]` rewrites what they print.
+
+Without a page, in README.md and docs/.
 
 A page is run from top to bottom in an empty folder of its own.
 
@@ -195,9 +197,9 @@ def check_mentioned(command: str) -> None:
             raise ValueError(f"{command}: no option {option}")
 
 
-def rewrite() -> None:
-    """Run every page and write what its commands print now."""
-    for page in PAGES:
+def rewrite(*names: str) -> None:
+    """Run every page, or those named, and write what its commands print now."""
+    for page in [Path(name).resolve() for name in names] or PAGES:
         text = page.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
             new = Page(Path(folder)).run(text)
@@ -209,4 +211,4 @@ def rewrite() -> None:
 
 
 if __name__ == "__main__":
-    rewrite()
+    rewrite(*sys.argv[1:])

@@ -93,6 +93,9 @@ class HasRelease(Protocol):
 
     Means are functions of the losses and of what was released before, so the log-likelihood ratio of a release is
     the sum of the log density ratios of `noise`.
+
+    A learner whose paper publishes them, also those of the last round, which no action uses, says so by an attribute
+    `publishes` that is true.
     """
 
     @property
@@ -114,6 +117,11 @@ class HasRelease(Protocol):
         feedback : list of arrays
             What `update` would have been told in that world, round by round.
         """
+
+
+def publishes(learner: Any) -> bool:
+    """Tell whether all noisy quantities of a learner are published, also those of the last round."""
+    return isinstance(learner, HasRelease) and bool(getattr(learner, "publishes", False))
 
 
 @runtime_checkable

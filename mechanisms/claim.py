@@ -8,7 +8,9 @@ from dataclasses import dataclass
 #: The loss sets by name; `learners.losses` holds their geometry.
 LOSS_SETS = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 NEIGHBOURS = ("replace", "zero-out")
-SURFACES = ("actions", "release")
+SURFACES = ("actions", "release", "publication")
+#: What an audit may be expected to find.
+EXPECTATIONS = ("falsified", "survived")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,8 @@ class Claim:
     neighbours : str
         "replace" (one round's whole loss is replaced) or "zero-out" (it becomes 0).
     surface : str
-        What the adversary sees: "actions", or "release", the noisy quantities whose privacy the proof composes.
+        What the adversary sees: "actions"; "release", the noisy quantities whose privacy the proof composes, as far as
+        actions depend on them; or "publication", all of them as a paper publishes them, those of the last round too.
     source : str
         Paper and theorem.
 

@@ -24,7 +24,8 @@ from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared
 from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.multiplicity import p_value
-from ..learners.catalogue.entries import lookup
+from ..learners.catalogue.statements import PUBLISHED
+from .headline import headline
 from .record_schema import fault
 
 SCHEMA = 1
@@ -68,8 +69,9 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "two_interval_bound": certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
+        **standing_of(prepared),
         "where": source_place(prepared.learner),
-        "published": published(prepared),
+        "published": prepared.case is not None and prepared.case.standing in PUBLISHED,
         "note": task.note,
         "seed": result.seed,
         "replay": task.command(),
@@ -99,12 +101,17 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     return found
 
 
-def published(prepared: Prepared) -> bool:
-    """Tell whether the paper itself makes this claim: its own noise, for losses that it covers."""
-    if prepared.setting is None or not prepared.setting.published:
-        return False
-    own = lookup(prepared.task.target).losses
-    return prepared.claim.losses == own or (prepared.claim.losses, own) == ("unit", "symmetric")
+def standing_of(prepared: Prepared) -> dict[str, Any]:
+    """Return whose claim it is, and the words that it audits; None for each where the catalogue has no such case."""
+    case = prepared.case
+    said = case.statement if case else None
+    return {
+        "standing": case.standing if case else None,
+        "quotation": {"text": said.text, "where": said.where} if said else None,
+        "false": (said.false if said else "") or None,
+        "answer": (said.answer if said else "") or None,
+        "repair": (said.repair if said else "") or None,
+    }
 
 
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
@@ -152,6 +159,7 @@ def run_record(
         "command": command,
         "block": BLOCK,
         "versions": {name: version(name) for name in packages} | {"python": platform.python_version()},
+        "headline": headline(claims),
         "claims": list(claims),
         "regret": list(regret),
         "utility": list(utility),

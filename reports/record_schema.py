@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..learners.catalogue.statements import STANDINGS
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
@@ -92,7 +94,9 @@ _CLAIM = _table(
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
-    **_all(_maybe(TEXT), "source", "note", "replay"),
+    **_all(_maybe(TEXT), "source", "note", "replay", "false", "answer", "repair"),
+    standing={"enum": [*STANDINGS, None]},
+    quotation=_maybe(_table("text", "where", **_all(TEXT, "text", "where"))),
 )
 _REGRET = _table(
     **_all(_maybe(TEXT), "name", "sequence", "source", "verdict"),
@@ -108,6 +112,7 @@ RECORD = _table(
     alpha=INSIDE,
     **_all(_maybe(TEXT), "overclaim", "created", "command"),
     versions=_maybe(_table()),
+    headline=_maybe({"type": "object", "additionalProperties": COUNT}),
     baseline=_maybe(_table(findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID)))))),
     errors=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "replay")))),
     regret=_maybe(_list(_REGRET)),

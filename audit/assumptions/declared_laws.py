@@ -40,8 +40,8 @@ def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surfa
 
     Its next arm must follow `probabilities`, in every round, for every arm, and whatever was played and told before;
     where it learns without draws, the probabilities must be functions of the arms and feedback that `update` was
-    given, as exact attacks replay them; an arm must be held for `batch` rounds; and on the surface "release" what it
-    releases must be `release_means` plus `noise`.
+    given, as exact attacks replay them; an arm must be held for `batch` rounds; and on any surface but "actions" what
+    it releases must be `release_means` plus `noise`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surfa
         Half of the runs play its worlds.
     rows : array (choices, arms), optional
         Extreme loss vectors: in the other half of the runs every round's is one of these or of the pair's, at random.
-    surface : {"actions", "release"}
+    surface : {"actions", "release", "publication"}
         What the attacks see.
 
     Returns
@@ -67,7 +67,7 @@ def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surfa
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return False
     name = type(learner).__name__
-    releases = surface == "release" and isinstance(learner, HasRelease) and not hasattr(learner, "release_log_density")
+    releases = surface != "actions" and isinstance(learner, HasRelease) and not hasattr(learner, "release_log_density")
     if releases:
         _check_noise(learner, pair, seed, name)
     inner = getattr(learner, "inner", None)

@@ -183,8 +183,8 @@ class ReleaseRatio(_Exact):
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
-        """For the surface `release` of learners that have one."""
-        return surface == "release" and has_release(learner) and pair.rounds > 1
+        """For the surfaces `release` and `publication` of learners that have one."""
+        return surface != "actions" and has_release(learner) and pair.rounds > 1
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Sum the log density ratios of the noise over the releases."""
@@ -196,10 +196,10 @@ class ReleaseRatio(_Exact):
         if actions.ndim == 2:
             actions = actions.astype(np.intp)  # as the learner played them: transcripts hold arms in few bits
         ratio = np.zeros(transcripts.runs)
+        updates = max(self.pair.rounds - 1, len(transcripts.releases) * batch_of(learner))
         for world, sign in ((True, 1.0), (False, -1.0)):
             feedback = [
-                self.pair.feedback(t, actions[t], learner.feedback, world, actions[:t])
-                for t in range(self.pair.rounds - 1)
+                self.pair.feedback(t, actions[t], learner.feedback, world, actions[:t]) for t in range(updates)
             ]
             means = learner.release_means(actions, transcripts.releases, feedback)
             noise = transcripts.releases - means

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ...learners.protocol import Learner
+from ...learners.protocol import Learner, publishes
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter
@@ -179,8 +179,10 @@ def _check_pairs(
         options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds, runs=runs)
     if not options:
         raise ValueError("there is no pair to audit on")
-    if claim.surface == "release" and not has_release(learner):
+    if claim.surface != "actions" and not has_release(learner):
         raise ValueError(f"{type(learner).__name__} releases nothing noisy: audit the surface 'actions'")
+    if claim.surface == "publication" and not publishes(learner):
+        raise ValueError(f"{type(learner).__name__} publishes nothing: audit the surface 'release' or 'actions'")
     radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
     for option in options:
         if option.arms is not None and option.arms != learner.arms:

@@ -10,11 +10,10 @@ import numpy as np
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
-from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner
+from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner, publishes
 from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
-from ...mechanisms.tree import depth
 from ..play.pairs import Pair
 from . import ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
@@ -64,7 +63,7 @@ def exact_epsilon(
 
     Parameters
     ----------
-    surface : {"actions", "release"}
+    surface : {"actions", "release", "publication"}
         What the adversary sees.
     deltas : iterable of float
         In [0, 1).
@@ -95,15 +94,18 @@ def exact_epsilon(
     2.0
     """
     deltas = tuple(deltas)
-    if not is_ours(learner) and (surface == "release" or isinstance(learner, Ftrl)):
+    if not is_ours(learner) and (surface != "actions" or isinstance(learner, Ftrl)):
         raise NotExactError(f"the law of {type(learner).__name__}'s output has no closed form here")
-    if surface == "release":
-        mu = _release_mu(learner, pair)
+    if surface != "actions":
+        if surface == "publication" and not publishes(learner):
+            raise NotExactError(f"{type(learner).__name__} publishes nothing")
+        updates = pair.rounds - (surface != "publication")
+        mu = _release_mu(learner, pair, updates)
         if mu == 0:
             return dict.fromkeys(deltas, 0.0)
         if mu is not None:
             return {d: gaussian_epsilon(mu, d) if d else math.inf for d in deltas}
-        losses = _release_losses(learner, pair)
+        losses = _release_losses(learner, pair, updates)
         return {d: losses.epsilon(d) for d in deltas}
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
@@ -120,10 +122,10 @@ def exact_epsilon(
     return {d: epsilon_from_laws(p, q, d) for d in deltas}
 
 
-def _release_mu(learner: Learner, pair: Pair) -> float | None:
+def _release_mu(learner: Learner, pair: Pair, updates: int) -> float | None:
     """Return the mu of Gaussian DP that a Gaussian release has on a pair; None where that is not known."""
     if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
-        return ftpl_law.release_mu(learner, pair)
+        return ftpl_law.release_mu(learner, pair, updates)
     if isinstance(learner, HasInner) and isinstance(learner.noise, Gaussian) and learner.noise.sigma > 0:
         shift = _arm_shift(learner, pair)
         return None if shift is None else shift / learner.noise.sigma
@@ -144,18 +146,18 @@ def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
     return float(difference[0]) / learner.batch
 
 
-def _release_losses(learner: Learner, pair: Pair) -> PrivacyLoss:
-    """Return the privacy loss of a Laplace release whose means differ by known amounts."""
+def _release_losses(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
+    """Return the privacy loss of what a Laplace release shows of the first `updates` rounds, in closed form."""
     if not isinstance(learner, HasRelease) or getattr(learner.noise, "scale", 0.0) == 0:
         raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
     if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
         raise NotExactError(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")
     if isinstance(learner, Pftal):
-        losses = pftal_law.release_loss(learner, pair)
+        losses = pftal_law.release_loss(learner, pair, updates)
         if losses is None:
             raise NotExactError("PFTAL's release is exact in one dimension")
         return losses
-    if pair.t0 == pair.rounds - 1:
+    if pair.t0 == updates:
         return PrivacyLoss.of_laplace([])  # the last release reaches no action
     if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
         raise NotExactError("exact releases need linear losses")
@@ -166,6 +168,5 @@ def _release_losses(learner: Learner, pair: Pair) -> PrivacyLoss:
         return PrivacyLoss.of_laplace([shift / scale] if shift else [])
     if not isinstance(learner, Ftrl):
         raise NotExactError(f"the release of {type(learner).__name__} has no closed form here")
-    nodes = [t for t in range(1, pair.rounds) if (t & (t - 1)) <= pair.t0 < t]
-    assert len(nodes) <= depth(pair.rounds)
+    nodes = [t for t in range(1, updates + 1) if (t & (t - 1)) <= pair.t0 < t]
     return PrivacyLoss.of_laplace([float(d) / scale for d in difference for _ in nodes])

@@ -111,9 +111,10 @@ def path(t: int) -> set[int]:
     return nodes
 
 
-def release_mu(learner: Ftpl, pair: Pair) -> float:
-    """Return mu of Gaussian DP of the release between the two worlds: the noisy prefix sums before padding."""
+def release_mu(learner: Ftpl, pair: Pair, updates: int | None = None) -> float:
+    """Return mu of Gaussian DP of the first `updates` noisy prefix sums, by default all but the last: not padded."""
+    updates = pair.rounds - 1 if updates is None else updates
     assert isinstance(learner.noise, Gaussian)
-    nodes = sum(parent(t) <= pair.t0 < t for t in range(1, pair.rounds))
+    nodes = sum(parent(t) <= pair.t0 < t for t in range(1, updates + 1))
     difference = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
     return math.sqrt(nodes * float(np.square(difference).sum())) / learner.noise.sigma

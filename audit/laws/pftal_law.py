@@ -38,12 +38,14 @@ def _scale(learner: Pftal | BanditPftal) -> float:
     return float(getattr(learner.noise, "scale", 0.0))
 
 
-def release_loss(learner: Pftal, pair: Pair) -> PrivacyLoss | None:
-    """Return the exact privacy loss of the noisy gradient sums, p = 1; None where the gradients' gap is not known.
+def release_loss(learner: Pftal, pair: Pair, updates: int | None = None) -> PrivacyLoss | None:
+    """Return the exact privacy loss of the first `updates` gradient sums, p = 1; None where the gap is not known.
 
     It is known where round 1 differs, at the first point; or where the losses' gradients differ by a constant. Every
-    released node that holds the round is one Laplace variable shifted by the gap.
+    released node that holds the round is one Laplace variable shifted by the gap. By default the last sum, which no
+    action uses, is left out.
     """
+    updates = pair.rounds - 1 if updates is None else updates
     if not isinstance(learner, Pftal) or not applies(learner, pair):
         return None
     first = learner.project(np.zeros((1, 1)))
@@ -57,7 +59,7 @@ def release_loss(learner: Pftal, pair: Pair) -> PrivacyLoss | None:
         return None  # a kink may lie between the points
     if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()):
         return None
-    nodes = [t for t in range(1, pair.rounds) if parent(t) <= pair.t0 < t]
+    nodes = [t for t in range(1, updates + 1) if parent(t) <= pair.t0 < t]
     return PrivacyLoss.of_laplace([float(gaps.max()) / _scale(learner)] * len(nodes))
 
 

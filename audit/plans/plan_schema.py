@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from ...mechanisms.claim import LOSS_SETS, NEIGHBOURS, SURFACES
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, SURFACES
 from ..certification.falsify import STOPS
 
-EXPECTATIONS = ("falsified", "survived")
 #: What a plan says of a claim whose audit catches too little to be called a test.
 ALLOWED = "allowed"
 
@@ -78,7 +77,8 @@ set = {{ batch = 1 }}     # parameters of the target
 # arms = 2
 # losses = "unit"              # {losses}
 # neighbours = "replace"       # one round's whole loss is replaced; or "zero-out": it becomes 0
-# surface = "actions"          # what the adversary sees; or "release": the noisy quantities themselves
+# surface = "actions"          # what the adversary sees; or "release": the noisy quantities themselves, as far as
+#                              # actions depend on them; or "publication": all of them, the last round's too
 # runs = 100_000
 # stop = "early"               # end as soon as the claim is falsified; or "budget"
 # fast = true                  # compiled kernels, with draws of their own: pip install overclaim[fast]

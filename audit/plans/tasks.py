@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ...learners.catalogue.entries import Entry, Setting, lookup
+from ...learners.catalogue.entries import Case, Entry, Setting, lookup
 from ...learners.scalar import recipe, weaker_recipe
-from ...mechanisms.claim import LOSS_SETS, Claim
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
@@ -27,7 +27,7 @@ from ..play.pairs import Pair
 from ..regret.adversaries import regret_losses
 from ..regret.measurement import Totals, measure
 from ..regret.regret_audit import audit_regret
-from .plan_schema import ALLOWED, EXPECTATIONS
+from .plan_schema import ALLOWED
 from .targets import parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
@@ -152,7 +152,10 @@ class Task:
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
-        return Prepared(self, learner, claim, self._given(), entry.source, chosen.rounds, chosen, weakening=how)
+        case = entry.case(chosen, own, claim)
+        source = case.source(entry) if case else entry.source
+        claim = replace(claim, source=source)
+        return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, weakening=how)
 
     def _with_parameter(
         self, values: Mapping[str, Any], claimed: float, parameter: NoiseParameter, factor: float
@@ -287,6 +290,7 @@ class Prepared:
     source: str
     rounds: int = 1
     setting: Setting | None = None  # of a catalogue entry
+    case: Case | None = None  # the catalogue's, where it has this one
     mechanism: bool = False  # answers once, on one of two inputs
     weakening: bool | Weakening = False  # how its blind spot is measured
 

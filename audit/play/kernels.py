@@ -94,9 +94,10 @@ def play(
     points = kernel.dim is not None
     padded = -(-runs // width) * width  # whole blocks: loops of a fixed length are the fast ones
     actions = np.empty((pair.rounds, kernel.dim or 1, padded), dtype=np.float64 if points else np.intp)
-    shown = surface == "release" and kernel.released is not None
+    shown = surface != "actions" and kernel.released is not None
+    updates = pair.rounds - (surface != "publication")
     rows = len(kernel.arrays[kernel.released]) if shown and kernel.released is not None else 0
-    releases = np.empty(((pair.rounds - 1) // kernel.batch if shown else 0, rows, padded))
+    releases = np.empty((updates // kernel.batch if shown else 0, rows, padded))
     told = _tell_all if learner.feedback == "full" else _tell_point if points else _tell_arm
     rows_fed = learner.arms if learner.feedback == "full" else 1
     game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=told)
@@ -115,6 +116,7 @@ def play(
         releases,
         kernel.released or 0,
         kernel.batch,
+        updates,
     )
     actions, releases = actions[..., :runs], releases[..., :runs]
     return Transcripts(
@@ -165,6 +167,7 @@ def _game(
     releases: Floats,
     released: int,
     batch: int,
+    updates: int,
 ) -> None:
     """Play every run of a block, `LANES` at a time."""
     rounds, dim, runs = actions.shape
@@ -180,7 +183,7 @@ def _game(
             for d in range(dim):
                 for i in range(LANES):
                     actions[t, d, np.uint64(first + i)] = played[d, i]
-            if t == rounds - 1:
+            if t == updates:
                 break
             tell(worlds[0, t], played, fed)
             if t == t0:

@@ -65,7 +65,7 @@ def play(
 ) -> Transcripts:
     """Play one block: every run in the world of its own label.
 
-    Releases are those of all rounds but the last, whose release no action ever uses.
+    A release is what all rounds but the last release, because no action uses the last; a publication has that too.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def play(
         Keyed for this block alone.
     runs : int
         Of both worlds together.
-    surface : {"actions", "release"}
+    surface : {"actions", "release", "publication"}
         Whether releases are kept too.
     share : float
         The probability that a run is played in the left world.
@@ -101,13 +101,13 @@ def play(
         elif played.shape != actions.shape[1:]:
             raise LearnerError(f"act must return one shape, got {played.shape} in round {t + 1} and another before")
         actions[t] = played
-        if t == pair.rounds - 1:
+        if t == pair.rounds - 1 and surface != "publication":
             break
         told = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)
         learner.update(state, played, told, draws)
-        if surface == "release":
+        if surface != "actions":
             assert isinstance(learner, HasRelease)
             released = learner.release(state)
             if released is not None:

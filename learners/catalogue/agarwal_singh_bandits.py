@@ -14,7 +14,8 @@ from ..conversions.reduction import BanditReduction, GaussianReduction
 from ..leaders.ftpl import gaussian_sigma
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
-from .agarwal_singh import reduction_exp2_actions, reduction_scrible
+from . import statements as said
+from .agarwal_singh import EVERY_INNER, FED, LEMMA, REPAIRED, WEAKER, reduction_exp2_actions, reduction_scrible
 from .entries import Case, Entry, RegretClaim, Setting
 
 
@@ -95,7 +96,7 @@ def reduction_scrible_simplex(setting: Setting, *, eta: float | None = None) -> 
 
 
 VERSION_1 = "Agarwal & Singh 2017, version 1 (arXiv:1701.07953v1), abstract: (epsilon, delta), sigma is our reading"
-LEMMA = "Agarwal & Singh 2017, Lemma 4.2"
+OWN_STEP: dict[str, Any] = {"standing": "theorem", "statement": said.AS_THEOREM_4_5}
 SHARP = {"eta": 2.0, "gamma": 0.02}
 STEEP = {"eta": 1.0, "gamma": 0.02}
 READING = "sigma = ln(1 / delta) / epsilon with the constant 1 is ours: the text of version 1 that we have states none"
@@ -116,11 +117,11 @@ def scrible_cases() -> tuple[Case, ...]:
     """Return the audits of SCRiBLe with Theorem 4.5's own eta."""
     pair = axis_pair(2)
     return (
-        Case(expected="falsified", pair=pair, runs=50_000),
-        Case(expected="falsified", pair=pair, surface="release", runs=50_000),
-        Case(expected="survived", pair=axis_pair(2, zero=True), surface="release", neighbours="zero-out", runs=50_000),
-        Case(expected="survived", pair=pair, calibration="corrected", runs=50_000),
-        Case(expected="survived", pair=pair, surface="release", calibration="corrected", runs=50_000),
+        Case(expected="falsified", **OWN_STEP, pair=pair, runs=50_000),
+        Case(expected="falsified", **FED, pair=pair, surface="release", runs=50_000),
+        Case(expected="survived", pair=axis_pair(2, zero=True), surface="release", **WEAKER, runs=50_000),
+        Case(expected="survived", pair=pair, **REPAIRED, runs=50_000),
+        Case(expected="survived", pair=pair, surface="release", **REPAIRED, runs=50_000),
     )
 
 
@@ -134,10 +135,26 @@ ENTRIES = (
         delta=1e-2,
         losses="symmetric",
         cases=(
-            Case(expected="survived", epsilon=2.0, arms=5, pair=opposite_pair(5), runs=100_000, note=READING),
-            Case(expected="survived", epsilon=2.0, surface="release", runs=100_000, note=READING),
-            Case(expected="falsified", epsilon=2.0, delta=0.1, surface="release", runs=50_000, note=READING),
-            Case(expected="survived", epsilon=2.0, delta=0.1, calibration="corrected", runs=100_000),
+            Case(
+                expected="survived",
+                standing="reading",
+                epsilon=2.0,
+                arms=5,
+                pair=opposite_pair(5),
+                runs=100_000,
+                note=READING,
+            ),
+            Case(expected="survived", standing="reading", epsilon=2.0, surface="release", runs=100_000, note=READING),
+            Case(
+                expected="falsified",
+                standing="reading",
+                epsilon=2.0,
+                delta=0.1,
+                surface="release",
+                runs=50_000,
+                note=READING,
+            ),
+            Case(expected="survived", epsilon=2.0, delta=0.1, **REPAIRED, runs=100_000),
         ),
     ),
     Entry(
@@ -150,9 +167,17 @@ ENTRIES = (
         losses="symmetric",
         regret=RegretClaim(bound=gaussian_exp2_bound, exponent=0.5, source=f"{VERSION_1}; the constants are derived"),
         cases=(
-            Case(expected="survived", epsilon=2.0, parameters=SHARP, runs=100_000, note=READING),
-            Case(expected="survived", epsilon=2.0, surface="release", parameters=SHARP, runs=50_000, note=READING),
-            Case(expected="survived", epsilon=2.0, calibration="corrected", parameters=SHARP, runs=100_000),
+            Case(expected="survived", standing="reading", epsilon=2.0, parameters=SHARP, runs=100_000, note=READING),
+            Case(
+                expected="survived",
+                standing="reading",
+                epsilon=2.0,
+                surface="release",
+                parameters=SHARP,
+                runs=50_000,
+                note=READING,
+            ),
+            Case(expected="survived", epsilon=2.0, **REPAIRED, parameters=SHARP, runs=100_000),
         ),
     ),
     Entry(
@@ -163,21 +188,21 @@ ENTRIES = (
         rounds=2,
         losses="l1-ball",
         cases=(
-            Case(expected="falsified", pair=axis_pair(2), surface="release", runs=50_000),
-            Case(expected="falsified", pair=axis_pair(4), rounds=4, parameters=STEEP, runs=100_000),
+            Case(expected="falsified", **FED, pair=axis_pair(2), surface="release", runs=50_000),
+            Case(expected="falsified", **EVERY_INNER, pair=axis_pair(4), rounds=4, parameters=STEEP, runs=100_000),
             Case(
                 expected="survived",
                 pair=axis_pair(2, zero=True),
                 surface="release",
-                neighbours="zero-out",
+                **WEAKER,
                 runs=50_000,
             ),
-            Case(expected="survived", pair=axis_pair(2), surface="release", calibration="corrected", runs=50_000),
+            Case(expected="survived", pair=axis_pair(2), surface="release", **REPAIRED, runs=50_000),
             Case(
                 expected="survived",
                 pair=axis_pair(4),
                 rounds=4,
-                calibration="corrected",
+                **REPAIRED,
                 parameters=STEEP,
                 runs=100_000,
             ),
@@ -186,7 +211,7 @@ ENTRIES = (
     Entry(
         name="agarwal-singh/reduction-scrible-ball",
         summary="bandit reduction around SCRiBLe over the L2 ball",
-        source=f"{LEMMA} and Theorem 4.5",
+        source=said.AS_THEOREM_4_5.source,
         build=reduction_scrible_ball,
         rounds=2,
         losses="l1-ball",
@@ -195,7 +220,7 @@ ENTRIES = (
     Entry(
         name="agarwal-singh/reduction-scrible-simplex",
         summary="bandit reduction around SCRiBLe over the simplex",
-        source=f"{LEMMA} and Theorem 4.5",
+        source=said.AS_THEOREM_4_5.source,
         build=reduction_scrible_simplex,
         rounds=2,
         losses="l1-ball",

@@ -18,6 +18,7 @@ from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
 from ..problems.advice import Advice, graded_advice
 from ..protocol import Learner
+from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting
 
 
@@ -212,19 +213,28 @@ def trivial_bound(setting: Setting, learner: Any) -> float:
     return setting.rounds * setting.range
 
 
-def survives(parameters: dict[str, Any], **changes: Any) -> tuple[Case, ...]:
+EVERY_INNER: dict[str, Any] = {"standing": "theorem", "statement": said.ART_LEMMA_3}
+FED: dict[str, Any] = {"standing": "proof", "statement": said.ART_PROOF_3}
+LOST: dict[str, Any] = {"standing": "reading"}
+
+
+def survives(
+    parameters: dict[str, Any], stated: dict[str, Any] = EVERY_INNER, fed: dict[str, Any] = FED, **changes: Any
+) -> tuple[Case, ...]:
     """Return the audits of a true claim: both surfaces as published, and corrected."""
     return (
-        Case(expected="survived", parameters=parameters, **changes),
-        Case(expected="survived", surface="release", parameters=parameters, **changes),
-        Case(expected="survived", calibration="corrected", parameters=parameters, **changes),
+        Case(expected="survived", **stated, parameters=parameters, **changes),
+        Case(expected="survived", **fed, surface="release", parameters=parameters, **changes),
+        Case(expected="survived", standing="control", calibration="corrected", parameters=parameters, **changes),
     )
 
 
 def fails_on_symmetric(parameters: dict[str, Any], **changes: Any) -> Case:
     """Return the audit of the published noise on losses outside the paper's set."""
-    note = "the published noise is for losses in [0, 1]"
-    return Case(expected="falsified", losses="symmetric", note=note, parameters=parameters, **changes)
+    note = "losses in [-1, 1]; the paper's are in [0, 1], and its noise is for those"
+    return Case(
+        expected="falsified", standing="variant", losses="symmetric", note=note, parameters=parameters, **changes
+    )
 
 
 ENTRIES = (
@@ -237,7 +247,7 @@ ENTRIES = (
         regret=RegretClaim(bound=exponential_bound, exponent=0.5, source="Corollary 22; the constant is derived"),
         cases=(
             *survives({**SHARP, "batch": 1}),
-            Case(expected="survived", rounds=8, parameters={"eta": 0.5, "gamma": 0.1, "batch": 2}),
+            Case(expected="survived", **EVERY_INNER, rounds=8, parameters={"eta": 0.5, "gamma": 0.1, "batch": 2}),
             fails_on_symmetric({**SHARP, "batch": 1}),
         ),
     ),
@@ -267,11 +277,11 @@ ENTRIES = (
         rounds=2,
         cases=(
             *survives({}),
-            Case(expected="survived", rounds=4, parameters={"batch": 2, "threshold": 1.0}),
-            Case(expected="survived", arms=3),
+            Case(expected="survived", **EVERY_INNER, rounds=4, parameters={"batch": 2, "threshold": 1.0}),
+            Case(expected="survived", **EVERY_INNER, arms=3),
             fails_on_symmetric({}),
             fails_on_symmetric({}, arms=3),
-            Case(expected="survived", calibration="corrected", losses="symmetric"),
+            Case(expected="survived", standing="control", calibration="corrected", losses="symmetric"),
         ),
     ),
     Entry(
@@ -281,7 +291,7 @@ ENTRIES = (
         build=experts_batched_htinf,
         rounds=8,
         regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Corollary 8, against the best expert"),
-        cases=survives({"batch": 2}, runs=100_000),
+        cases=survives({"batch": 2}, {"standing": "theorem", "statement": said.ART_THEOREM_7}, runs=100_000),
     ),
     Entry(
         name="asi-raman-talwar/exp4-local",
@@ -290,7 +300,7 @@ ENTRIES = (
         build=exp4_local,
         rounds=4,
         regret=RegretClaim(bound=exponential_bound, exponent=0.5, source="Theorem 9; the constant is derived"),
-        cases=(*survives(SHARP), fails_on_symmetric(SHARP)),
+        cases=(*survives(SHARP, LOST, LOST), fails_on_symmetric(SHARP)),
     ),
     Entry(
         name="asi-raman-talwar/exp4-batched",
@@ -300,7 +310,7 @@ ENTRIES = (
         rounds=8,
         delta=1e-2,
         regret=RegretClaim(bound=batched_exp4_bound, exponent=2 / 3, source="Theorem 10; the constant is derived"),
-        cases=survives({"eta": 2.0, "gamma": 0.1, "batch": 2}, runs=100_000),
+        cases=survives({"eta": 2.0, "gamma": 0.1, "batch": 2}, LOST, LOST, runs=100_000),
     ),
     Entry(
         name="asi-raman-talwar/exp3",
@@ -308,9 +318,6 @@ ENTRIES = (
         source="none: Asi, Raman & Talwar 2025, Appendix G.1, show that it leaks",
         build=exp3,
         rounds=100,
-        cases=tuple(
-            Case(expected="falsified", calibration=calibration, runs=20_000)
-            for calibration in ("as_published", "corrected")
-        ),
+        cases=(Case(expected="falsified", standing="control", runs=20_000),),
     ),
 )

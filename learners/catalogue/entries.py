@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, get_type_hints
 
-from ...mechanisms.claim import Claim
+from ...mechanisms.claim import EXPECTATIONS, Claim
 from ..protocol import Learner
+from .statements import PUBLISHED, STANDINGS, Statement
 
 CALIBRATIONS = ("as_published", "corrected")
 #: The papers' modules, each with a tuple `ENTRIES`.
@@ -67,14 +68,32 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One audit of an entry: a setting, what the adversary may do and see, and what is expected.
+    """One audit of an entry: whose claim it is, a setting, what the adversary may do and see, and what is expected.
 
-    `expected` is "falsified" or "survived"; `note` is a remark that the report prints beside the verdict. `pair` holds
-    the losses of the two worlds, where they are not to be searched. `untested` is "allowed" where it is known and
-    documented that an audit catches too little.
+    Attributes
+    ----------
+    expected : str
+        "falsified" or "survived".
+    standing : str
+        Whose claim it is: one of `STANDINGS`.
+    statement : Statement, optional
+        The words that it audits: required for `theorem` and `proof`, and there with an answer if it is falsified.
+    note : str
+        A remark that the report prints beside the verdict: for a falsified `reading` or `variant`, which one.
+    pair : tuple, optional
+        The losses of the two worlds, where they are not to be searched.
+    untested : str
+        "allowed" where it is known and documented that an audit catches too little.
+
+    Raises
+    ------
+    ValueError
+        For a standing or an expectation of another name, or without what they require.
     """
 
     expected: str
+    standing: str
+    statement: Statement | None = None
     calibration: str = "as_published"
     losses: str = ""  # the entry's own
     neighbours: str = "replace"
@@ -88,6 +107,40 @@ class Case:
     note: str = ""
     pair: tuple[Any, Any] | None = None
     untested: str = ""
+
+    def __post_init__(self) -> None:
+        if self.expected not in EXPECTATIONS:
+            raise ValueError(f"expected must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+        if self.standing not in STANDINGS:
+            raise ValueError(f"standing must be one of {', '.join(STANDINGS)}, got {self.standing!r}")
+        if self.standing in PUBLISHED and self.statement is None:
+            raise ValueError(f"a {self.standing} must be quoted: its statement is missing")
+        if self.expected != "falsified":
+            return
+        if self.standing in PUBLISHED and self.statement is not None and not self.statement.answer:
+            raise ValueError(f"{self.statement.source} is called false without what its authors could answer")
+        if self.standing in ("reading", "variant") and not self.note:
+            raise ValueError(f"a falsified {self.standing} must have a note that says which")
+
+    def to_json(self, entry: Entry) -> dict[str, Any]:
+        """Return whose claim it is and what is expected, in the words of a record."""
+        said = self.statement
+        return {
+            "standing": self.standing,
+            "source": self.source(entry),
+            "quotation": {"text": said.text, "where": said.where} if said else None,
+            "answer": (said.answer or None) if said else None,
+            "calibration": self.calibration,
+            "surface": self.surface,
+            "neighbours": self.neighbours,
+            "losses": self.losses or entry.losses,
+            "rounds": self.rounds or entry.rounds,
+            "expected": self.expected,
+        }
+
+    def source(self, entry: Entry) -> str:
+        """Return paper and statement: the entry's where the case has no statement of its own."""
+        return self.statement.source if self.statement else entry.source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +209,37 @@ class Entry:
         """Return the entry's default setting with some values changed."""
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
         return replace(default, **changes)
+
+    def case(self, setting: Setting, own: Mapping[str, Any], claim: Claim) -> Case | None:
+        """Return the case that audits this claim in this setting, with whatever runs; None if there is none.
+
+        Parameters
+        ----------
+        own : mapping
+            The algorithm's own parameters, where they are not as usual.
+        """
+        found = inspect.signature(self.build).parameters.values()
+        usual = {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+        asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon
+        for case in self.cases:
+            chosen, parameters = self.setting_of(case)
+            claimed = self.claim(chosen).epsilon if self.claim_epsilon else case.epsilon
+            if (chosen, {**usual, **parameters}, case.neighbours, case.surface, claimed) == asked:
+                return case
+        return None
+
+    def setting_of(self, case: Case) -> tuple[Setting, dict[str, Any]]:
+        """Return the setting of a case, and those of the algorithm's own parameters that it names."""
+        own = {name: value for name, value in case.parameters.items() if name in self.parameters}
+        setting = self.setting(
+            rounds=case.rounds or self.rounds,
+            arms=case.arms or self.arms,
+            delta=self.delta if case.delta is None else case.delta,
+            losses=case.losses or self.losses,
+            **{"epsilon": case.epsilon, "calibration": case.calibration}
+            | {name: value for name, value in case.parameters.items() if name not in own},
+        )
+        return setting, own
 
     def claim(self, setting: Setting, *, neighbours: str = "replace", surface: str = "actions") -> Claim:
         """Return the claim that the entry makes in a setting."""

@@ -32,6 +32,11 @@ def claimed(setting: Setting) -> float:
     return max(1e-9, math.sqrt(math.log(max(setting.rounds, 2))))
 
 
+OURS = (
+    "the constant 1 of the claim, the batch, both rates and delta are ours: we do not have their text. This refutes "
+    "constants below the certified bound over sqrt(ln T), and no larger ones"
+)
+
 ENTRIES = (
     Entry(
         name="tossou-dimitrakakis/exp3-minibatch",
@@ -42,8 +47,14 @@ ENTRIES = (
         delta=1e-2,
         claim_epsilon=claimed,
         cases=(
-            Case(expected="survived", rounds=100, runs=20_000, note="the leak grows with T, the claim hardly"),
-            Case(expected="falsified", runs=8_000),
+            Case(
+                expected="survived",
+                standing="reading",
+                rounds=100,
+                runs=20_000,
+                note="the leak grows with T, the claim hardly",
+            ),
+            Case(expected="falsified", standing="reading", runs=8_000, note=OURS),
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...mechanisms.draws import Draws
@@ -14,6 +15,8 @@ from ..problems.domains import Linear, Simplex
 from ..protocol import Actions, Kernel
 from .leader import Leader
 
+Logarithm = Callable[[float], float]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ftpl(Leader):
@@ -22,7 +25,7 @@ class Ftpl(Leader):
     Agarwal & Singh 2017, Algorithm 3 with Algorithm 2. Over the simplex the actions are arms.
 
     **Claim**: with Gaussian noise of `published_sigma` on every node, (epsilon, delta)-DP (Theorem A.1), one round's
-    loss replaced; Theorem 3.5 calls it epsilon-DP, which no Gaussian release is. The noisy prefix sums before padding
+    loss replaced; Theorem 3.5 calls the actions epsilon-DP, which is false. The noisy prefix sums before padding
     are the release: mu-Gaussian DP with mu = sqrt(ceil(log2 T)) * (L2 diameter of the losses) / sigma.
 
     Parameters
@@ -53,39 +56,73 @@ class Ftpl(Leader):
         )
 
 
-def regret_sigma(*, rounds: int, dim: int, norm: float) -> float:
-    """Return ||Y||_2 sqrt(T / (sqrt(N) log2 T)), the noise that low regret wants (Theorem 3.5).
+#: How "log" is read in the papers' sigma: the levels of the tree are counted in base 2, and so log T, but the base of
+#: the outer logarithm of log T / delta is not printed. "2" and "e" are one base throughout.
+BASES: dict[str, tuple[Logarithm, Logarithm]] = {
+    "mixed": (math.log2, math.log),
+    "2": (math.log2, math.log2),
+    "e": (math.log, math.log),
+}
+
+
+def regret_sigma(*, rounds: int, dim: int, norm: float, base: str = "mixed") -> float:
+    """Return ||Y||_2 sqrt(T / (sqrt(N) log T)), the noise that low regret wants (Theorem 3.5).
 
     Raises
     ------
     ValueError
-        For fewer than two rounds, where log2 T = 0.
+        For fewer than two rounds, where log T = 0, and for a base of another name.
     """
     _check_horizon(rounds)
-    return norm * math.sqrt(rounds / (math.sqrt(dim) * math.log2(rounds)))
+    log, _ = _logarithms(base)
+    return norm * math.sqrt(rounds / (math.sqrt(dim) * log(rounds)))
 
 
-def published_sigma(*, rounds: int, dim: int, norm: float, epsilon: float, delta: float) -> float:
-    """Return sigma of Theorem 3.5: the larger of `regret_sigma` and sqrt(N) log2(T) ln(log2(T) / delta) / epsilon.
+def least_sigma(*, rounds: int, size: float, epsilon: float, delta: float, base: str = "mixed") -> float:
+    """Return `size` log T log(log T / delta) / epsilon: Theorem A.1 for ||Y||_2, Theorem 3.5's for sqrt(N).
 
     Parameters
     ----------
-    rounds, dim : int
-        T, at least 2, and N.
-    norm : float
-        ||Y||_2, the largest L2 norm of a loss.
+    rounds : int
+        T, at least 2.
+    size : float
+        What one round adds, in L2 norm.
     epsilon : float
         In nats; inf for no noise at all.
     delta : float
         In (0, 1).
+    base : str
+        How the logarithms are read: a name in `BASES`.
     """
+    _check_horizon(rounds)
     check_epsilon(epsilon)
     check_delta(delta)
-    regret = regret_sigma(rounds=rounds, dim=dim, norm=norm)
-    if math.isinf(epsilon):
-        return 0.0
-    levels = math.log2(rounds)
-    return max(regret, math.sqrt(dim) / epsilon * levels * math.log(levels / delta))
+    log, outer = _logarithms(base)
+    # Theorem A.1 bounds sigma^2, so the sign of the outer logarithm, where log T is below delta, does not matter.
+    return 0.0 if math.isinf(epsilon) else size / epsilon * log(rounds) * abs(outer(log(rounds) / delta))
+
+
+def published_sigma(*, rounds: int, dim: int, norm: float, epsilon: float, delta: float, base: str = "mixed") -> float:
+    """Return sigma of Theorem 3.5: the larger of `regret_sigma` and `least_sigma` for sqrt(N); 0 at epsilon = inf.
+
+    Parameters
+    ----------
+    dim : int
+        N.
+    norm : float
+        ||Y||_2, the largest L2 norm of a loss.
+    rounds, epsilon, delta, base
+        As in `least_sigma`.
+    """
+    private = least_sigma(rounds=rounds, size=math.sqrt(dim), epsilon=epsilon, delta=delta, base=base)
+    regret = regret_sigma(rounds=rounds, dim=dim, norm=norm, base=base)
+    return 0.0 if math.isinf(epsilon) else max(regret, private)
+
+
+def _logarithms(base: str) -> tuple[Logarithm, Logarithm]:
+    if base not in BASES:
+        raise ValueError(f"base must be one of {', '.join(BASES)}, got {base!r}")
+    return BASES[base]
 
 
 def gaussian_sigma(*, sensitivity: float, epsilon: float, delta: float) -> float:

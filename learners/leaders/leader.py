@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
@@ -30,6 +30,8 @@ class Leader:
     rounds: int
     noise: Noise
     feedback: FeedbackKind = "full"
+    #: The noisy prefix sums are a sequence of Algorithm 2, whole.
+    publishes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)

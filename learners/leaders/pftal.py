@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class _Leader:
     rounds: int
     curvature: float
     noise: Noise
+    #: The noisy gradient sums v_1, ..., v_T are called private, whole.
+    publishes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)

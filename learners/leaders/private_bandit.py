@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -181,6 +181,8 @@ class PrivateBandit:
     noise: Noise
     lipschitz: float = 1.0
     feedback: FeedbackKind = "bandit"
+    #: All noisy sums of the batches' gradients are called private (proof of Lemma 7).
+    publishes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)

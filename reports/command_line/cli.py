@@ -74,7 +74,13 @@ def list_catalogue(as_json: bool) -> None:
 
     if as_json:
         rows = [
-            {"name": e.name, "summary": e.summary, "source": e.source, "parameters": list(e.parameters)}
+            {
+                "name": e.name,
+                "summary": e.summary,
+                "source": e.source,
+                "parameters": list(e.parameters),
+                "cases": [case.to_json(e) for case in e.cases],
+            }
             for e in entries().values()
         ]
         rows += [

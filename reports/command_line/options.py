@@ -73,7 +73,9 @@ NEIGHBOURS = click.option(
     "--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True
 )
 SURFACE = options(
-    click.option("--surface", type=click.Choice(["actions", "release"]), default="actions", show_default=True),
+    click.option(
+        "--surface", type=click.Choice(["actions", "release", "publication"]), default="actions", show_default=True
+    ),
     NEIGHBOURS,
 )
 EPSILON = (

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from ...audit.certification.blind_spot import factor_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
+from ..headline import beside_words, headline, headline_words
 from ..sanitise import bound_words, by_holm, exact_words, filled, is_mechanism, is_untested, legible, named_world
 from . import figures, ruler
 from .terminal import number
@@ -93,7 +94,8 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "tally": tally,
         "words": WORDS,
         "untested": sum(c["is_untested"] for c in claims),
-        "headline": _headline(tally, len(claims)),
+        "headline": headline_words(record),
+        "beside": beside_words(headline(record["claims"])),
         "surprises": [c for c in judged if c["surprise"]],
         "judged": judged,
         "together": sum(c["together"] for c in falsified),
@@ -113,18 +115,6 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "surfaces": sorted({c["surface"] for c in claims}),
         "caught": [c for c in judged if c["expected"] == "falsified"],
     }
-
-
-def _headline(tally: Mapping[str, int], total: int) -> str:
-    if not total:
-        return "No claim was audited."
-    if tally["FALSIFIED"]:
-        verb, noun = ("is", "claim") if total == 1 else ("are", "claims")
-        verb = "is" if tally["FALSIFIED"] == 1 else verb
-        return f"{tally['FALSIFIED']} of {total} privacy {noun} {verb} false."
-    if tally["SURVIVED"]:
-        return f"No privacy claim was falsified; {tally['SURVIVED']} of {total} survived."
-    return "No privacy claim could be decided with so few runs."
 
 
 def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
@@ -346,22 +336,23 @@ def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dic
     ratio = (claim["exact_epsilon"] or claim["epsilon_lower"]) / claim["claimed"]["epsilon"]
     factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
     ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
-    return {"factor_two": factor_two, "ways": ways, "tried": tried} if tried or factor_two else None
+    found = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
+    return found if any((tried, factor_two, claim["repair"])) else None
 
 
 def _guarantees(falsified: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the published claims that are false, one for each algorithm: its worst case.
+    """Return the published statements that are false, each with its worst case.
 
-    A claim that the paper makes for other losses, or does not make at all, is no published guarantee.
+    What the paper says for other losses, or does not say at all, is no published guarantee.
     """
     worst: dict[str, dict[str, Any]] = {}
     for claim in falsified:
         stated = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
         if not stated or claim["source"].startswith("none"):
             continue
-        known = worst.get(claim["name"])
+        known = worst.get(claim["source"])
         if known is None or _true(claim) / claim["claimed"]["epsilon"] > _true(known) / known["claimed"]["epsilon"]:
-            worst[claim["name"]] = claim
+            worst[claim["source"]] = claim
     return list(worst.values())
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..headline import beside_words, headline, headline_words
 from ..sanitise import by_holm, exact_words, is_untested, legible
 from . import ruler
 from .html import WORDS
@@ -38,6 +39,8 @@ def markdown(record: Mapping[str, Any]) -> str:
         if rows:
             lines += ["", f"<details><summary>{len(rows)} {title}</summary>", "", *_table(rows), "", "</details>"]
     alpha = record["alpha"]
+    if any(c.get("standing") for c in claims):
+        lines += ["", f"**{headline_words(record)}** {beside_words(headline(claims))}".strip()]
     lines += [
         "",
         f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
@@ -49,12 +52,16 @@ def markdown(record: Mapping[str, Any]) -> str:
 
 def _table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
-    head = ["verdict", "target", "setting", "claimed", "certified", "exact", "at best"]
+    with_standing = any(c.get("standing") for c in claims)
+    standing_head = ["standing"] if with_standing else []
+    head = ["verdict", "target", "setting", *standing_head, "claimed", "certified", "exact", "at best"]
     head += ["baseline"] if with_baseline else []
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * 3 + "---:|" * (len(head) - 3)]
+    words = 3 + with_standing
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * words + "---:|" * (len(head) - words)]
     for claim in claims:
         cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}", _text(claim["name"])]
-        cells += [_text(ruler.setting(claim)), number(claim["claimed"]["epsilon"])]
+        standing = [_text(claim.get("standing") or "-")] if with_standing else []
+        cells += [_text(ruler.setting(claim)), *standing, number(claim["claimed"]["epsilon"])]
         above = f", above {number(claim['claimed']['epsilon'])} by Holm" if by_holm(claim) else ""
         cells += [f"**{number(claim['epsilon_lower'])}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]

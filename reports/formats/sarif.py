@@ -62,7 +62,8 @@ def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict
     expected = (claim["expected"] or "survived").upper()
     claimed = claim["claimed"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
-    head = f"{claim['name']} claims epsilon {claimed['epsilon']:g}{at}"
+    whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
+    head = f"{claim['name']} claims epsilon {claimed['epsilon']:g}{at}{whose}"
     tail = f"Replay: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"

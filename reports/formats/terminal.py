@@ -17,7 +17,9 @@ import click
 from ...audit.certification.blind_spot import factor_words, words
 from ...audit.plans.witness import witness_lines
 from ...learners.catalogue.entries import Entry
+from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.one_shot.zoo import Specimen
+from ..headline import beside_words, headline, headline_words
 from ..sanitise import bound_words, by_holm, counted_words, exact_words, is_mechanism, is_untested
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
@@ -48,8 +50,9 @@ def catalogue_table(entries: Iterable[Entry]) -> str:
     for entry in entries:
         delta = f", {entry.delta:g}" if entry.delta else ""
         epsilon = "f(T)" if entry.claim_epsilon else "epsilon"
-        rows.append((entry.name, f"({epsilon}{delta})-DP on {entry.losses}", entry.summary, entry.source))
-    return table(("name", "claim", "algorithm", "source"), rows)
+        standings = ", ".join(s for s in STANDINGS if any(case.standing == s for case in entry.cases))
+        rows.append((entry.name, f"({epsilon}{delta})-DP on {entry.losses}", entry.summary, standings, entry.source))
+    return table(("name", "claim", "algorithm", "standing", "source"), rows)
 
 
 def zoo_table(specimens: Iterable[Specimen]) -> str:
@@ -128,8 +131,17 @@ def claims_table(record: dict[str, Any]) -> str:
         counts.append(f"{untested} of them untested: no attack known")
     judged = sum(1 for c in claims if c.get("expected"))
     as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
-    lines += ["", f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
+    lines += ["", *headline_lines(record), f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
     return "\n".join(lines)
+
+
+def headline_lines(record: Mapping[str, Any]) -> list[str]:
+    """Return what is false of what is published, with what else was falsified; nothing for a user's own claims."""
+    counts = headline(record["claims"])
+    if not any(claim.get("standing") for claim in record["claims"]):
+        return []
+    words = [click.style(headline_words(record), bold=True), beside_words(counts)]
+    return [word for word in words if word]
 
 
 def _setting(claim: Mapping[str, Any]) -> str:
@@ -219,6 +231,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
         f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
+        *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"
         if is_mechanism(claim)
@@ -232,6 +245,21 @@ def claim_lines(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *_shrunk_lines(claim)])
+
+
+def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return whose claim it is, in whose words, what is false about them and what their authors could answer."""
+    said, lines = claim.get("quotation"), []
+    if claim.get("standing"):
+        lines.append(f"standing: {claim['standing']}, {claim['source']}")
+    if said:
+        lines.append(f"says: “{said['text']}” ({said['where']})")
+    if claim["verdict"] == "FALSIFIED":
+        told = (("what is false", "false"), ("its authors could answer", "answer"), ("what mends it", "repair"))
+        lines += [f"{words}: {claim[name]}" for words, name in told if claim.get(name)]
+    if claim.get("note"):
+        lines.append(f"note: {claim['note']}")
+    return [visible_line(line) for line in lines]
 
 
 def shrunk_words(record: Mapping[str, Any]) -> str:

@@ -20,7 +20,10 @@ from overclaim.mechanisms.gaussian_dp import gaussian_mu
 from overclaim.mechanisms.noise import Laplace
 
 CLAIM = Claim(epsilon=1.0, losses="lipschitz")
-LAPLACE, GAUSSIAN = ene_nguyen_vladu.ENTRIES
+LAPLACE, GAUSSIAN = (
+    next(e for e in ene_nguyen_vladu.ENTRIES if e.name == f"ene-nguyen-vladu/private-bandit-{noise}")
+    for noise in ("laplace", "gaussian")
+)
 
 
 def setting(rounds=16, **changes):

@@ -1,0 +1,82 @@
+"""Agarwal & Singh 2017: the norms of the loss sets, and the regret bounds of the catalogue's entries."""
+
+from __future__ import annotations
+
+import math
+
+import scipy  # its parts load when first used
+from scipy.special import comb, gammaincc
+
+from ...mechanisms.tree import depth
+from ..leaders.ftpl import Ftpl
+from ..leaders.ftrl import Ftrl
+from ..problems.domains import Cube
+from .entries import Setting
+
+# The loss sets' norms. Every diameter is the norm times `setting.range`: 1 on [0, 1], 2 on symmetric sets.
+
+
+def l1_norm(setting: Setting) -> float:
+    """Return ||Y||_1, the largest L1 norm of a loss."""
+    return {"l1-ball": 1.0, "l2-ball": math.sqrt(setting.arms)}.get(setting.losses, float(setting.arms))
+
+
+def l2_norm(setting: Setting) -> float:
+    """Return ||Y||_2, the largest L2 norm of a loss."""
+    return 1.0 if setting.losses in ("l1-ball", "l2-ball") else math.sqrt(setting.arms)
+
+
+def expected_size(draws: int) -> float:
+    """Return E|S| of the sum S of `draws` standard Laplace variables: 2 n C(2n, n) / 4^n."""
+    return 2 * draws * float(comb(2 * draws, draws)) / 4.0**draws
+
+
+def expected_range(dim: int, draws: int) -> float:
+    """Return E[max Z - min Z] of `dim` independent sums of `draws` standard Laplace variables.
+
+    The upper tail of a sum is a mixture of those of Gamma(n - k), k < n, with weights C(n - 1 + k, k) / 2^(n + k).
+    """
+    if dim == 1 or draws == 0:
+        return 0.0
+    weights = [(draws - k, float(comb(draws - 1 + k, k)) / 2.0 ** (draws + k)) for k in range(draws)]
+
+    def excess(x: float) -> float:
+        tail = sum(w * float(gammaincc(shape, x)) for shape, w in weights)
+        return 1 - (1 - tail) ** dim - tail**dim  # P(max > x) - P(max < -x)
+
+    return 2 * float(scipy.integrate.quad(excess, 0, math.inf, limit=200)[0])
+
+
+def experts_bound(setting: Setting, learner: Ftrl) -> float:
+    """Return ln N / eta + eta T / 2 + E[max Z - min Z], sqrt(2 T ln N) + E[...] at the default eta.
+
+    Negative entropy is 1-strongly convex in the L1 norm; the noise Z of a prefix, the same in law for all, is paid
+    once (Theorem 3.4 with the constant that its proof supports).
+    """
+    scale = getattr(learner.noise, "scale", 0.0)
+    noise = scale * expected_range(setting.arms, depth(setting.rounds))
+    return math.log(setting.arms) / learner.eta + learner.eta * setting.rounds / 2 + noise
+
+
+def ball_bound(setting: Setting, learner: Ftrl) -> float:
+    """Return 1 / eta + eta T ||Y||_2^2 / 4 + 2 sqrt(E ||Z||_2^2), as in `experts_bound`; R is 2-strongly convex."""
+    scale = getattr(learner.noise, "scale", 0.0)
+    noise = 2 * scale * math.sqrt(2 * setting.arms * depth(setting.rounds))
+    return 1 / learner.eta + learner.eta * setting.rounds * l2_norm(setting) ** 2 / 4 + noise
+
+
+def cube_bound(setting: Setting, learner: Ftrl) -> float:
+    """Return N / eta + eta T ||Y||_2^2 / 4 + 2 E ||Z||_1, as in `ball_bound`."""
+    scale = getattr(learner.noise, "scale", 0.0)
+    noise = 2 * scale * setting.arms * expected_size(depth(setting.rounds))
+    return setting.arms / learner.eta + learner.eta * setting.rounds * l2_norm(setting) ** 2 / 4 + noise
+
+
+def perturbed_bound(setting: Setting, learner: Ftpl) -> float:
+    """Return s sqrt(N) ||X||_2 + T ||X||_2 ||Y||_2^2 / (2 s), s = sigma sqrt(ceil(log2 T)) (Abernethy et al. 2014)."""
+    deviation = getattr(learner.noise, "sigma", 0.0) * math.sqrt(depth(setting.rounds))
+    if deviation == 0:
+        return math.inf
+    size = math.sqrt(setting.arms) if isinstance(learner.domain, Cube) else 1.0
+    stability = setting.rounds * l2_norm(setting) ** 2 / (2 * deviation)
+    return size * (deviation * math.sqrt(setting.arms) + stability)
