@@ -94,10 +94,9 @@ def play(
     points = kernel.dim is not None
     padded = -(-runs // width) * width  # whole blocks: loops of a fixed length are the fast ones
     actions = np.empty((pair.rounds, kernel.dim or 1, padded), dtype=np.float64 if points else np.intp)
-    shown = surface != "actions" and kernel.released is not None
     updates = pair.rounds - (surface != "publication")
-    rows = len(kernel.arrays[kernel.released]) if shown and kernel.released is not None else 0
-    releases = np.empty((updates // kernel.batch if shown else 0, rows, padded))
+    rows = 0 if surface == "actions" or kernel.released is None else len(kernel.arrays[kernel.released])
+    releases = np.empty((updates // kernel.batch if rows else 0, rows, padded))
     told = _tell_all if learner.feedback == "full" else _tell_point if points else _tell_arm
     rows_fed = learner.arms if learner.feedback == "full" else 1
     game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=told)
@@ -119,11 +118,8 @@ def play(
         updates,
     )
     actions, releases = actions[..., :runs], releases[..., :runs]
-    return Transcripts(
-        actions if points else actions[:, 0].astype(smallest_type(learner.arms)),
-        left,
-        (releases[:, 0] if kernel.scalar else releases) if len(releases) else None,
-    )
+    shown = (releases[:, 0] if kernel.scalar else releases) if len(releases) else None
+    return Transcripts(actions if points else actions[:, 0].astype(smallest_type(learner.arms)), left, shown)
 
 
 def _tell_arm(losses: Floats, played: Any, fed: Floats) -> None:
