@@ -32,6 +32,10 @@ class LearnerError(Exception):
     """The learner under audit misbehaved: it raised, played a non-arm, or kept state between runs."""
 
 
+class LossError(ValueError):
+    """A loss is no number, or outside of its set: the fault of who chose it, not of the learner that is told it."""
+
+
 Play = TypeVar("Play", bound=Callable[..., Any])
 
 
@@ -45,7 +49,7 @@ def blaming(play: Play) -> Play:
     def wrapped(learner: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return play(learner, *args, **kwargs)
-        except (LearnerError, ValueError, OverflowError, MemoryError, KeyboardInterrupt):
+        except (LearnerError, LossError, ValueError, OverflowError, MemoryError, KeyboardInterrupt):
             raise
         except BaseException as error:
             told = " ".join(f"{type(error).__name__}: {error}".split())

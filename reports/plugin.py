@@ -12,8 +12,9 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
+import shlex
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +22,25 @@ import pytest
 if TYPE_CHECKING:
     from ..audit.certification.verdict import Result
 
-OPTIONS = ("runs", "seed", "confidence", "stop", "fast", "weaken")
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+#: What the marker takes: what each must be, and whether a value is.
+OPTIONS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "runs": ("a whole number of at least 20", _whole(20)),
+    "seed": ("a whole number of at least 0", _whole(0)),
+    "confidence": ("a number between 0 and 1", lambda value: isinstance(value, float) and 0 < value < 1),
+    "stop": ("'budget' or 'early'", lambda value: value in ("budget", "early")),
+    "fast": ("True or False", lambda value: isinstance(value, bool)),
+    "weaken": (
+        "the name of a parameter, a function, True or False",
+        lambda v: isinstance(v, str | bool) or callable(v),
+    ),
+}
+#: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
+ASKING = pytest.StashKey[list[Any]]()
 MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
 
 
@@ -62,31 +81,88 @@ def _given(config: pytest.Config) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-@pytest.fixture
-def falsify(request: pytest.FixtureRequest) -> Callable[..., AuditedResult]:
-    """Return `overclaim.falsify`, with the options of this test's marker and of the command line."""
-    chosen = _given(request.config)
-    for marker in reversed(list(request.node.iter_markers("overclaim"))):
-        unknown = sorted(marker.kwargs.keys() - set(OPTIONS))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Note which test runs: `falsify` serves fixtures of any scope, and knows from this for whom it audits."""
+    item.config.stash[ASKING] = [item]
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, Any, Any]:
+    """Note whose fixture is made: the test's, or that of its class, module, package or session."""
+    asking = request.config.stash.setdefault(ASKING, [])
+    asking.append(request.node)
+    try:
+        return (yield)
+    finally:
+        asking.pop()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse a mistaken marker in one line, before its test runs."""
+    if wrong := _mistake(item):
+        pytest.fail(wrong, pytrace=False)
+
+
+def _mistake(node: Any) -> str:
+    """Return what is wrong with a node's markers, or nothing."""
+    for marker in node.iter_markers("overclaim"):
+        unknown = sorted(marker.kwargs.keys() - OPTIONS.keys())
         if marker.args or unknown:
             got = ", ".join([*map(repr, marker.args), *unknown])
-            raise pytest.UsageError(f"the marker overclaim takes {', '.join(OPTIONS)} by name, got {got}")
+            return f"the marker overclaim takes {', '.join(OPTIONS)} by name, got {got}"
+        for name, value in marker.kwargs.items():
+            wanted, fits = OPTIONS[name]
+            if not fits(value):
+                return f"the marker overclaim takes {wanted} as {name}, got {value!r}"
+    return ""
+
+
+def _options(node: Any) -> dict[str, Any]:
+    """Return the options of the command line and, above them, of a node's markers, the nearest first."""
+    chosen = _given(node.config)
+    for marker in reversed(list(node.iter_markers("overclaim"))):
         chosen |= marker.kwargs
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
+    """Return `overclaim.falsify`, with the options of the command line and of the asking test's marker.
+
+    Fixtures of a class, a module, a package or the session may use it too: then the markers of that count.
+    """
 
     def run(learner: Any, claim: Any, **options: Any) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`."""
+        __tracebackhide__ = True
         from ..audit.certification.falsify import falsify as audit
 
-        return AuditedResult(audit(learner, claim, **{**chosen, **options}), learner, request.node.nodeid)
+        node = pytestconfig.stash[ASKING][-1]
+        if wrong := _mistake(node):
+            pytest.fail(wrong, pytrace=False)
+        result = audit(learner, claim, **{**_options(node), **options})
+        return AuditedResult(result, learner, _command(node, result))
 
     return run
+
+
+def _command(node: Any, result: Result) -> str:
+    """Return the command that repeats an audit: in one line, to be copied into a shell."""
+    config = node.config
+    words = ["pytest", *([config.cwd_relative_nodeid(node.nodeid)] if node.nodeid not in ("", ".") else [])]
+    if "runs" in _given(config):
+        words += ["--overclaim-runs", str(config.getoption("--overclaim-runs"))]
+    words += ["--overclaim-seed", str(result.seed), *(["--overclaim-fast"] if result.engine == "numba" else [])]
+    return shlex.join(words)
 
 
 class AuditedResult:
     """A result whose failed requirement reads like a bug report; everything else is the result's own."""
 
-    def __init__(self, result: Result, learner: Any, test: str) -> None:
-        self.result, self.learner, self.test = result, learner, test
+    def __init__(self, result: Result, learner: Any, replay: str) -> None:
+        self.result, self.learner, self.replay = result, learner, replay
 
     def __getattr__(self, name: str) -> Any:
         if name == "result":  # while it is copied or unpickled
@@ -130,7 +206,6 @@ class AuditedResult:
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
         caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
-        fast = " --overclaim-fast" if result.engine == "numba" else ""
         rows = [
             ("learner", f"{_name(self.learner)}{_place(self.learner)}"),
             (
@@ -146,8 +221,7 @@ class AuditedResult:
             ("  right", _short(world["right"])),
         ]
         body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
-        replay = f'replay      pytest "{self.test}" --overclaim-seed {result.seed}{fast}'  # in one line, to be copied
-        return f"{result.verdict}: {_name(self.learner)}\n{body}\n{replay}"
+        return f"{result.verdict}: {_name(self.learner)}\n{body}\nreplay      {self.replay}"
 
 
 def _name(learner: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...learners.problems.losses import Loss, feedback
-from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError
+from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
 from ...learners.scalar import Scalar, recipe
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.noise import Laplace
@@ -164,7 +164,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = _name(learner)
     try:
         play(learner, pair, _draws(seed, 0), runs)
-    except (LearnerError, KeyboardInterrupt):
+    except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise _raised(learner, error) from error
@@ -363,7 +363,7 @@ def _played(
             if watch is not None:
                 watch(state)
             trace.append(draws.uniform(1))
-    except (LearnerError, KeyboardInterrupt):
+    except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise _raised(learner, error) from error

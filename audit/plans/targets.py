@@ -64,7 +64,10 @@ def _load_file(path: Path) -> ModuleType:
         raise ValueError(f"the target's file {str(path)!r} is no regular file")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # the file may import its neighbours, in this process and in workers
+        # The file may import its neighbours, in this process and in workers; but none of them stands in for a module
+        # of Python's that is imported later.
+        installed = (i for i, place in enumerate(sys.path) if Path(place).name in ("site-packages", "dist-packages"))
+        sys.path.insert(next(installed, len(sys.path)), folder)
     spec = importlib.util.spec_from_file_location(f"overclaim_target_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -17,6 +17,7 @@ from ...learners.problems.losses import (
     Loss,
     Switch,
     check_lipschitz,
+    check_told,
     feedback,
     from_json,
     resolve,
@@ -101,6 +102,9 @@ class Pair:
             raise ValueError(
                 f"all losses of a pair must be of one length, got {' and '.join(map(str, self._lengths))}"
             )
+        coordinates = [loss.coordinate for loss in (*self.left, *self.right) if isinstance(loss, Switch)]
+        if coordinates and self.length is not None and max(coordinates) >= self.length:
+            raise ValueError(f"coordinate must be less than {self.length}, got {max(coordinates)}")
         if len(self._differing) != 1:
             found = ", ".join(str(t + 1) for t in self._differing) or "none"
             raise ValueError(f"a pair must differ in exactly one round, these differ in: {found}")
@@ -154,11 +158,22 @@ class Pair:
         past : sequence of actions
             Those of the rounds before, which adaptive losses depend on.
         """
-        in_left = feedback(_loss(self.left, t, actions, past), actions, kind)
+        in_left = self._told("left", t, actions, kind, past)
         if t != self.t0 or left is True:
             return in_left
-        in_right = feedback(_loss(self.right, t, actions, past), actions, kind)
+        in_right = self._told("right", t, actions, kind, past)
         return in_right if left is False else np.where(left, in_left, in_right)
+
+    def _told(
+        self, side: str, t: int, actions: Actions, kind: FeedbackKind, past: Sequence[Actions] | Actions
+    ) -> Floats:
+        world = getattr(self, side)
+        if isinstance(world, np.ndarray):  # checked already
+            return feedback(world[t], actions, kind)
+        loss = resolve(world[t], [*past, actions])
+        told = feedback(loss, actions, kind)
+        check_told(told, f"the {side} loss of round {t + 1}", loss)
+        return told
 
     def check(self, claim: Claim, *, radius: float = 1.0) -> None:
         """Raise ValueError unless both worlds lie in the claim's loss set and are its neighbours.
@@ -205,11 +220,6 @@ class Pair:
             left, right = ([from_json(loss) for loss in side] for side in sides)
             return cls(left, right)  # type: ignore[arg-type]
         return cls(*sides)
-
-
-def _loss(world: World, t: int, actions: Actions, past: Sequence[Actions] | Actions) -> Loss:
-    """Return the loss of round t, after the actions so far."""
-    return world[t] if isinstance(world, np.ndarray) else resolve(world[t], [*past, actions])
 
 
 def same_loss(a: Any, b: Any) -> bool:

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...learners.problems.losses import feedback
+from ...learners.problems.losses import check_told, feedback
 from ...learners.protocol import Learner, blaming
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..play.engines import in_parallel
 from ..play.pairs import World
-from ..play.transcripts import blocks
+from ..play.transcripts import blocks, check_actions
 from .comparator import best_fixed, total_bounds
 
 BERNSTEIN, NORMAL = "empirical Bernstein", "normal approximation"
@@ -108,7 +108,7 @@ def measure(
     Raises
     ------
     ValueError
-        For parameters outside their range, or convex losses on a domain without `minimise`.
+        For parameters outside their range, losses that are not finite, or convex ones on a domain without `minimise`.
     LearnerError
         If the learner misbehaves.
     """
@@ -118,6 +118,11 @@ def measure(
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     if len(losses) == 0:
         raise ValueError("regret needs at least one round")
+    for t, loss in enumerate(losses):
+        if isinstance(loss, np.ndarray):
+            check_told(loss, f"the loss of round {t + 1}")
+    if comparator is not None and not math.isfinite(comparator):
+        raise ValueError(f"comparator must be finite, got {comparator!r}")
     task = partial(play_block, learner, losses, seed, label)
     stage = f"regret/{part}/{len(losses)}/{label}/{runs}"
     known = memory.recall_totals(stage) if memory is not None else {}
@@ -160,11 +165,14 @@ def play_block(learner: Learner, losses: World, seed: int, label: int, block: tu
     points = False
     for t, loss in enumerate(losses):
         actions = learner.act(state, draws)
+        check_actions(actions, learner.arms, runs, t)
         points = actions.ndim == 2
         incurred = feedback(loss, actions, "bandit")
+        check_told(incurred, f"the loss of round {t + 1}")
         totals += incurred
         if t < len(losses) - 1:
             told = incurred if learner.feedback == "bandit" else feedback(loss, actions, "full")
+            check_told(told, f"the loss of round {t + 1}")
             learner.update(state, actions, told, draws)
     return totals, points
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.catalogue.entries import Entry, Setting
+from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...learners.scalar import recipe
 from ..play.pairs import World
@@ -122,6 +123,10 @@ def audit_regret(
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
         chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
+        for name, losses in chosen.items():
+            for t, loss in enumerate(losses):
+                if isinstance(loss, np.ndarray):
+                    LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")
         level = 1 - (1 - confidence) / len(chosen)
         found = [
             measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i, memory=memory)
@@ -141,6 +146,8 @@ def audit_regret(
     if claim is None:
         return audit
     bound = float(claim.bound(setting, learner))
+    if math.isnan(bound):
+        raise ValueError(f"the printed bound must be a number, got nan at {setting}")
     violated = max(regret.interval[0] for regret in found) > bound
     bounds = [float(claim.bound(replace(setting, rounds=t), built_at[t])) for t in horizons]
     return replace(

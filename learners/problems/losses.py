@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..protocol import Actions, FeedbackKind
+from ..protocol import Actions, FeedbackKind, LossError
 
 #: Tolerance for membership of a loss set: a vector scaled to norm 1 may be off by a few units in the last place.
 TOLERANCE = 1e-9
@@ -282,8 +282,10 @@ class Switch:
     coordinate: int = 0
 
     def __post_init__(self) -> None:
-        if self.lag < 0:
-            raise ValueError(f"lag must be at least 0, got {self.lag!r}")
+        _finite("threshold", self.threshold)
+        for name, value in (("lag", self.lag), ("coordinate", self.coordinate)):
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
+                raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
 
     def given(self, actions: Sequence[Actions]) -> Convex:
         """Return the loss after these actions."""
@@ -337,6 +339,19 @@ def from_json(data: Any) -> Loss | Adaptive:
         raise ValueError(f"a {data['loss']} loss has other fields: {error}") from None
 
 
+def check_told(told: Floats, what: str, loss: Loss | None = None) -> None:
+    """Raise LossError unless what a learner is told of a loss, or pays, is finite, and a user's own `loss` 1-Lipschitz.
+
+    `told` holds values (runs,) or gradients (dim, runs); `what` names the loss and its round in the message.
+    """
+    if not (fine := np.isfinite(told)).all():
+        raise LossError(f"{what} must be finite, got {told[~fine].flat[0]}")
+    if told.ndim == 2 and not isinstance(loss, np.ndarray | Family | Chosen | None):
+        steepest = float(np.sqrt(np.square(told).sum(axis=0)).max())
+        if steepest > 1 + TOLERANCE:
+            raise LossError(f"{what} must be 1-Lipschitz, got a gradient of norm {steepest:g}")
+
+
 def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0) -> None:
     """Raise ValueError unless `loss` is `bound`-Lipschitz on the ball of this radius around 0."""
     if isinstance(loss, Switch):
@@ -363,11 +378,11 @@ class LossSet:
         elif self.name in ("l2-ball", "lipschitz"):
             size, bound = float(np.sqrt(np.square(loss).sum())), "L2 norm at most 1"
         else:
-            outside = loss[(loss < self.low - TOLERANCE) | (loss > self.high + TOLERANCE)]
+            outside = loss[~((loss >= self.low - TOLERANCE) & (loss <= self.high + TOLERANCE))]
             if outside.size:
                 raise ValueError(f"{what} must lie in [{self.low:g}, {self.high:g}] ({self.name}), got {outside[0]:g}")
             return
-        if size > 1 + TOLERANCE:
+        if not size <= 1 + TOLERANCE:
             raise ValueError(f"{what} must have {bound} ({self.name}), got norm {size:g}")
 
     def scale(self, dim: int) -> float:

@@ -53,6 +53,19 @@ def clear_errors() -> Iterator[None]:
 
 
 @contextmanager
+def clear_imports() -> Iterator[None]:
+    """Turn a package that is missing or broken into one line; what audited code imports is its own fault."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "overclaim").partition(".")[0] == "overclaim":
+            raise
+        raise Failure(
+            f"cannot import {error.name}: {error}; pip install overclaim brings what it needs", BAD_INPUT
+        ) from None
+
+
+@contextmanager
 def clear_interrupt() -> Iterator[None]:
     """Turn Ctrl-C into one line and its exit code, also where an interrupted import made another error of it."""
     pressed = []
@@ -97,11 +110,11 @@ def own_stdout() -> Iterator[None]:
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a command under `clear_errors` and `clear_interrupt`."""
+    """Run a command under `clear_errors`, `clear_imports` and `clear_interrupt`."""
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with clear_interrupt(), clear_errors():
+        with clear_interrupt(), clear_imports(), clear_errors():
             return function(*args, **kwargs)
 
     return wrapped

@@ -76,7 +76,7 @@ def of_claim(claim: Mapping[str, Any], prefix: str) -> list[Figure]:
     prefix : str
         Letters and digits that no other claim of the page has: names inside an SVG are global to the page.
     """
-    found = claim.get("evidence") or {}
+    found = (claim.get("evidence") or {}) if available() else {}
     able: list[tuple[str, Callable[..., tuple[str, str, str]], Any]] = [
         ("Trade-off curve", _tradeoff, (found.get("tradeoff") or {}).get("false_positive")),
         ("Privacy profile", _profile, (found.get("profile") or {}).get("epsilon")),
@@ -99,7 +99,7 @@ def of_regret(entry: Mapping[str, Any], prefix: str) -> list[Figure]:
         points = [
             (a, b) for a, b in zip(entry.get(x) or (), entry.get(key) or (), strict=False) if a > 0 and (b or 0) > 0
         ]
-        if len(points) > 1:
+        if len(points) > 1 and available():
             svg, alternative, caption = _power_law(entry, points, of_horizon=key == "regrets")
             figures.append(Figure(title, _inline(svg, f"{prefix}{key}", title, alternative), alternative, caption))
     return figures
@@ -114,6 +114,16 @@ def count_text(value: float, _: Any = None) -> str:
 
 
 @cache
+@cache
+def available() -> bool:
+    """Tell whether matplotlib is installed and works; without it a report has no figures."""
+    try:
+        _matplotlib()
+    except ImportError:
+        return False
+    return True
+
+
 def _matplotlib() -> Any:
     import matplotlib
     import matplotlib.figure

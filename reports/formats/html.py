@@ -109,6 +109,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
         "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
         "selftest": record.get("selftest") or [],
+        "undrawn": bool(falsified or record.get("regret")) and not figures.available(),
         "errors": record["errors"],
         "versions": record.get("versions") or {},
         "horizons": _span(c["rounds"] for c in claims),

@@ -2,6 +2,8 @@
 
 import os
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -127,3 +129,18 @@ def test_the_replay_of_a_task_is_one_for_a_shell(target):
     assert words[:3] == ["overclaim", "check", f"./{target}" if target.startswith("-") else target]
     assert "word=$(touch pwned)" in words
     assert '"`x`"' in words
+
+
+def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path):
+    """Modules that are imported after the target was loaded; its other neighbours are its own."""
+    for name in sys.stdlib_module_names:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(9)\n")
+    (tmp_path / "neighbour.py").write_text("SCALE = 0.5\n")
+    (tmp_path / "mine.py").write_text(
+        "from neighbour import SCALE\ndef noisy(data, rng):\n    return data + rng.laplace(scale=SCALE)\n"
+    )
+    words = ["check", tmp_path / "mine.py:noisy", "--epsilon", "1", "--left", "1", "--right", "0", "--runs", "40000"]
+    words = [sys.executable, "-I", "-m", "overclaim", *map(str, words), "--jobs", "2"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("FALSIFIED")

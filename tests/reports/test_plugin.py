@@ -70,7 +70,7 @@ def test_promises_are_tests_on_two_workers(project):
             "at best     epsilon 1.*",
             "two worlds  differ in round 1 of 2",
             "  left      *",
-            'replay      pytest "test_promise.py::test_parrot"*',
+            "replay      pytest test_promise.py::test_parrot --overclaim-seed 0",
             "UNDERPOWERED: Coin",
             "found       undecided: *",
         ]
@@ -163,7 +163,106 @@ def test_a_mistaken_marker_is_an_error(pytester):
     )
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, confidence, stop, fast by name, got run*"])
+    result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, * by name, got run"])
+
+
+MISUSED = {
+    "5": "runs, seed, confidence, stop, fast, weaken by name, got 5",
+    "runs=5": "a whole number of at least 20 as runs, got 5",
+    "runs='many'": "a whole number of at least 20 as runs, got 'many'",
+    "runs=True": "a whole number of at least 20 as runs, got True",
+    "seed=-1": "a whole number of at least 0 as seed, got -1",
+    "confidence=1": "a number between 0 and 1 as confidence, got 1",
+    "stop='soon'": "'budget' or 'early' as stop, got 'soon'",
+    "stop=[]": "'budget' or 'early' as stop, got []",
+    "fast='yes'": "True or False as fast, got 'yes'",
+}
+
+
+def test_a_misused_marker_is_one_line_without_our_source(pytester):
+    tests = [f"@pytest.mark.overclaim({m})\ndef test_{i}(falsify):\n    pass\n" for i, m in enumerate(MISUSED)]
+    pytester.makepyfile("\n".join(["import pytest", *tests]))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(errors=len(MISUSED))
+    for wrong in MISUSED.values():
+        assert f"the marker overclaim takes {wrong}" in result.outlines
+    assert "def " not in result.stdout.str()
+    assert "plugin.py" not in result.stdout.str()
+
+
+WIDE = """
+import pytest
+from learners import Coin, Parrot
+from overclaim import Claim
+
+pytestmark = pytest.mark.overclaim(runs=700, seed=3)
+
+def audited(falsify):
+    return falsify(Parrot, Claim(epsilon=1.0), rounds=2)
+
+of_session = pytest.fixture(scope="session")(lambda falsify: audited(falsify))
+of_module = pytest.fixture(scope="module")(lambda falsify: audited(falsify))
+of_class = pytest.fixture(scope="class")(lambda falsify: audited(falsify))
+of_function = pytest.fixture(lambda falsify: audited(falsify))
+
+class TestWide:
+    @pytest.mark.overclaim(runs=900)
+    def test_all(self, of_session, of_module, of_class, of_function, falsify):
+        results = of_session, of_module, of_class, of_function, audited(falsify)
+        assert [(r.runs, r.seed) for r in results] == [(600, 0), (700, 3), (700, 3), (900, 3), (900, 3)]
+
+    def test_again(self, of_session, of_function):
+        assert (of_session.runs, of_function.runs) == (600, 700)
+
+    def test_session(self, of_session):
+        of_session.require_survived()
+
+    def test_module(self, of_module):
+        of_module.require_survived()
+
+    def test_class(self, of_class):
+        of_class.require_survived()
+"""
+
+
+def test_fixtures_of_every_scope(pytester):
+    """Each audits with the markers of what it belongs to, and is repeated by its name."""
+    pytester.makepyfile(learners=LEARNERS, test_wide=WIDE)
+    result = pytester.runpytest_subprocess("--overclaim-runs", "600", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=3)
+    for what, seed in (("", 0), ("test_wide.py ", 3), ("test_wide.py::TestWide ", 3)):
+        assert f"replay      pytest {what}--overclaim-runs 600 --overclaim-seed {seed}" in result.outlines
+
+
+AWKWARD = """
+import pytest
+from learners import Parrot
+from overclaim import Claim
+
+@pytest.mark.parametrize("word", ["$(touch pwned)", "`touch pwned`", "it's", '"; touch pwned; "'])
+def test_parrot(falsify, word):
+    falsify(Parrot, Claim(epsilon=1.0), rounds=2, runs=900).require_survived()
+"""
+
+
+def test_the_replay_is_one_command_for_a_shell(pytester):
+    """Every line is given to a shell, in which a `pytest` prints what it is called with."""
+    pytester.makepyfile(learners=LEARNERS)
+    folder = pytester.mkdir("a folder; touch pwned")
+    (folder / "test_awkward.py").write_text(AWKWARD)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    replays = [line.removeprefix("replay ").strip() for line in result.outlines if line.startswith("replay ")]
+    assert len(replays) == 4
+    for replay in replays:
+        said = subprocess.run(
+            ["sh", "-c", f"pytest() {{ printf '%s\\n' \"$@\"; }}; {replay}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        assert said[0].startswith("a folder; touch pwned/test_awkward.py::test_parrot[")
+        assert said[1:] == ["--overclaim-seed", "0"]
+    assert not list(pytester.path.rglob("pwned"))
 
 
 def test_nothing_heavy_is_imported_at_collection(pytester):

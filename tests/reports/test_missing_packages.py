@@ -1,0 +1,59 @@
+"""A package that is missing ends with one line, and a report without matplotlib has no figures and says so."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from overclaim.reports.record import run_record, to_text
+from overclaim.tests.support.command_line import check, overclaim
+
+WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from overclaim.__main__ import run; run()"
+
+
+def without(package, *words):
+    words = [sys.executable, "-c", WITHOUT, package, *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def record(tmp_path):
+    found = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 3000, "--json")
+    claim = json.loads(found.stdout)
+    claim["evidence"] = {"growth": {"runs": [10, 20], "bound": [0.5, 1.0]}}
+    path = tmp_path / "record.json"
+    path.write_text(to_text(run_record([claim], seed=0, alpha=0.01, command="")))
+    return path
+
+
+def test_a_report_without_matplotlib(tmp_path, record):
+    page = tmp_path / "page.html"
+    assert overclaim("report", record, "--html", page).exit_code == 0
+    whole = page.read_text()
+    done = without("matplotlib", "report", record, "--html", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    bare = page.read_text()
+    assert "This page has no figures: matplotlib is not installed" in bare
+    assert "This page has no figures" not in whole
+    assert whole.count("<figure>") == 1
+    assert bare.count("<figure>") == 0
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("jinja2", ["report", "RECORD", "--html", "PAGE"]),
+        ("jsonschema", ["report", "RECORD", "--html", "PAGE"]),
+        ("numpy", ["list"]),
+        (
+            "statsmodels",
+            ["regret", "agarwal-singh/reduction-threshold", "--rounds", "32", "--runs", "20", "--jobs", "1"],
+        ),
+    ],
+)
+def test_any_other_package_is_named_in_one_line(tmp_path, record, package, words):
+    places = {"RECORD": record, "PAGE": tmp_path / "page.html"}
+    done = without(package, *[places.get(word, word) for word in words])
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert f"overclaim: cannot import {package}" in done.stderr
