@@ -5,7 +5,7 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit bench docs lock clean
+.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit bench docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -20,7 +20,7 @@ audit bench coverage docs fuzz mutation test test-slow: export MALLOC_MMAP_THRES
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, coverage, fuzz, mutation, bench, docs, lock, clean'
+	@echo 'also: setup, lint, coverage, fuzz, mutation, bench, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -85,10 +85,13 @@ docs: $(READY)
 	@$(BIN)/python docs/dependencies.py
 	@$(BIN)/python docs/commands.py
 
-# For maintainers: needs uv.
-lock:
+lowest newest: $(READY)
+	@echo '$@: overclaim on the $@ versions that pyproject.toml allows'
+	@$(BIN)/python .ci/versions.py $@
+
+lock: $(READY)
 	@echo 'lock: newest versions and their hashes into requirements.lock'
-	@uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements.lock
 
 clean:

@@ -112,17 +112,7 @@ def measure(
     LearnerError
         If the learner misbehaves.
     """
-    if runs < 2:
-        raise ValueError(f"runs must be at least 2, got {runs!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
-    if len(losses) == 0:
-        raise ValueError("regret needs at least one round")
-    for t, loss in enumerate(losses):
-        if isinstance(loss, np.ndarray):
-            check_told(loss, f"the loss of round {t + 1}")
-    if comparator is not None and not math.isfinite(comparator):
-        raise ValueError(f"comparator must be finite, got {comparator!r}")
+    _check(losses, runs, confidence, comparator)
     task = partial(play_block, learner, losses, seed, label)
     stage = f"regret/{part}/{len(losses)}/{label}/{runs}"
     known = memory.recall_totals(stage) if memory is not None else {}
@@ -153,6 +143,20 @@ def measure(
         runs=runs,
         confidence=confidence,
     )
+
+
+def _check(losses: World, runs: int, confidence: float, comparator: float | None) -> None:
+    if runs < 2:
+        raise ValueError(f"runs must be at least 2, got {runs!r}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if len(losses) == 0:
+        raise ValueError("regret needs at least one round")
+    for t, loss in enumerate(losses):
+        if isinstance(loss, np.ndarray):
+            check_told(loss, f"the loss of round {t + 1}")
+    if comparator is not None and not math.isfinite(comparator):
+        raise ValueError(f"comparator must be finite, got {comparator!r}")
 
 
 @blaming

@@ -123,10 +123,7 @@ def audit_regret(
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
         chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
-        for name, losses in chosen.items():
-            for t, loss in enumerate(losses):
-                if isinstance(loss, np.ndarray):
-                    LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")
+        _check_losses(chosen, game)
         level = 1 - (1 - confidence) / len(chosen)
         found = [
             measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i, memory=memory)
@@ -145,9 +142,7 @@ def audit_regret(
     claim = target.regret if isinstance(target, Entry) else None
     if claim is None:
         return audit
-    bound = float(claim.bound(setting, learner))
-    if math.isnan(bound):
-        raise ValueError(f"the printed bound must be a number, got nan at {setting}")
+    bound = _number(claim.bound(setting, learner))
     violated = max(regret.interval[0] for regret in found) > bound
     bounds = [float(claim.bound(replace(setting, rounds=t), built_at[t])) for t in horizons]
     return replace(
@@ -167,6 +162,20 @@ def _judge_growth(grown: Growth, exponent: float, bounds: Sequence[float], large
     if grown.slope_lower is None or grown.slope_lower <= allowed:
         return HOLDS
     return VIOLATED if finite and largest is not None and bounds[0] < largest else UNDERPOWERED
+
+
+def _check_losses(chosen: Mapping[str, World], game: Setting) -> None:
+    """Raise ValueError unless every vector lies in the game's loss set."""
+    for name, losses in chosen.items():
+        for t, loss in enumerate(losses):
+            if isinstance(loss, np.ndarray):
+                LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")
+
+
+def _number(bound: float) -> float:
+    if math.isnan(bound):
+        raise ValueError("the printed bound on regret is no number here: nothing to hold the measurement against")
+    return float(bound)
 
 
 def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) -> Learner:

@@ -340,7 +340,7 @@ def from_json(data: Any) -> Loss | Adaptive:
 
 
 def check_told(told: Floats, what: str, loss: Loss | None = None) -> None:
-    """Raise LossError unless what a learner is told of a loss, or pays, is finite, and a user's own `loss` 1-Lipschitz.
+    """Raise LossError unless what is told or paid is finite, and a user's own `loss` 1-Lipschitz where it was played.
 
     `told` holds values (runs,) or gradients (dim, runs); `what` names the loss and its round in the message.
     """

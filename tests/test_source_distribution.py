@@ -1,0 +1,45 @@
+"""The source distribution: every file of the repository, so that `make test` passes in it."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+#: What setuptools adds.
+ADDED = {"PKG-INFO", "setup.cfg"}
+BUILD = "from setuptools.build_meta import build_sdist; build_sdist('dist')"
+
+
+def tracked():
+    """The repository's files; none where there is no repository, as in a source distribution."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        return []
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.skipif(not tracked(), reason="no repository to compare with")
+def test_it_holds_every_file_of_the_repository_and_nothing_else(tmp_path):
+    for name in tracked():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for left in (
+        "tests/__pycache__/a.cpython-311.pyc",
+        "docs/.hypothesis/b",
+        ".venv/c",
+        "out/record.json",
+        "build/d.py",
+    ):
+        (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / left).write_text("")
+    subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, check=True, capture_output=True)
+    (archive,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        members = {m.name.partition("/")[2]: m for m in opened.getmembers() if m.isfile()}
+    held = {name for name in members if ".egg-info/" not in name}
+    assert held - ADDED == set(tracked())
+    assert members[".ci/run"].mode & 0o100
