@@ -37,6 +37,7 @@ from .options import (
 from .running import exit_code, run_plan
 
 if TYPE_CHECKING:
+    from ...audit.plans.plan import Plan
     from ...audit.plans.tasks import Task
     from ...audit.play.cluster import Cluster
 
@@ -266,7 +267,6 @@ def run(
     it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
     from ...audit.plans.ledger import Ledger
-    from ...audit.plans.plan import literature, read_plan
     from ...audit.play.cluster import ClusterError
     from ...audit.play.engines import cores
     from .. import baseline
@@ -275,11 +275,7 @@ def run(
     from ..record import to_text, write_atomically
 
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
-    if plan_file is not None and seed is not None:
-        raise ValueError("--seed goes without a plan: a plan has its own seed")
-    plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
-    plan = plan.faster() if fast else plan
-    plan = plan if blind_spots else plan.without_blind_spots()
+    plan = _plan(plan_file, seed, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, plan=plan_file)
     cluster = _cluster(engine, scheduler)
     ledger = Ledger.begin(out, plan, resume=resume)
@@ -304,6 +300,17 @@ def run(
         click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
         click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}{shrunk_words(record)}")
     sys.exit(exit_code(record))
+
+
+def _plan(plan_file: Path | None, seed: int | None, *, fast: bool, blind_spots: bool) -> Plan:
+    """Return the plan of a file, or the literature's."""
+    from ...audit.plans.plan import literature, read_plan
+
+    if plan_file is not None and seed is not None:
+        raise ValueError("--seed goes without a plan: a plan has its own seed")
+    plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
+    plan = plan.faster() if fast else plan
+    return plan if blind_spots else plan.without_blind_spots()
 
 
 def _command_line() -> str:
