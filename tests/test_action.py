@@ -21,7 +21,7 @@ words = sys.argv[1:]
 with open(os.environ["CALLS"], "a") as calls:
     print(json.dumps(words), file=calls)
 given = dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
-options = words[: words.index("--")]
+options = words[: words.index("--")] if "--" in words else words
 if words[0] == "run" and not {"--help", "-h"} & set(options):
     out = pathlib.Path(given["--out"])
     out.mkdir(parents=True, exist_ok=True)
