@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 
 def _end(*_: object) -> None:
@@ -14,8 +15,16 @@ def run() -> None:
     # A process that was started to ignore it, as by nohup, goes on ignoring it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from overclaim.reports.command_line.cli import main
-
+    for descriptor in (0, 1, 2):  # a file of ours that took the place of a closed one would be printed into
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    try:
+        from overclaim.reports.command_line.cli import main
+    except Exception as error:
+        os.write(2, f"overclaim: cannot be loaded: {type(error).__name__}: {error}\n".encode(errors="replace"))
+        sys.exit(70)
     main()
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,28 +33,6 @@ class LearnerError(Exception):
 
 class LossError(ValueError):
     """A loss is no number, or outside of its set: the fault of who chose it, not of the learner that is told it."""
-
-
-Play = TypeVar("Play", bound=Callable[..., Any])
-
-
-def blaming(play: Play) -> Play:
-    """Turn what a learner, the first argument, raises in `play` into LearnerError, even SystemExit.
-
-    Bad values, full memory and Ctrl-C are passed on as they are.
-    """
-
-    @wraps(play)
-    def wrapped(learner: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return play(learner, *args, **kwargs)
-        except (LearnerError, LossError, ValueError, OverflowError, MemoryError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            told = " ".join(f"{type(error).__name__}: {error}".split())
-            raise LearnerError(f"{type(learner).__name__} raised {told}") from error
-
-    return cast(Play, wrapped)
 
 
 class Learner(Protocol):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..mechanisms.draws import Draws, Floats, Purpose
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
+from .blame import said
 from .checks import check_arms, check_rounds
 from .protocol import Arms, FeedbackKind, Learner, LearnerError
 
@@ -131,8 +132,7 @@ class Scalar:
                 raise self._raised("update", error, state.round, run) from error
 
     def _raised(self, method: str, error: BaseException, t: int, run: int) -> LearnerError:
-        told = f"raised {type(error).__name__}: {_one_line(str(error))}".removesuffix(": ")
-        return self._error(method, told, t, run)
+        return self._error(method, f"raised {said(error)}", t, run)
 
     def _error(self, method: str, what: str, t: int, run: int) -> LearnerError:
         where = f"round {t}, run {run}" if t else f"before round 1, run {run}"
@@ -206,13 +206,12 @@ def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mappin
     given = _arguments(make, set(game), parameters)
     try:
         return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))
-    except ValueError:
-        raise  # a parameter outside its range: its message says which
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        told = f"{type(error).__name__}: {_one_line(str(error))}".removesuffix(": ")
-        raise LearnerError(f"{make.__name__} raised {told} when built") from error
+        if isinstance(error, ValueError) and parameters:  # one outside its range: the message says which
+            raise ValueError(said(error).removeprefix("ValueError: ")) from None
+        raise LearnerError(f"{make.__name__} raised {said(error)} when built") from error
 
 
 def _arguments(make: Callable[..., Any], offered: set[str], parameters: Mapping[str, Any]) -> set[str]:

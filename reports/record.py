@@ -27,6 +27,7 @@ from ..audit.statistics.multiplicity import p_value
 from ..learners.catalogue.statements import PUBLISHED
 from .headline import headline
 from .record_schema import fault
+from .sanitise import json_text
 
 SCHEMA = 1
 
@@ -222,4 +223,4 @@ def write_atomically(path: Path, text: str) -> None:
 
 def to_text(record: dict[str, Any]) -> str:
     """Return the record as JSON text."""
-    return json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(record, indent=1) + "\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -130,11 +132,34 @@ def filled(claim: Mapping[str, Any]) -> dict[str, Any]:
 def visible(value: Any) -> Any:
     """Return the value with control characters and those that reorder text written out, in all of its strings."""
     if isinstance(value, str):
-        return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") else _written(c) for c in value)
+        return _UNUSUAL.sub(lambda found: _written(found[0]), value)
     if isinstance(value, Mapping):
         return {visible(k): visible(v) for k, v in value.items()}
-    return [visible(v) for v in value] if isinstance(value, list) else value
+    return [visible(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def visible_line(text: Any) -> str:
+    """Return the text on one line, with characters that steer a terminal or reorder text written out."""
+    return str(visible(" ".join(str(text).split())))
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """Return a value as JSON that any file and terminal can take: hidden characters are escaped, none is changed."""
+    text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
+    return _UNUSUAL.sub(lambda found: json.dumps(found[0])[1:-1] if _hidden(found[0]) else found[0], text)
+
+
+#: What is not plain ASCII.
+_UNUSUAL = re.compile("[^ -~]")
+
+
+def _hidden(character: str) -> bool:
+    """Tell whether a character steers, reorders or breaks text, or is half of one."""
+    return character != "\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def _written(character: str) -> str:
-    return " " if character in "\n\t" else f"\\u{ord(character):04x}"
+    if character in "\n\t":
+        return " "
+    code = ord(character)
+    return character if not _hidden(character) else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...learners.blame import blaming, name_of, said
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
 from ...learners.scalar import Scalar, recipe
@@ -58,6 +59,7 @@ class Conformance:
         return "\n".join(lines + [f"does not apply: {', '.join(self.skipped)}"] * bool(self.skipped))
 
 
+@blaming
 def check_learner(
     learner_or_class: Any,
     *,
@@ -148,7 +150,7 @@ def check_learner(
         other = recipe(twin, arms=learner.arms, rounds=pair.rounds, **_known(twin, parameters or {}))
         _check_twin(learner, other, pair, seed, twin_runs)
         checked.append("twin")
-    return Conformance(_name(learner), tuple(checked), tuple(skipped))
+    return Conformance(name_of(learner), tuple(checked), tuple(skipped))
 
 
 def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
@@ -161,7 +163,7 @@ def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
 
 
 def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
-    name = _name(learner)
+    name = name_of(learner)
     try:
         play(learner, pair, _draws(seed, 0), runs)
     except (LearnerError, LossError, KeyboardInterrupt):
@@ -211,7 +213,9 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
         return np.where(kept, same, changed)
 
     second, new_traces = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
-    told = f"the runs of {_name(learner)} interact: other losses in half of them changed the actions of the other half"
+    told = (
+        f"the runs of {name_of(learner)} interact: other losses in half of them changed the actions of the other half"
+    )
     if np.array_equal(traces, new_traces):
         if (where := _difference(first[..., kept], second[..., kept])) is not None:
             raise LearnerError(f"{told} (round {where[0]}, run {where[1]})")
@@ -236,7 +240,7 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
     quarters = [max(part) for part in np.array_split(np.array(sizes), 4)]
     if all(np.diff(quarters) > 0):
         raise LearnerError(
-            f"the state of {_name(learner)} grows with the rounds: {quarters[0]} bytes, then {quarters[-1]} "
+            f"the state of {name_of(learner)} grows with the rounds: {quarters[0]} bytes, then {quarters[-1]} "
             f"(4 runs, {pair.rounds} rounds); declare it with grows=True"
         )
 
@@ -268,7 +272,7 @@ def _without_noise(learner: Any) -> Any:
     try:
         return replace(learner, **changes) if changes else None  # type: ignore[type-var]
     except ValueError as error:
-        raise LearnerError(f"{_name(learner)} must accept epsilon = inf, which means no noise: {error}") from error
+        raise LearnerError(f"{name_of(learner)} must accept epsilon = inf, which means no noise: {error}") from error
 
 
 def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) -> bool:
@@ -299,7 +303,7 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
         means = quiet.release_means(actions, np.stack(releases), told)
         if not np.allclose(releases, means, rtol=1e-9, atol=1e-9):
             worst = float(np.abs(np.stack(releases) - means).max())
-            raise LearnerError(f"{_name(quiet)} adds noise at epsilon = inf: a release is {worst:.3g} off its mean")
+            raise LearnerError(f"{name_of(quiet)} adds noise at epsilon = inf: a release is {worst:.3g} off its mean")
 
 
 def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: int) -> None:
@@ -312,9 +316,8 @@ def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: in
         samples.append(_played(player, feed, pair.rounds, runs, _draws(seed, block))[0])
     p_value = homogeneity_p_value(*samples)
     if p_value < FALSE_ALARM:
-        raise LearnerError(
-            f"{_name(learner)} and its twin {_name(twin)} play by different laws (chi-square p-value {p_value:.2g})"
-        )
+        both = f"{name_of(learner)} and its twin {name_of(twin)}"
+        raise LearnerError(f"{both} play by different laws (chi-square p-value {p_value:.2g})")
 
 
 def homogeneity_p_value(*samples: Actions) -> float:
@@ -401,10 +404,5 @@ def _draws(seed: int, block: int) -> Draws:
     return Draws(seed, Stage.CONFORMANCE, block=block)
 
 
-def _name(learner: Any) -> str:
-    return learner.user_class.__name__ if isinstance(learner, Scalar) else type(learner).__name__
-
-
 def _raised(learner: Any, error: BaseException) -> LearnerError:
-    told = " ".join(f"{type(error).__name__}: {error}".split())
-    return LearnerError(f"{_name(learner)} raised {told}")
+    return LearnerError(f"{name_of(learner)} raised {said(error)}")

@@ -14,7 +14,8 @@ import numpy as np
 import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
-from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError, blaming
+from ...learners.blame import blaming
+from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learners.blame import name_of, said
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
@@ -133,9 +134,8 @@ def _called(mechanism: Any, data: Any, *others: Any) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        name = getattr(mechanism, "__name__", type(mechanism).__name__)
-        told = " ".join(str(error).split())
-        raise LearnerError(f"{name} raised {type(error).__name__} on {data!r}: {told}".removesuffix(": ")) from error
+        kind, colon, told = said(error).partition(": ")
+        raise LearnerError(f"{name_of(mechanism)} raised {kind} on {data!r}{colon}{told}") from error
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...learners.blame import blaming
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.weakening import NoiseParameter, with_parameter
@@ -41,6 +42,7 @@ SEARCH_DOUBT = 0.5
 COARSE = 0.03
 
 
+@blaming
 def falsify_mechanism(
     mechanism: Any,
     claim: Claim,

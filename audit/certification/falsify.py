@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ...learners.blame import blaming
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import Claim
@@ -29,6 +30,7 @@ from .verdict import Result
 STOPS = ("budget", "early")
 
 
+@blaming
 def falsify(
     learner: Any,
     claim: Claim,

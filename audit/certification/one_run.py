@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from ...learners.blame import blaming
 from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.claim import Claim
@@ -131,6 +132,7 @@ class OneRun:
         return {**asdict(self), "verdict": self.verdict.value}
 
 
+@blaming
 def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, confidence: float = 0.99) -> OneRun:
     """Test a privacy claim with a single run of many rounds.
 

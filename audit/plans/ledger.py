@@ -1,7 +1,8 @@
 """The ledger of an unfinished run: finished blocks and claims on disk, so that a kill loses only what was in hand.
 
-One sqlite file in write-ahead mode: each block of runs and every claim is one transaction. Blocks are integer
-counts keyed by everything that fixed them, so a resumed run adds up to the same record.
+One sqlite file in write-ahead mode: each block of runs, each stage of a search or a training and every claim is one
+transaction. They are numbers keyed by everything that fixed them, so a resumed run adds up to the same record. Every
+row bears the key of its run: what a process of another run may write is never read.
 """
 
 from __future__ import annotations
@@ -9,29 +10,36 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..play.provenance import digest, packages
+from ..play.provenance import changed, digest_with_imports, loaded_files, own_code, packages
 from ..play.transcripts import BLOCK, MOST_TOGETHER
 from ..statistics.events import Counts
 from .plan import Plan
 from .tasks import Task
 
 NAME = "ledger.sqlite"
+#: Of the tables below: another version cannot read them.
+SCHEMA = "2"
 #: Seconds that a writer waits for another process.
 PATIENCE = 60.0
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE blocks (
-    claim INTEGER, stage TEXT, block INTEGER, counts TEXT NOT NULL, PRIMARY KEY (claim, stage, block)
+    run TEXT, claim INTEGER, stage TEXT, block INTEGER, counts TEXT NOT NULL, PRIMARY KEY (run, claim, stage, block)
 );
-CREATE TABLE claims (claim INTEGER PRIMARY KEY, outcome TEXT NOT NULL);
+CREATE TABLE stages (run TEXT, claim INTEGER, stage TEXT, value TEXT NOT NULL, PRIMARY KEY (run, claim, stage));
+CREATE TABLE files (run TEXT, path TEXT, hash TEXT NOT NULL, PRIMARY KEY (run, path));
+CREATE TABLE claims (run TEXT, claim INTEGER, outcome TEXT NOT NULL, PRIMARY KEY (run, claim));
 """
+#: What sqlite says of a file that will not get better: no database, damaged, without our tables.
+_DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
 
 
 class LedgerError(Exception):
@@ -40,31 +48,48 @@ class LedgerError(Exception):
 
 def versions(plan: Plan) -> str:
     """Return what the draws of a block depend on besides the plan."""
-    return packages(fast=any(task.fast for task in plan.tasks))
+    return f"{packages(fast=any(task.fast for task in plan.tasks))}, code {own_code()}"
 
 
 def fingerprint(plan: Plan) -> str:
-    """Return the hash of a plan: its tasks, seeds and pairs, the text of users' files, and the sizes of blocks."""
-    tasks = [_task_facts(task) for task in plan.tasks]
+    """Return the hash of a plan: its tasks, seeds and pairs, users' files and their imports, and the sizes of blocks.
+
+    Raises
+    ------
+    ValueError
+        If the plan holds what no JSON can.
+    """
+    texts = {place: digest_with_imports(place) for place in {_place(task) for task in plan.tasks} if place}
+    tasks = [_task_facts(task) | {"text": texts.get(_place(task), "")} for task in plan.tasks]
     facts = {"tasks": tasks, "seed": plan.seed, "confidence": plan.confidence, "alpha": plan.report_alpha}
     facts |= {"block": [BLOCK, MOST_TOGETHER], "regret": [vars(task) for task in plan.regret]}
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _place(task: Task) -> str:
+    return task.target.rpartition(":")[0]
 
 
 def _task_facts(task: Task) -> dict[str, Any]:
     facts = {name: value for name, value in vars(task).items() if name != "pair"}
     facts["parameters"] = dict(task.parameters)
     facts["pair"] = None if task.pair is None else task.pair.to_json()
-    place = task.target.rpartition(":")[0]
-    facts["text"] = digest(place) if place else ""
     return facts
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger of one run, by its path: it travels to worker processes, which open connections of their own."""
+    """The ledger of one run, by its path: it travels to worker processes, which open connections of their own.
+
+    Attributes
+    ----------
+    path : Path
+    key : str
+        Of the run: everything that its results depend on. All its rows bear it, and no others are read.
+    """
 
     path: Path
+    key: str = ""
 
     @classmethod
     def begin(cls, folder: Path, plan: Plan, *, resume: bool) -> Ledger:
@@ -74,15 +99,19 @@ class Ledger:
         ------
         LedgerError
             If there is an unfinished run and `resume` is false, if it is of another plan or version, or if the file
-            cannot be written.
+            cannot be read or written.
         """
-        ledger = cls(folder / NAME)
-        facts = {"plan": fingerprint(plan), "versions": versions(plan)}
+        facts = {"schema": SCHEMA, "plan": fingerprint(plan), "versions": versions(plan)}
+        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        ledger = cls(folder / NAME, key)
+        if ledger.path.exists() and not ledger.path.is_file():
+            raise ledger.damaged("it is no file")
         if ledger.path.exists():
-            found, blocks, claims = ledger._summary()
-            if not resume and blocks + claims:
+            found, finished = ledger._summary()
+            if not resume and any(finished.values()):
+                many = " and ".join(f"{finished[name]} finished {name}" for name in ("claims", "blocks"))
                 raise LedgerError(
-                    f"{ledger.path} holds {claims} finished claims and {blocks} finished blocks of an unfinished run: "
+                    f"{ledger.path} holds {many} of an unfinished run: "
                     "add --resume to go on with it, or remove the file to start over"
                 )
             if resume and found:
@@ -95,13 +124,21 @@ class Ledger:
             connection.commit()
         return ledger
 
-    def _summary(self) -> tuple[dict[str, str], int, int]:
+    def _summary(self) -> tuple[dict[str, str], dict[str, int]]:
+        """Return what the file says of itself, and how much of it is finished."""
         with self._open() as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'claims'").fetchone():
-                return {}, 0, 0  # killed while it was made
+            if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                return {}, {}  # killed while it was made
+            if (wrong := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise self.damaged(str(wrong))
             about = dict(connection.execute("SELECT key, value FROM about").fetchall())
-            counts = [connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("blocks", "claims")]
-        return about, counts[0], counts[1]
+            if about.get("schema") != SCHEMA:
+                raise self.damaged("it is a ledger of another schema")
+            counts = {
+                table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for table in ("claims", "blocks", "stages")
+            }
+        return about, counts
 
     def _check(self, found: dict[str, str], wanted: dict[str, str]) -> None:
         if found.get("versions") != wanted["versions"]:
@@ -111,9 +148,13 @@ class Ledger:
             )
         if found.get("plan") != wanted["plan"]:
             raise LedgerError(
-                f"{self.path} is of another plan, or a target's file has changed: give that plan, "
-                "or remove the file to start over"
+                f"{self.path} is of another plan, or a target's file has changed, or one that it imports: give that "
+                "plan, or remove the file to start over"
             )
+        with self._open() as connection:
+            files = dict(connection.execute("SELECT path, hash FROM files WHERE run = ?", (self.key,)).fetchall())
+        if edited := changed(files):
+            raise LedgerError(f"{edited[0]!r} has changed since {self.path} was begun: remove that to start over")
 
     def remove(self) -> None:
         """Remove the file: its run is finished and its record written."""
@@ -121,17 +162,39 @@ class Ledger:
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
     def outcomes(self) -> dict[int, Any]:
-        """Return what was kept of finished claims, by their index."""
+        """Return what was kept of finished claims, by their index.
+
+        Raises
+        ------
+        LedgerError
+            If a row is damaged. Whether an outcome fits its claim is its reader's to tell.
+        """
         with self._open() as connection:
-            rows = connection.execute("SELECT claim, outcome FROM claims").fetchall()
-        return {claim: json.loads(text) for claim, text in rows}
+            rows = connection.execute("SELECT claim, outcome FROM claims WHERE run = ?", (self.key,)).fetchall()
+        return {claim: self.parsed(text, f"the outcome of claim {claim}") for claim, text in rows}
+
+    def parsed(self, text: Any, what: str) -> Any:
+        """Return the JSON of a row."""
+        try:
+            return json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            raise self.damaged(f"{what} is no JSON") from None
 
     def keep_outcome(self, claim: int, outcome: Any) -> None:
-        """Keep a finished claim; its blocks are no longer needed."""
+        """Keep a finished claim; its blocks and stages are no longer needed."""
         with self._open() as connection:
-            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (claim, json.dumps(outcome)))
-            connection.execute("DELETE FROM blocks WHERE claim = ?", (claim,))
+            connection.execute(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (self.key, claim, json.dumps(outcome))
+            )
+            for table in ("blocks", "stages"):
+                connection.execute(f"DELETE FROM {table} WHERE run = ? AND claim = ?", (self.key, claim))
+            self.keep_files(connection)
             connection.commit()
+
+    def keep_files(self, connection: sqlite3.Connection) -> None:
+        """Keep what the user's loaded modules are, as far as they are new: a resumed run must meet the same."""
+        rows = [(self.key, path, found) for path, found in loaded_files().items()]
+        connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?)", rows)
 
     def page(self, claim: int) -> Page:
         """Return the page of one claim."""
@@ -150,9 +213,15 @@ class Ledger:
             raise self.trouble(error) from None
 
     def trouble(self, error: Exception) -> LedgerError:
-        """Return what to tell the user about an error of sqlite."""
+        """Return what to tell the user about an error of sqlite or of the disk."""
         told = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED:
+            return self.damaged(told)
         return LedgerError(f"cannot use {self.path}: {told}; nothing that was finished is lost, --resume goes on")
+
+    def damaged(self, what: str) -> LedgerError:
+        """Return what to tell the user about a file that cannot be gone on with."""
+        return LedgerError(f"cannot use {self.path}: {what}; it cannot be resumed: remove the file to start over")
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -178,9 +247,20 @@ class Page:
     def _connection(self) -> sqlite3.Connection:
         return connect(self.ledger.path, "rw")
 
+    @cached_property
+    def _modules(self) -> list[int]:
+        """How many modules were loaded when their files were last looked at."""
+        return [0]
+
     def recall(self, stage: str) -> dict[int, Counts]:
         """Return the finished blocks of a stage; the stage's name tells everything that fixed its counts."""
-        return {block: Counts(*map(int, found)) for block, found in self.recall_totals(stage).items()}
+        found = {}
+        for block, numbers in self.recall_totals(stage).items():
+            counts = Counts(*map(int, numbers)) if len(numbers) == 6 else None
+            if counts is None or not _possible(counts) or list(astuple(counts)) != numbers:
+                raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no counts")
+            found[block] = counts
+        return found
 
     def keep(self, stage: str, block: int, counts: Counts) -> None:
         """Keep one finished block: one transaction."""
@@ -188,19 +268,45 @@ class Page:
 
     def recall_totals(self, stage: str) -> dict[int, list[float]]:
         """Return the finished blocks of a stage that kept numbers of its own."""
-        query = "SELECT block, counts FROM blocks WHERE claim = ? AND stage = ?"
-        try:
-            rows = self._connection.execute(query, (self.claim, stage)).fetchall()
-        except sqlite3.Error as error:
-            raise self.ledger.trouble(error) from None
-        return {block: json.loads(text) for block, text in rows}
+        query = "SELECT block, counts FROM blocks WHERE run = ? AND claim = ? AND stage = ?"
+        rows = self._execute(query, stage).fetchall()
+        found = {}
+        for block, text in rows:
+            numbers = self.ledger.parsed(text, f"block {block} of claim {self.claim}")
+            if not isinstance(numbers, list) or not all(type(x) in (int, float) for x in numbers):
+                raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no numbers")
+            found[block] = numbers
+        return found
 
     def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
         """Keep one finished block of a stage by its numbers, every digit of them: one transaction."""
-        row = (self.claim, stage, block, json.dumps(totals))
+        self._execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", stage, block, json.dumps(totals))
+
+    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+        """Return the JSON that a stage came to: what an earlier attempt has kept, or what `compute` returns now."""
+        found = self.recall_stage(stage)
+        if found is None:
+            self.keep_stage(stage, found := json.dumps(compute()))
+        return self.ledger.parsed(found, f"{stage} of claim {self.claim}")
+
+    def recall_stage(self, stage: str) -> Any:
+        """Return the text or the bytes that were kept of a stage; None where nothing was."""
+        query = "SELECT value FROM stages WHERE run = ? AND claim = ? AND stage = ?"
+        return (self._execute(query, stage).fetchone() or [None])[0]
+
+    def keep_stage(self, stage: str, value: str | bytes) -> None:
+        """Keep a text or bytes that a stage came to: one transaction."""
+        self._execute("INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?)", stage, value)
+
+    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        """Run a query about this claim, a change and what it says of the user's files as one transaction."""
         try:
             with self._connection:
-                self._connection.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?)", row)
+                found = self._connection.execute(query, (self.ledger.key, self.claim, *values))
+                if not query.startswith("SELECT") and self._modules[0] != len(sys.modules):
+                    self._modules[0] = len(sys.modules)
+                    self.ledger.keep_files(self._connection)
+                return found
         except sqlite3.Error as error:
             raise self.ledger.trouble(error) from None
 
@@ -209,3 +315,9 @@ class Page:
         if "_connection" in self.__dict__:
             self._connection.close()
             del self.__dict__["_connection"]
+
+
+def _possible(counts: Counts) -> bool:
+    """Tell whether counts can be those of runs."""
+    numbers = astuple(counts)
+    return min(numbers) >= 0 and counts.runs_left <= counts.runs and counts.guesses <= counts.runs

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, get_args
 
+from ...learners.blame import said
 from ...learners.catalogue.entries import Entry, lookup, near_matches
 from ...learners.protocol import LearnerError
 from ...mechanisms.one_shot.zoo import Specimen, zoo
@@ -78,7 +79,7 @@ def _load_file(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise LearnerError(f"loading {path} raised {type(error).__name__}: {error}") from error
+        raise LearnerError(f"loading {path} raised {said(error)}") from error
     return module
 
 
@@ -90,7 +91,7 @@ def _load_module(name: str) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise LearnerError(f"importing {name} raised {type(error).__name__}: {error}") from error
+        raise LearnerError(f"importing {name} raised {said(error)}") from error
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import math
 import pickle
@@ -22,11 +21,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from .engines import Failed, Item, Result, attempt, unwrapped
-from .provenance import digest, packages
+from .provenance import digest, own_code, packages
 from .window import Window
 
 #: Seconds to wait for a scheduler and its first worker at the beginning, and for both to come back midway.
@@ -35,8 +33,6 @@ CONNECT, PATIENCE = 5.0, 30.0
 EVERY = 2.0
 #: Seconds within which a scheduler hands out results that it says are there; else they are computed again.
 ANSWER = 10.0
-#: The rooms whose code a block runs.
-_ROOMS = ("mechanisms", "learners", "audit")
 #: Modules whose text need not be compared: their versions are.
 _COMPARED = {*sys.stdlib_module_names, "overclaim", "numpy", "scipy", "sklearn", "numba"}
 
@@ -301,10 +297,7 @@ class _Workers:
 @cache
 def environment(*, fast: bool = False) -> str:
     """Return what the results of a block depend on besides its key: versions of packages, and our own code."""
-    root = Path(__file__).parents[2]
-    files = sorted(path for room in _ROOMS for path in (root / room).glob("**/*.py"))
-    text = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
-    return f"{packages(fast=fast)}, code {text[:12]}"
+    return f"{packages(fast=fast)}, code {own_code()}"
 
 
 def _texts(payload: bytes) -> set[str]:

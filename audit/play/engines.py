@@ -6,14 +6,19 @@ Every engine yields the results in the order of the items, so a record does not 
 from __future__ import annotations
 
 import os
+import pickle
 import sys
+import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from ...learners.blame import blamed, deliberate, raised_by_target, said
 from ...learners.protocol import LearnerError
 
 Item = TypeVar("Item")
@@ -27,35 +32,47 @@ class Machines(Protocol):
         """Yield `task(item)` in the order of `items`."""
 
 
-#: What a task may end with for a reason that the user is told.
-TOLD = (LearnerError, ValueError, OverflowError, MemoryError)
+#: Seconds that worker processes take to start; and between their looks whether who started them is there.
+START, WATCH = 1.0, 0.3
+DEAD = "a worker process died: the target ended it, or it was killed, as for want of memory (then fewer --jobs)"
+
+
+#: The streams that were told that a target is played in this process.
+_TOLD: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class DeadWorkerError(LearnerError):
+    """A process that played the target died."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """Why a task failed, in words: an exception of audited code may not survive the way to another process."""
+    """What a task raised in another process, and no more of it than can travel."""
 
-    kind: type[Exception]
-    message: str
+    error: BaseException
 
 
 def attempt(task: Callable[[Item], Result], item: Item) -> Result | Failed:
-    """Return `task(item)`, or why it failed."""
+    """Return what a task returns or raises; whose an error is, is told here, where its traceback is."""
     try:
         return task(item)
-    except TOLD as error:
-        return Failed(next(kind for kind in TOLD if isinstance(error, kind)), str(error))
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and not raised_by_target(error):
+            raise
+        found = blamed(error)
+        found.accident = found is error and not deliberate(error)  # type: ignore[attr-defined]
+        try:
+            pickle.loads(pickle.dumps(found))
+        except Exception:
+            found = RuntimeError(said(error))
+        return Failed(found)
 
 
 def unwrapped(result: Result | Failed) -> Result:
     """Return a result, or raise why there is none."""
     if isinstance(result, Failed):
-        raise result.kind(result.message)
+        raise result.error
     return result
-
-
-#: Seconds that worker processes take to start.
-START = 1.0
 
 
 def cores() -> int:
@@ -93,7 +110,7 @@ def in_parallel(
         results = map(task, items)
     else:
         results = (_tried if alike else _on_processes)(task, items, jobs)
-    if progress is not None and sys.stderr.isatty():
+    if progress is not None and sys.stderr is not None and sys.stderr.isatty():
         from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
 
         results = tqdm(results, total=len(items), desc=progress, leave=False, file=sys.stderr)
@@ -111,21 +128,111 @@ def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> 
     return chain([first], map(task, items[1:mine]), others)
 
 
-def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
+def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
+    """Return the results, computed by other processes; by this one where the task cannot travel to them."""
     from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
 
     # A user can do nothing about either, and nothing is lost: a worker whose memory has grown is replaced, and who
     # asked may have seen enough before the last result.
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
-    here = os.getcwd()
-    results: Iterable[Result | Failed] = Parallel(n_jobs=jobs, return_as="generator")(
-        delayed(_in_folder)(here, task, item) for item in items
-    )
-    return map(unwrapped, results)
+    if not _travels(task):
+        return _here(task, items)
+    place = os.getcwd(), os.getpid()
+    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_worker)(place, task, item) for item in items)
+
+    def results() -> Iterator[Result]:
+        done = 0
+        try:
+            for one in found:
+                yield unwrapped(one)
+                done += 1
+        except BrokenProcessPool as error:
+            if "un-serialize" not in str(error):
+                raise DeadWorkerError(DEAD) from None
+            yield from _here(task, items[done:])
+
+    return results()
 
 
-def _in_folder(folder: str, task: Callable[[Item], Result], item: Item) -> Result | Failed:
+def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Yield the results, computed in this process, and say so once."""
+    if sys.stderr is not None and sys.stderr not in _TOLD:
+        _TOLD.add(sys.stderr)
+        print("overclaim: the target cannot be sent to other processes: it is played in this one", file=sys.stderr)
+    return map(task, items)
+
+
+def _travels(task: Callable[..., Any]) -> bool:
+    """Tell whether a task can be sent to another process; a target may hold a lock, a generator, an open file."""
+    from joblib.externals.loky.backend.reduction import dumps
+
+    try:
+        pickle.loads(dumps(task))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return False
+    return True
+
+
+def _in_worker(place: tuple[str, int], task: Callable[[Item], Result], item: Item) -> Result | Failed:
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
+    folder, parent = place
+    die_with(parent)
     os.chdir(folder)  # without a look at the current one, which may be gone
     return attempt(task, item)
+
+
+@cache
+def die_with(parent: int) -> None:
+    """End this worker process soon after its parent has ended, whatever it is computing."""
+    mine = os.getppid()
+
+    def watch() -> None:
+        while _lives(parent) and os.getppid() == mine:
+            time.sleep(WATCH)
+        os._exit(1)
+
+    if hasattr(os, "fork"):  # elsewhere a process keeps the number of a dead parent
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def alone(task: Callable[[Item], Result], item: Item) -> Result:
+    """Return `task(item)`, computed by another process that may die of it.
+
+    Raises
+    ------
+    DeadWorkerError
+        If it died.
+    """
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    try:
+        found: Result = unwrapped(_one_process().submit(_in_worker, (os.getcwd(), os.getpid()), task, item).result())
+        return found
+    except BrokenProcessPool:
+        _one_process.cache_clear()
+        raise DeadWorkerError(DEAD) from None
+    except KeyboardInterrupt:
+        _one_process().shutdown(kill_workers=True)
+        _one_process.cache_clear()
+        raise
+
+
+@cache
+def _one_process() -> Any:
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(max_workers=1)

@@ -1,14 +1,25 @@
-"""What results depend on besides a plan: the versions of packages, and the text of users' files."""
+"""What results depend on besides a plan: versions of packages, our own code, users' files and what they import."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import platform
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import version
 from pathlib import Path
 
 from ... import __version__
+
+#: Our own package's folder, and the rooms whose code a block runs.
+_ROOT, _ROOMS = Path(__file__).resolve().parents[2], ("mechanisms", "learners", "audit")
+#: Functions that import what their first argument names.
+_IMPORTERS = ("import_module", "__import__")
 
 
 def packages(*, fast: bool = False) -> str:
@@ -18,8 +29,15 @@ def packages(*, fast: bool = False) -> str:
     return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *found])
 
 
+@cache
+def own_code() -> str:
+    """Return the hash of our own code that plays and chooses."""
+    files = sorted(path for room in _ROOMS for path in (_ROOT / room).glob("**/*.py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
 def digest(place: str) -> str:
-    """Return the hash of the file that a user's target lies in; what it imports is not followed."""
+    """Return the hash of the file that a user's target lies in; empty where there is none."""
     path: str | None = place
     if not place.endswith(".py"):
         try:
@@ -31,3 +49,139 @@ def digest(place: str) -> str:
         return hashlib.sha256(Path(path or "").read_bytes()).hexdigest()
     except (OSError, ValueError):  # a plan may name what no system has a file for
         return ""
+
+
+def digest_with_imports(place: str) -> str:
+    """Return the hash of a user's target and of all of the user's files that it imports, wherever in its code.
+
+    Imports are read, not run: those of a name that is computed are not seen here, but by `loaded_files`.
+
+    Parameters
+    ----------
+    place : str
+        A file's path, ending in .py, or the name of a module.
+    """
+    return hashlib.sha256(repr(sorted(_Imports.of(place).found.items())).encode()).hexdigest()
+
+
+def loaded_files() -> dict[str, str]:
+    """Return the hashes of the user's files that are loaded as modules now, by their paths."""
+    known = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    paths = {path for path in known if isinstance(path, str) and _is_users(Path(path))}
+    return {path: found for path in sorted(paths) if (found := _hash(Path(path)))}
+
+
+def changed(files: dict[str, str]) -> list[str]:
+    """Return those of some files, by their paths, whose hashes are others now."""
+    return sorted(path for path, known in files.items() if _hash(Path(path)) != known)
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+@cache
+def _of_others() -> tuple[Path, ...]:
+    """Return the folders of what is installed, whose versions tell what it is."""
+    paths = sysconfig.get_paths()
+    return tuple({Path(paths[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def _is_users(path: Path) -> bool:
+    """Tell whether a file is the user's own: neither Python's, nor ours, nor installed."""
+    path = path.resolve()
+    if {"site-packages", "dist-packages"} & set(path.parts) or any(map(path.is_relative_to, _of_others())):
+        return False
+    ours = (*(_ROOT / room for room in (*_ROOMS, "reports")), _ROOT / "__init__.py", _ROOT / "__main__.py")
+    return not any(map(path.is_relative_to, ours))
+
+
+class _Imports:
+    """The user's files that a file imports, directly or not: the hash of each, by the name of its module."""
+
+    def __init__(self, folders: list[str], package: str) -> None:
+        self.folders, self.package = folders, package
+        self.found: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, place: str) -> _Imports:
+        """Follow the imports of a target."""
+        if not place.endswith(".py"):
+            imports = cls(sys.path, place.partition(".")[0])
+            imports._follow(place)
+            return imports
+        path = Path(place)
+        imports = cls([str(path.resolve().parent), *sys.path], "")
+        imports._read("", path, "")
+        return imports
+
+    def _follow(self, name: str) -> bool:
+        """Take in a module, and the packages that it lies in; tell whether there is such a module."""
+        folders: list[str] | None = self.folders
+        done = ""
+        for part in name.split("."):
+            done = f"{done}.{part}".lstrip(".")
+            spec = self._spec(done, folders)
+            if spec is None:
+                return False
+            folders = None if spec.submodule_search_locations is None else list(spec.submodule_search_locations)
+            if spec.has_location and spec.origin and done not in self.found:
+                own = done.partition(".")[0] == self.package
+                if not own and not _is_users(Path(spec.origin)):
+                    return True
+                self._read(done, Path(spec.origin), done if folders is not None else done.rpartition(".")[0])
+        return True
+
+    def _spec(self, name: str, folders: list[str] | None) -> ModuleSpec | None:
+        if folders is None:  # what it lies in is no package
+            return None
+        try:
+            found = PathFinder.find_spec(name, folders)
+            # An editable installation is found by a finder of its own.
+            return found if found is not None or "." in name else importlib.util.find_spec(name)
+        except (ImportError, ValueError, AttributeError):
+            return None
+
+    def _read(self, name: str, path: Path, package: str) -> None:
+        """Take in a file: its hash, and what it imports."""
+        self.found[name] = _hash(path)
+        if path.suffix != ".py":
+            return
+        try:
+            tree = ast.parse(path.read_bytes())
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for imported, members in _imports(tree, package):
+            if self._follow(imported):
+                for member in members:
+                    self._follow(f"{imported}.{member}")
+        for text in _named_files(tree):  # loaded by their paths
+            for file in (path.parent / text, Path(text)):
+                if text not in self.found and file.is_file():
+                    self._read(text, file, "")
+
+
+def _named_files(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts in some code that may name files of Python code."""
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return (text for text in texts if text.endswith(".py") and len(text) < 200 and "\0" not in text)
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the modules that some code imports, each with the names taken from it, which may be modules too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            name = ".".join([*parents, *([node.module] if node.module else [])])
+            if name:
+                yield name, [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in _IMPORTERS and isinstance(node.args[0].value, str):
+                name = node.args[0].value
+                yield (f"{package}{name}" if name.startswith(".") else name), []

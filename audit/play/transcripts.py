@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.protocol import Actions, HasRelease, Learner, LearnerError, blaming
+from ...learners.blame import blaming
+from ...learners.protocol import Actions, HasRelease, Learner, LearnerError
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Draws, Floats
 from .pairs import Pair

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...learners.blame import blaming
 from ...learners.problems.losses import check_told, feedback
-from ...learners.protocol import Learner, blaming
+from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..play.engines import in_parallel
 from ..play.pairs import World

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, Setting
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
@@ -80,6 +81,7 @@ class RegretAudit:
         }
 
 
+@blaming
 def audit_regret(
     target: Entry | Any,
     setting: Setting,

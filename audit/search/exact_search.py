@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...learners.blame import blaming
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import Learner
@@ -195,6 +196,7 @@ def rank_exactly(
     return [pairs[i] for i in order]
 
 
+@blaming
 def worst_exactly(
     learner: Learner, claim: Claim, rounds: int, pairs: Sequence[Pair] | None, deltas: Sequence[float]
 ) -> tuple[dict[float, float], Pair]:

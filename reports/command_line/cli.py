@@ -14,7 +14,8 @@ import click
 
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists, read_text
-from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_stdout
+from ..sanitise import json_text, visible
+from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
     CONFIDENCE,
@@ -34,7 +35,7 @@ from .options import (
     WHERE,
     Json,
 )
-from .running import exit_code, run_plan
+from .running import audited, exit_code
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
@@ -88,9 +89,9 @@ def list_catalogue(as_json: bool) -> None:
             {"name": s.name, "summary": s.fault, "source": s.source, "parameters": list(s.parameters)}
             for s in zoo().values()
         ]
-        click.echo(json.dumps(rows, indent=1))
+        say(json_text(rows, indent=1))
     else:
-        click.echo(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
+        say(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
 
 
 @main.command()
@@ -111,7 +112,7 @@ def list_catalogue(as_json: bool) -> None:
 @SHRINK
 @WHERE
 @JSON
-@command
+@playing_command
 def check(
     jobs: int | None,
     engine: str,
@@ -120,7 +121,7 @@ def check(
     shrink: bool,
     as_json: bool,
     **choices: Any,
-) -> None:
+) -> int:
     """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
 
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED or, with --weaken, if the audit would not have caught three times too
@@ -132,7 +133,7 @@ def check(
     from ..sanitise import is_untested
 
     task = _task(weaken=True if weaken == "" else weaken, **choices)
-    with own_stdout():
+    with own_process():
         prepared = task.prepare()
         result = prepared.audit(jobs=jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
         record = claim_record(prepared, result)
@@ -141,8 +142,8 @@ def check(
 
             shrunk = shrink_task(task, result)
             record["shrunk"] = None if shrunk is None else shrunk.to_json()
-    click.echo(to_text(record) if as_json else claim_lines(record), nl=not as_json)
-    sys.exit(UNDERPOWERED if is_untested(record) else VERDICTS[result.verdict.value])
+    say(to_text(record) if as_json else claim_lines(record), nl=not as_json, styled=not as_json)
+    return UNDERPOWERED if is_untested(record) else VERDICTS[result.verdict.value]
 
 
 @main.command()
@@ -154,8 +155,8 @@ def check(
 @SEED
 @CONFIDENCE
 @JSON
-@command
-def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: Any) -> None:
+@playing_command
+def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: Any) -> int:
     """Test one claim about the learner TARGET with a single long run, in seconds; `check` is the audit.
 
     Every round's loss is one of two extreme neighbours by a fair coin of its own, and the coins are guessed from the
@@ -170,15 +171,15 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
     if task.is_mechanism:
         raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
-    with own_stdout():
+    with own_process():
         prepared = task.prepare()
         found = smoke_test(
             prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
     claimed = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
     found = {"name": target, "claimed": claimed, **found}
-    click.echo(json.dumps(found, indent=1) if as_json else smoke_lines(found))
-    sys.exit(VERDICTS[found["verdict"]])
+    say(json_text(found, indent=1) if as_json else smoke_lines(found), styled=not as_json)
+    return VERDICTS[found["verdict"]]
 
 
 def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
@@ -228,7 +229,7 @@ def init(plan_file: Path) -> None:
     if exists(plan_file, "cannot write"):
         raise ValueError(f"{str(plan_file)!r} is there already: remove it, or name another file")
     write_atomically(plan_file, example(plan_file.name))
-    click.echo(f"wrote {plan_file}; audit it by: {shlex.join(['overclaim', 'run', str(plan_file)])}")
+    say(f"wrote {plan_file}; audit it by: {shlex.join(['overclaim', 'run', str(plan_file)])}")
 
 
 @main.command()
@@ -246,7 +247,7 @@ def init(plan_file: Path) -> None:
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run of the same plan in the same folder.")
 @click.option("--baseline", "baseline_file", type=FILE, help="Compare with this accepted record.")
 @JSON
-@command
+@playing_command
 def run(
     plan_file: Path | None,
     out: Path,
@@ -259,16 +260,14 @@ def run(
     resume: bool,
     baseline_file: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Audit every claim of a plan; without one, every catalogue claim in both calibrations.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
     not be decided at its budget, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than
     it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
-    from ...audit.plans.ledger import Ledger
-    from ...audit.play.cluster import ClusterError
-    from ...audit.play.engines import cores
+    from ...audit.plans.lock import owned
     from .. import baseline
     from ..formats.html import render
     from ..formats.terminal import claims_table, shrunk_words
@@ -277,29 +276,20 @@ def run(
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     plan = _plan(plan_file, seed, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, plan=plan_file)
-    cluster = _cluster(engine, scheduler)
-    ledger = Ledger.begin(out, plan, resume=resume)
-    kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
-    try:
-        with own_stdout():
-            record = run_plan(plan, jobs=jobs or cores(), command=_command_line(), ledger=ledger, cluster=cluster)
-    except KeyboardInterrupt:
-        click.echo(kept, err=True)
-        raise
-    except ClusterError as error:
-        raise type(error)(f"{error}; {kept}") from None
-    if base is not None:
-        compared = baseline.compare(record["claims"], base, alpha=record["alpha"])
-        record["baseline"] = {"file": str(baseline_file), **compared}
-    write_atomically(out / "record.json", to_text(record))
-    write_atomically(out / "report.html", render(record))
-    ledger.remove()
+    with owned(out):
+        ledger, record = audited(plan, out, resume, jobs, _command_line(), _cluster(engine, scheduler))
+        if base is not None:
+            compared = baseline.compare(record["claims"], base, alpha=record["alpha"])
+            record["baseline"] = {"file": str(baseline_file), **compared}
+        write_atomically(out / "record.json", to_text(record))
+        write_atomically(out / "report.html", render(record))
+        ledger.remove()
     if as_json:
-        click.echo(to_text(record), nl=False)
+        say(to_text(record), nl=False)
     else:
-        click.echo("\n".join([claims_table(record), *baseline.lines(record)]))
-        click.echo(f"wrote {out / 'record.json'} and {out / 'report.html'}{shrunk_words(record)}")
-    sys.exit(exit_code(record))
+        say("\n".join([claims_table(record), *baseline.lines(visible(record))]), styled=True)
+        say(f"wrote {out / 'record.json'} and {out / 'report.html'}{shrunk_words(record)}")
+    return exit_code(record)
 
 
 def _plan(plan_file: Path | None, seed: int | None, *, fast: bool, blind_spots: bool) -> Plan:
@@ -342,10 +332,10 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
     if exists(path, "cannot write"):
         record["baseline"] = baseline.compare(record["claims"], baseline.read_baseline(path), alpha=record["alpha"])
         for line in baseline.lines(record):
-            click.echo(f"accepted: {line}")
+            say(f"accepted: {line}")
     write_atomically(path, to_text(baseline.slim(record)))
     count = len(record["claims"])
-    click.echo(f"wrote {path}: {count} claim{'' if count == 1 else 's'}")
+    say(f"wrote {path}: {count} claim{'' if count == 1 else 's'}")
 
 
 @main.command()
@@ -370,7 +360,7 @@ def report(record_file: Path, **files: Path | None) -> None:
         if path is not None:
             module = import_module(f"..formats.{name}", __package__)
             write_atomically(path, getattr(module, "render" if name == "html" else name)(record))
-            click.echo(f"wrote {path}")
+            say(f"wrote {path}")
 
 
 @main.command()
@@ -395,12 +385,12 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
     ceiling = ceiling_epsilon(runs, delta=delta, alpha=alpha)
     if as_json:
-        click.echo(json.dumps({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
+        say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
         return
     if finite(detectable) is None:
-        click.echo(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
+        say(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
     else:
-        click.echo(
+        say(
             f"{runs:,} runs catch at best a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, "
             "9 times in 10"
         )
@@ -413,7 +403,7 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 @SURFACE
 @PAIR
 @JSON
-@command
+@playing_command
 def exact(target: str, as_json: bool, **choices: Any) -> None:
     """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
     from ...audit.laws.exact import DELTAS
@@ -423,18 +413,18 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     task = _task(target=target, **choices)
     if task.is_mechanism:
         raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
-    with own_stdout():
+    with own_process():
         prepared = task.prepare()
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
     epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
     if as_json:
         found = {f"{d:g}": finite(e) for d, e in epsilons.items()}
         infinite = [delta for delta, epsilon in found.items() if epsilon is None]
-        click.echo(json.dumps({"epsilon": found, "infinite": infinite, "pair": pair.to_json()}))
+        say(json_text({"epsilon": found, "infinite": infinite, "pair": pair.to_json()}))
         return
     for delta, epsilon in epsilons.items():
-        click.echo(f"delta {delta:<8g} epsilon {epsilon:.4f}")
-    click.echo(
+        say(f"delta {delta:<8g} epsilon {epsilon:.4f}")
+    say(
         f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
     )
 
@@ -447,7 +437,7 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
 @CONFIDENCE
 @JOBS
 @JSON
-@command
+@playing_command
 def regret(
     target: str,
     rounds: int | None,
@@ -457,7 +447,7 @@ def regret(
     jobs: int | None,
     as_json: bool,
     **budget: Any,
-) -> None:
+) -> int:
     """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
 
     Exits 1 if a printed bound or growth rate is violated.
@@ -467,11 +457,11 @@ def regret(
     from ...audit.regret.regret_audit import audit_regret
     from ..formats.terminal import regret_lines
 
-    with own_stdout():
+    with own_process():
         found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
         audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
-    click.echo(json.dumps(audit, indent=1) if as_json else regret_lines(target, audit))
-    sys.exit(FALSIFIED if audit["verdict"] == "VIOLATED" else OK)
+    say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
+    return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
 
 
 @main.command()
@@ -479,7 +469,7 @@ def regret(
 @JOBS
 @JSON
 @command
-def selftest(seed: int, jobs: int | None, as_json: bool) -> None:
+def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
     """Plant known bugs in our own learners and mechanisms, and show that each is caught and nothing sound is.
 
     Exits 0 if every bug was caught without a false alarm, else 1.
@@ -490,7 +480,7 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> None:
 
     found = plant(seed=seed, jobs=jobs or cores(), progress=True)
     if as_json:
-        click.echo(json.dumps({**summary(found), "findings": [asdict(one) for one in found]}, indent=1))
+        say(json_text({**summary(found), "findings": [asdict(one) for one in found]}, indent=1))
     else:
-        click.echo(table_of(found))
-    sys.exit(OK if all(one.good for one in found) else FALSIFIED)
+        say(table_of(found), styled=True)
+    return OK if all(one.good for one in found) else FALSIFIED

@@ -1,68 +1,143 @@
-"""Errors, exit codes and streams of the command line: one clear line, nothing half-printed."""
+"""Errors, exit codes and streams of the command line: one clear line, nothing half-printed.
+
+Only a verdict exits 1: commands return their exit code, and everything else that ends one is a `Failure` with another.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
-from functools import wraps
+from contextlib import contextmanager, redirect_stdout, suppress
+from functools import partial, wraps
 from typing import Any
 
 import click
 
-OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+from ..sanitise import visible, visible_line
+
+OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+#: Set to anything, it shows where an internal error comes from.
+TRACEBACK = "OVERCLAIM_TRACEBACK"
+#: A colour, as click writes it.
+_COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 class Failure(click.ClickException):
     """One clear line on stderr, and an exit code."""
 
     def __init__(self, message: str, code: int) -> None:
-        line = " ".join(message.split())
+        line = visible_line(message)
         super().__init__(line if len(line) <= 1200 else f"{line[:800]} ... {line[-300:]}")
         self.exit_code = code  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
         """Print the line."""
-        click.echo(f"overclaim: {self.message}", err=True)
+        say(f"overclaim: {self.message}", err=True)
 
 
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn bad input and a misbehaving learner into one line and the right exit code."""
+def say(text: str, *, err: bool = False, styled: bool = False, nl: bool = True) -> None:
+    """Print on stdout or stderr, with nothing that steers a terminal but the line breaks, and our colours if `styled`.
+
+    Raises
+    ------
+    Failure
+        If stdout cannot be written to. Of stderr there is nobody to tell.
+    """
+    stream = sys.stderr if err else sys.stdout
+    parts = _COLOUR.split(text) if styled else [text]
+    parts[::2] = ["\n".join(visible(line) for line in part.split("\n")) for part in parts[::2]]
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    text = "".join(parts).encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        if stream is None:
+            raise OSError(errno.EBADF, "it is closed")
+        click.echo(text, nl=nl, err=err)
+    except (OSError, ValueError) as error:
+        _silence(stream)
+        if not err:
+            raise _unwritten(error) from None
+
+
+def _unwritten(error: Exception) -> Failure:
+    return Failure(f"cannot write to stdout: {getattr(error, 'strerror', None) or error}", BAD_INPUT)
+
+
+def _silence(stream: Any) -> None:
+    """Send what a broken stream still holds to nowhere, or the interpreter would fail on it at its end."""
+    with suppress(Exception):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickException:
+    """Return the line and the exit code of whatever ends a command, which plays a target or does not: no verdict's."""
+    if isinstance(error, click.ClickException):
+        return error if error.exit_code != FALSIFIED else Failure(error.format_message(), BAD_INPUT)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure("interrupted", INTERRUPTED)
     from ...audit.plans.ledger import LedgerError
     from ...audit.play.cluster import ClusterError, ClusterLostError
+    from ...learners.blame import blamed, said
     from ...learners.protocol import LearnerError
 
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error, file=sys.stderr)
+    error = blamed(error) if plays else error
+    known: dict[Any, int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
+    known |= dict.fromkeys((LedgerError, ClusterError, ValueError), BAD_INPUT)
+    for kind, code in known.items():
+        if isinstance(error, kind):
+            return Failure(str(error), code)
+    words = {
+        OverflowError: f"a number is too large to compute with: {error}",
+        RecursionError: "the input is nested too deeply",
+        MemoryError: str(error) or "out of memory: fewer rounds, arms or --jobs",
+    }
+    for kind, message in words.items():
+        if isinstance(error, kind):
+            return Failure(message, BAD_INPUT)
+    if isinstance(error, ImportError) and (error.name or "overclaim").partition(".")[0] != "overclaim":
+        brings = "pip install overclaim brings what it needs"
+        return Failure(f"cannot import {error.name}: {error}; {brings}", BAD_INPUT)
+    if isinstance(error, OSError):
+        place = f": {error.filename!r}" if error.filename else ""
+        return Failure(f"{error.strerror or said(error)}{place}", BAD_INPUT)
+    return Failure(f"internal error, a fault of overclaim: {said(error)}; {TRACEBACK}=1 shows where", INTERNAL)
+
+
+def exit_code_of(call: Callable[[], Any]) -> int:
+    """Run the command line and return its exit code: what the command returns, or that of its failure."""
     try:
-        yield
-    except LearnerError as error:
-        raise Failure(str(error), CRASHED) from None
-    except ClusterLostError as error:
-        raise Failure(str(error), INTERRUPTED) from None
-    except (LedgerError, ClusterError, ValueError) as error:
-        raise Failure(str(error), BAD_INPUT) from None
-    except OverflowError as error:
-        raise Failure(f"a number is too large to compute with: {error}", BAD_INPUT) from None
-    except RecursionError:
-        raise Failure("the input is nested too deeply", BAD_INPUT) from None
-    except MemoryError as error:
-        raise Failure(str(error) or "out of memory: fewer rounds, arms or --jobs", BAD_INPUT) from None
+        found = call()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return found if isinstance(found, int) else OK
+    except BaseException as error:
+        if isinstance(error, SystemExit | OSError):  # click's own, where the reader of a help has gone
+            _silence(sys.stdout)
+            error = _unwritten(error if isinstance(error, OSError) else OSError(errno.EPIPE, os.strerror(errno.EPIPE)))
+        failure = failure_of(error)
+        with suppress(OSError, ValueError):
+            failure.show()
+        return failure.exit_code
 
 
 @contextmanager
-def clear_imports() -> Iterator[None]:
-    """Turn a package that is missing or broken into one line; what audited code imports is its own fault."""
+def clear_errors(*, plays: bool = True) -> Iterator[None]:
+    """Turn whatever goes wrong into one line and an exit code."""
     try:
         yield
-    except ImportError as error:
-        if (error.name or "overclaim").partition(".")[0] == "overclaim":
-            raise
-        raise Failure(
-            f"cannot import {error.name}: {error}; pip install overclaim brings what it needs", BAD_INPUT
-        ) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise failure_of(error, plays=plays) from None
 
 
 @contextmanager
@@ -92,36 +167,83 @@ def clear_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def own_stdout() -> Iterator[None]:
-    """Keep stdout for our own output: what audited code prints, here or in a worker process, goes to stderr."""
-    with redirect_stdout(sys.stderr):
-        try:
-            sys.__stdout__.flush()  # type: ignore[union-attr]
-            kept = os.dup(1)
-        except (OSError, AttributeError, ValueError):  # there is no stdout
+def own_process() -> Iterator[None]:
+    """Keep stdout and the end of the process for ourselves while audited code runs.
+
+    What it prints, here or in a worker process, goes to stderr; `os._exit` raises; a stdout that it closes is opened
+    again.
+    """
+    ends, owner, shown = os._exit, os.getpid(), sys.stdout
+
+    def refuse(code: int) -> None:
+        if os.getpid() != owner:  # a child of the audited code
+            ends(code)
+        raise SystemExit(f"os._exit({code})")
+
+    os._exit = refuse  # type: ignore[assignment]
+    try:
+        with _stdout_kept(), redirect_stdout(_Open(sys.stderr or open(os.devnull, "w"))):
             yield
-            return
-        try:
-            os.dup2(2, 1)
-            yield
-        finally:
-            os.dup2(kept, 1)
-            os.close(kept)
+    finally:
+        os._exit = ends
+        sys.stdout = shown
+        if getattr(shown, "closed", False):
+            sys.stdout = open(1, "w", encoding=shown.encoding, closefd=False)  # noqa: SIM115
 
 
-def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a command under `clear_errors`, `clear_imports` and `clear_interrupt`."""
+class _Open:
+    """A stream that others write to and cannot close."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def close(self) -> None:
+        """Stay open."""
+
+
+@contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """Have the descriptor 1 mean stderr for a while."""
+    try:
+        sys.__stdout__.flush()  # type: ignore[union-attr]
+        kept = os.dup(1)
+    except (OSError, AttributeError, ValueError):  # there is no stdout
+        yield
+        return
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def command(function: Callable[..., Any], *, plays: bool = False) -> Callable[..., Any]:
+    """Run a command, which plays a target or does not, under `clear_errors` and `clear_interrupt`."""
 
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with clear_interrupt(), clear_imports(), clear_errors():
+        with clear_interrupt(), clear_errors(plays=plays):
             return function(*args, **kwargs)
 
     return wrapped
 
 
+playing_command = partial(command, plays=True)
+
+
 class Commands(click.Group):
-    """A group whose usage errors are one line, like every other error."""
+    """A group whose usage errors are one line, like every other error, and whose commands return the exit code."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command and exit."""
+        call = partial(super().main, *args, standalone_mode=False, **extra)
+        if not standalone_mode:
+            return call()
+        sys.exit(exit_code_of(call))
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the group's own options."""

@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..sanitise import is_untested
-from .console import BAD_INPUT, CRASHED, FALSIFIED, OK, UNDERPOWERED
+from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
+from .outcomes import finished
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ...audit.plans.ledger import Ledger
     from ...audit.plans.plan import Plan
     from ...audit.plans.tasks import RegretTask, Task
     from ...audit.play.cluster import Cluster
 
+#: What the errors of claims are called whose exit code is not that of bad input; the first counts.
+KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
+
+
+def audited(
+    plan: Plan, out: Path, resume: bool, jobs: int | None, command: str, cluster: Cluster | None
+) -> tuple[Ledger, dict[str, Any]]:
+    """Return the ledger of a plan's run and its record."""
+    from ...audit.plans.ledger import Ledger
+    from ...audit.play.cluster import ClusterError
+    from ...audit.play.engines import cores
+
+    ledger = Ledger.begin(out, plan, resume=resume)
+    kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
+    choices: dict[str, Any] = {"jobs": jobs or cores(), "command": command, "cluster": cluster}
+    try:
+        with own_process():
+            return ledger, run_plan(plan, **choices, ledger=ledger, apart=True)
+    except KeyboardInterrupt:
+        say(kept, err=True)
+        raise
+    except ClusterError as error:
+        raise type(error)(f"{error}; {kept}") from None
+
 
 def run_plan(
-    plan: Plan, *, jobs: int, command: str, ledger: Ledger | None = None, cluster: Cluster | None = None
+    plan: Plan,
+    *,
+    jobs: int,
+    command: str,
+    ledger: Ledger | None = None,
+    cluster: Cluster | None = None,
+    apart: bool = False,
 ) -> dict[str, Any]:
     """Audit the claims of a plan and return the record: claims side by side, one process each.
 
     Fewer claims than processes are audited one after another, each on all of them. On a cluster the processes here
-    choose the events, and its workers play the blocks of certification.
+    choose the events, and its workers play the blocks of certification. With `apart`, no claim about a user's target
+    is audited in this process, which it may end.
     """
     from ...audit.plans.selftest import selftest
-    from ...audit.play.engines import in_parallel
     from ...audit.regret.false_regret_statements import false_utility_claims
     from ..record import run_record
 
-    outcomes = dict(ledger.outcomes()) if ledger is not None else {}
+    outcomes = finished(ledger, plan) if ledger is not None else {}
     measured = {
         i: outcomes.pop(i) for i in range(len(plan.tasks), len(plan.tasks) + len(plan.regret)) if i in outcomes
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
     items = [(plan.tasks[i], i, ledger, cluster) for i in missing]
-    few = len(items) < jobs
-    audit = partial(_audit_task, jobs=jobs if few else 1)
-    for i, outcome in zip(missing, in_parallel(audit, items, jobs=1 if few else jobs, progress="claims"), strict=True):
-        outcomes[i] = outcome
+    outcomes |= zip(missing, _outcomes(items, jobs=jobs, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = [claim for claim, _ in ordered if claim is not None]
     errors = [error for _, error in ordered if error is not None]
@@ -86,12 +117,46 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
 
 #: The claim's record, or what went wrong.
 Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
+Item = tuple["Task", int, "Ledger | None", "Cluster | None"]
 
 
-def _audit_task(item: tuple[Task, int, Ledger | None, Cluster | None], *, jobs: int) -> Outcome:
+def _outcomes(items: Sequence[Item], *, jobs: int, apart: bool) -> Iterator[Outcome]:
+    """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
+    from ...audit.play.engines import DeadWorkerError, in_parallel
+
+    few = len(items) < jobs or jobs == 1
+    audit = partial(_audit_task, jobs=jobs if few else 1)
+    done = 0
+    try:
+        here: Any = partial(_audit_apart, audit, only_users=True) if few and apart else audit
+        for outcome in in_parallel(here, items, jobs=1 if few else jobs, progress="claims"):
+            yield outcome
+            done += 1
+    except DeadWorkerError:  # nobody knows which of them it was
+        yield from (_audit_apart(audit, item) for item in items[done:])
+
+
+def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:
+    """Return the outcome of one claim, audited in a process that it may end."""
+    from ...audit.play.engines import DeadWorkerError, alone
+
+    task, index, ledger, _ = item
+    if only_users and ":" not in task.target:
+        return audit(item)
+    if ledger is not None and index in (known := ledger.outcomes()):
+        return tuple(known[index])
+    try:
+        return alone(audit, item)
+    except DeadWorkerError as error:
+        outcome = None, _failed(task, error)
+        if ledger is not None:
+            ledger.keep_outcome(index, outcome)
+        return outcome
+
+
+def _audit_task(item: Item, *, jobs: int) -> Outcome:
     """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
     from ...audit.plans.shrink import shrink_task
-    from ...learners.protocol import LearnerError
     from ..record import claim_record
 
     task, index, ledger, cluster = item
@@ -103,15 +168,32 @@ def _audit_task(item: tuple[Task, int, Ledger | None, Cluster | None], *, jobs: 
         record = claim_record(prepared, result, with_evidence=True)
         shrunk = shrink_task(task, result)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
-    except (LearnerError, ValueError) as error:
-        kind = "crashed" if isinstance(error, LearnerError) else "bad input"
-        outcome = None, {"name": task.target, "kind": kind, "message": str(error), "replay": task.command()}
+    except BaseException as error:
+        outcome = None, _failed(task, error)
     finally:
         if page is not None:
             page.close()
     if ledger is not None:
         ledger.keep_outcome(index, outcome)
     return outcome
+
+
+def _failed(task: Task, error: BaseException) -> dict[str, str]:
+    """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
+    from ...audit.plans.ledger import LedgerError
+    from ...audit.play.cluster import ClusterError
+    from ...learners.blame import raised_by_target, said
+    from ...learners.protocol import LearnerError
+
+    if isinstance(error, LedgerError | ClusterError):
+        raise error
+    if isinstance(error, KeyboardInterrupt):
+        if not raised_by_target(error):
+            raise error
+        error = LearnerError(f"the target raised {said(error)}")
+    failure = failure_of(error)
+    kind = KINDS.get(failure.exit_code, "bad input")
+    return {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}
 
 
 def _measured(
@@ -143,8 +225,9 @@ def exit_code(record: dict[str, Any]) -> int:
     """Return the exit code of a run: crashes first, then regressions and surprises, then undecided claims."""
     from ..baseline import failed
 
-    if any(error["kind"] == "crashed" for error in record["errors"]):
-        return CRASHED
+    for code, kind in KINDS.items():
+        if any(error["kind"] == kind for error in record["errors"]):
+            return code
     if record["errors"]:
         return BAD_INPUT
     if failed(record):

@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,16 @@ from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline, headline_words
-from ..sanitise import bound_words, by_holm, counted_words, exact_words, is_mechanism, is_untested
+from ..sanitise import (
+    bound_words,
+    by_holm,
+    counted_words,
+    exact_words,
+    is_mechanism,
+    is_untested,
+    visible,
+    visible_line,
+)
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -88,6 +96,7 @@ def confidence(claim: Mapping[str, Any]) -> str:
 
 def claims_table(record: dict[str, Any]) -> str:
     """Return the view of a run: a ruler of all claims, what is unexpected, what could not be audited, and the sum."""
+    record = visible(record)
     claims, columns = record["claims"], width()
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
@@ -192,13 +201,6 @@ def shorten(text: str, size: int) -> str:
     return text[: size - 1] + "…" if _unicode() else text[: size - 3] + "..."
 
 
-def visible_line(text: str) -> str:
-    """Return the text on one line, with characters that steer a terminal or reorder text written out."""
-    return "".join(
-        f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in " ".join(str(text).split())
-    )
-
-
 def _unicode() -> bool:
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
@@ -218,6 +220,7 @@ def _glyph(claim: Mapping[str, Any]) -> str:
 
 def claim_lines(claim: dict[str, Any]) -> str:
     """Return one claim's outcome in a few lines."""
+    claim = visible(claim)
     claimed = claim["claimed"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     caught = claim["detectable_epsilon"]
@@ -282,6 +285,7 @@ def _shrunk_lines(claim: Mapping[str, Any]) -> list[str]:
 
 def smoke_lines(found: dict[str, Any]) -> str:
     """Return the outcome of a one-run audit in a few lines."""
+    found = visible(found)
     claimed = found["claimed"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
@@ -307,6 +311,7 @@ def _filled(lines: Iterable[str]) -> str:
 
 def regret_lines(target: str, audit: dict[str, Any]) -> str:
     """Return a regret measurement in a few lines."""
+    target, audit = visible(target), visible(audit)
     low, high = audit["interval"]
     lines = [
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",

@@ -104,7 +104,8 @@ def test_a_fault_of_ours_is_no_bad_input(tmp_path, monkeypatch):
     (tmp_path / "record.json").write_text('{"schema": 1, "claims": []}')
     monkeypatch.setattr("overclaim.reports.formats.markdown.markdown", lambda record: {}["planted"])
     result = overclaim("report", tmp_path / "record.json", "--markdown", tmp_path / "x.md")
-    assert isinstance(result.exception, KeyError)
+    assert (result.exit_code, result.stderr.count("\n")) == (70, 1)
+    assert "internal error, a fault of overclaim: KeyError: 'planted'" in result.stderr
     assert not (tmp_path / "x.md").exists()
 
 

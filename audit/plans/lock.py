@@ -1,0 +1,78 @@
+"""The lock of a folder of results: one run at a time writes there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .ledger import LedgerError
+
+NAME = ".overclaim.lock"
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Be the only run that writes into a folder, by a lock that dies with this process.
+
+    Raises
+    ------
+    LedgerError
+        If another run is writing there.
+    ValueError
+        If nothing can be written there.
+    """
+    path = folder / NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = _locked(path)
+    except OSError as error:
+        told = "it is no folder" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+        raise ValueError(f"cannot write to --out {str(folder)!r}: {told}") from None
+    if file is None:
+        raise LedgerError(
+            f"another run is writing to {str(folder)!r}: wait until it has ended, or name another folder by --out"
+        )
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(file)
+
+
+def _locked(path: Path) -> int | None:
+    """Return the descriptor of a lock file that is ours now, or None if it is another's."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        try:
+            _lock(file)
+            if os.path.samestat(os.fstat(file), os.stat(path)):
+                return file
+        except BlockingIOError:
+            os.close(file)
+            return None
+        except FileNotFoundError:
+            pass
+        os.close(file)  # whoever had it has just removed it
+
+
+def _lock(file: int) -> None:
+    """Raise BlockingIOError if another process has the lock. Where files cannot be locked, nobody has."""
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt  # of Windows
+
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            raise BlockingIOError from None
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return

@@ -1,0 +1,135 @@
+"""Whose an error is: of the code under audit, of the input, or our own."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+from .protocol import LearnerError, LossError
+
+Play = TypeVar("Play", bound=Callable[..., Any])
+
+#: Our own rooms, whose `raise` statements say what is wrong with the input.
+_ROOMS = tuple(f"{__name__.partition('.')[0]}.{room}" for room in ("mechanisms", "learners", "audit", "reports"))
+#: What our own code calls: an error in there is that of whoever called it.
+_LIBRARIES = frozenset(sys.stdlib_module_names) | {
+    *("click", "cloudpickle", "dask", "distributed", "jinja2", "joblib", "jsonschema", "llvmlite", "matplotlib"),
+    *("numba", "numpy", "optuna", "pandas", "scipy", "sklearn", "statsmodels", "threadpoolctl", "tqdm"),
+    *("PIL", "attr", "contourpy", "cycler", "dateutil", "fontTools", "kiwisolver", "markupsafe", "msgpack"),
+    *("mpl_toolkits", "packaging", "patsy", "pyparsing", "referencing", "rpds", "sqlalchemy", "tornado", "yaml"),
+}
+_MOST_LETTERS = 400
+
+
+def said(error: BaseException) -> str:
+    """Return an exception on one line, its type and its message, even where its own text raises."""
+    try:
+        told = " ".join(str(error).split())
+    except Exception:
+        told = "(its message raises)"
+    told = told if len(told) <= _MOST_LETTERS else f"{told[:_MOST_LETTERS]}..."
+    return f"{type(error).__name__}: {told}".removesuffix(": ")
+
+
+def frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """Yield the frames that an error passed through, outermost first, each with its last instruction."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame, trace.tb_lasti
+        trace = trace.tb_next
+
+
+def audited_code(error: BaseException) -> str | None:
+    """Return where in the code under audit an error was raised: the outermost function that is not ours; or None."""
+    inside = False
+    for frame, _ in frames(error):
+        name = str(frame.f_globals.get("__name__"))
+        inside = inside or _of_rooms(name)
+        if inside and not _of_rooms(name) and name.partition(".")[0] not in _LIBRARIES:
+            return frame.f_code.co_qualname.replace("<locals>.", "")
+    return None
+
+
+def deliberate(error: BaseException) -> bool:
+    """Tell whether a `raise` statement of our own raised an error, and no accident did."""
+    if getattr(error, "accident", False):  # as a worker process has found: the frames stay there
+        return False
+    *_, last = [(None, 0), *frames(error)]
+    return last[0] is not None and _of_rooms(str(last[0].f_globals.get("__name__"))) and _raises(*last)
+
+
+def raised_by_target(error: BaseException) -> bool:
+    """Tell whether a `raise` statement of the code under audit raised an error: no Ctrl-C does."""
+    *_, last = [(None, 0), *frames(error)]
+    return last[0] is not None and audited_code(error) is not None and _raises(*last)
+
+
+def _raises(frame: FrameType, instruction: int) -> bool:
+    return dis.opname[frame.f_code.co_code[instruction]] == "RAISE_VARARGS"
+
+
+def blamed(error: BaseException, target: Any = None) -> BaseException:
+    """Return a LearnerError for an error of the code under audit, and any other error as it is.
+
+    It is the target's if its code was running, or if our own stumbled, without meaning to, over a target that is not
+    ours: over what its methods returned.
+
+    Parameters
+    ----------
+    target : Learner, or a mechanism, optional
+        What was played.
+    """
+    if isinstance(error, LearnerError | LossError | KeyboardInterrupt):
+        return error
+    place = audited_code(error)
+    if place is not None:
+        found = LearnerError(f"{place if target is None else name_of(target)} raised {said(error)}")
+    elif target is None or isinstance(error, MemoryError) or deliberate(error) or _is_ours(target):
+        return error
+    else:
+        found = LearnerError(f"the audit of {name_of(target)} cannot go on with what it is or returns: {said(error)}")
+    found.__cause__ = error
+    return found
+
+
+def blaming(play: Play) -> Play:
+    """Turn what a learner or a mechanism, the first argument, raises in `play` into LearnerError, even SystemExit.
+
+    Bad input that we refuse, full memory and Ctrl-C are passed on as they are.
+    """
+
+    @wraps(play)
+    def wrapped(learner: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return play(learner, *args, **kwargs)
+        except BaseException as error:
+            found = blamed(error, learner)
+            if found is error:
+                raise
+            raise found from error
+
+    return cast(Play, wrapped)
+
+
+def name_of(target: Any) -> str:
+    """Return what to call a target: the name of the user's class, of the function, or of the object's class."""
+    named = getattr(target, "user_class", target)
+    return str(getattr(named, "__name__", type(named).__name__))
+
+
+def _of_rooms(module: str) -> bool:
+    return module.startswith(_ROOMS)
+
+
+def _is_ours(target: Any, depth: int = 4) -> bool:
+    """Tell whether a target, and all that is played inside it, is of our own rooms."""
+    kind = target if isinstance(target, type) or not hasattr(target, "__dict__") else type(target)
+    if not _of_rooms(str(getattr(kind, "__module__", ""))):
+        return False
+    held = vars(target).values() if kind is not target and depth else ()
+    played = (one for one in held if isinstance(one, type) or hasattr(type(one), "update"))
+    return all(_is_ours(one, depth - 1) for one in played if not isinstance(one, dict))

@@ -1,0 +1,214 @@
+"""Only a verdict exits 1: crashes of the target exit 4, trouble with outputs 2, and each has one line."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from overclaim.reports.command_line import cli
+from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL
+from overclaim.tests.support.command_line import check, overclaim
+
+OWN = """
+import os, sys, threading, warnings
+import numpy as np
+
+class Sound:
+    feedback, arms = "bandit", 2
+    def start(self, runs, draws): return {"runs": runs}
+    def act(self, state, draws): return (draws.uniform(state["runs"]) < 0.5).astype(int)
+    def update(self, state, actions, feedback, draws): pass
+    def probabilities(self, state): return np.full((2, state["runs"]), 0.5)
+
+class Unsayable(Exception):
+    def __str__(self): raise RuntimeError
+
+class Base(BaseException): pass
+
+def fails(error):
+    def update(self, *_): raise error
+    return update
+
+def calls(function):
+    def update(self, *_): function()
+    return update
+
+def of(update): return type("Faulty", (Sound,), {"update": update})
+
+def raised(error): return of(fails(error))
+
+Value, Runtime, Key = raised(ValueError("x")), raised(RuntimeError("x")), raised(KeyError("x"))
+Exit, Stop, End = raised(SystemExit(1)), raised(StopIteration("x")), raised(EOFError("x"))
+Memory, Recursion, Generator = raised(MemoryError("x")), raised(RecursionError("x")), raised(GeneratorExit("x"))
+Pipe, Own = raised(BrokenPipeError(32, "x")), raised(Base("x"))
+Dumb = raised(Unsayable())
+Exits, OsExits = of(calls(lambda: sys.exit(1))), of(calls(lambda: os._exit(1)))
+Warns = of(calls(lambda: (warnings.simplefilter("error"), warnings.warn("x"))))
+Deep = of(lambda self, *a: self.update(*a))
+
+class NoProbabilities(Sound):
+    def probabilities(self, state): raise LookupError("x")
+
+class NoneProbabilities(Sound):
+    def probabilities(self, state): return None
+
+class FlatProbabilities(Sound):
+    def probabilities(self, state): return np.zeros(3)
+
+class WordArms(Sound):
+    arms = "two"
+
+class FailingArms(Sound):
+    arms = property(lambda self: 1 / 0)
+
+class FailingInit(Sound):
+    def __init__(self): raise ValueError("x")
+
+class Late(Sound):
+    def act(self, state, draws):
+        if state["runs"] > 500:
+            os._exit(1)
+        return super().act(state, draws)
+
+class Unspeakable(Sound):
+    def __repr__(self): raise RuntimeError
+    def __eq__(self, other): raise RuntimeError
+
+class Locked(Sound):
+    def __init__(self): self.lock = threading.Lock()
+
+class Closing(Sound):
+    def update(self, *_): sys.stdout.close()
+
+def huge(data, rng): return 10**5000
+
+def quits(data, rng): os._exit(1)
+"""
+CRASHES = {
+    *("Value", "Runtime", "Key", "Exit", "Memory", "Recursion", "Generator", "Stop", "End", "Pipe", "Own", "Dumb"),
+    *("Exits", "OsExits", "Warns", "Deep", "NoProbabilities", "NoneProbabilities", "FlatProbabilities", "WordArms"),
+    *("FailingArms", "FailingInit", "Late"),
+}
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", sorted(CRASHES))
+def test_a_crash_of_the_target_exits_4_with_one_line(own, name):
+    result = check(f"own.py:{name}", "--rounds", 2, "--runs", 2000)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (CRASHED, "", 1), result.output
+    assert "internal error" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["huge", "quits"])
+def test_a_crash_of_a_mechanism_exits_4_with_one_line(own, name):
+    result = check(f"own.py:{name}", "--left", 0, "--right", 1, "--runs", 200)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (CRASHED, "", 1), result.output
+
+
+@pytest.mark.parametrize("name", ["Unspeakable", "Locked", "Closing"])
+def test_odd_targets_have_a_verdict(own, name):
+    result = check(f"own.py:{name}", "--rounds", 2, "--runs", 2000)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("SURVIVED")
+
+
+@pytest.mark.parametrize("words", [("smoke", "--epsilon", 1), ("regret",), ("exact", "--epsilon", 1)])
+def test_every_command_blames_the_target(own, words):
+    result = overclaim(words[0], "own.py:Runtime", *words[1:], "--rounds", 8)
+    assert (result.exit_code, result.stderr.count("\n")) == (CRASHED, 1), result.output
+    assert "raised RuntimeError: x" in result.stderr
+
+
+def test_a_fault_of_our_own_exits_70(monkeypatch):
+    monkeypatch.setattr(cli, "VERDICTS", {})
+    result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 200)
+    assert result.exit_code == INTERNAL
+    assert result.stderr.startswith("overclaim: internal error, a fault of overclaim: KeyError: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypatch):
+    """Every block is worth processes, and a lock cannot travel to them."""
+    monkeypatch.setattr("overclaim.audit.play.engines.START", 0.0)
+    words = ("--epsilon", 1, "--rounds", 2, "--runs", 40_000)
+    one = overclaim("check", "own.py:Locked", *words, "--jobs", 1)
+    two = overclaim("check", "own.py:Locked", *words, "--jobs", 2)
+    assert (one.exit_code, one.stderr, two.exit_code) == (0, "", 0), two.output
+    assert two.stdout == one.stdout
+    assert two.stderr == "overclaim: the target cannot be sent to other processes: it is played in this one\n"
+
+
+PLAN = """
+[[claims]]
+target = "own.py:{}"
+epsilon = 1
+rounds = 2
+runs = 2000
+
+[[claims]]
+target = "agarwal-singh/reduction-threshold"
+epsilon = 1
+rounds = 2
+runs = 2000
+"""
+KILLED = """
+import os
+from own import Sound
+
+class Killed(Sound):
+    def act(self, state, draws):
+        os.kill(os.getpid(), 9)
+
+class Interrupted(Sound):
+    def act(self, state, draws):
+        raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", ["Killed", "Interrupted"])
+def test_whatever_a_claim_does_to_its_process_the_others_are_written(own, name, jobs):
+    (own / "killed.py").write_text(KILLED)
+    (own / "plan.toml").write_text(PLAN.replace("own.py:{}", f"killed.py:{name}"))
+    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--json", "--jobs", str(jobs)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == CRASHED, done.stderr
+    assert '"kind": "crashed"' in done.stdout
+    assert '"verdict": "FALSIFIED"' in done.stdout
+    assert sorted(os.listdir("out")) == ["record.json", "report.html"]
+
+
+COMMAND = [sys.executable, "-m", "overclaim"]
+CHECK = ["check", "agarwal-singh/reduction-threshold", "--epsilon", "1", "--rounds", "2", "--runs", "2000", "--jobs"]
+CHECK.append("1")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [CHECK, [*CHECK, "--json"], ["--help"], ["check", "--help"]])
+def test_a_full_stdout_is_no_verdict(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(COMMAND + words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: No space left on device\n")
+
+
+@pytest.mark.parametrize("words", [CHECK, ["list"]])
+def test_a_reader_that_has_gone_is_no_verdict(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(COMMAND + words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: Broken pipe\n")
+
+
+def test_closed_streams_are_no_verdict():
+    for closing in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *COMMAND, *CHECK]
+        assert subprocess.run(shell, capture_output=True, check=False).returncode == 2, closing
+    assert FALSIFIED == 1
