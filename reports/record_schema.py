@@ -99,9 +99,12 @@ _CLAIM = _table(
     quotation=_maybe(_table("text", "where", **_all(TEXT, "text", "where"))),
 )
 _REGRET = _table(
-    **_all(_maybe(TEXT), "name", "sequence", "source", "verdict"),
-    **_all(_maybe(NUMBER), "mean_regret", "bound", "exponent", "slope", "slope_lower", "slope_upper"),
-    **_all(_maybe(COUNT), "rounds", "runs"),
+    **_all(
+        _maybe(TEXT), "name", "sequence", "source", "interval_method", "verdict", "bound_verdict", "growth_verdict"
+    ),
+    **_all(_maybe(NUMBER), "growth_lower", "growth_upper"),
+    **_all(_maybe(NUMBER), "mean_regret", "bound", "exponent", "slope", "slope_lower", "slope_upper", "bound_slope"),
+    **_all(_maybe(COUNT), "rounds", "runs", "binds_from"),
     **_all(_maybe(GAPS), "regrets", "price"),
     **_all(_maybe(NUMBERS), "horizons", "epsilons"),
     interval=_maybe(_list(NUMBER, minItems=2, maxItems=2)),

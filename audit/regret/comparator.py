@@ -35,16 +35,18 @@ def _minimisers(domain: Any, linear: Floats) -> Floats:
 
 def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[float, float] | None:
     """Return bounds on the total loss of a run; None where the points may leave the domain or nothing is known."""
-    if hasattr(learner, "oracle"):
+    reach = getattr(learner, "zeta", None)  # a learner that smooths its points plays so far outside its domain
+    if hasattr(learner, "oracle") and reach is None:
         return None
     domain = domain_of(learner) if points else None
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
+        outside = (reach or 0.0) * float(np.sqrt(np.square(table).sum(axis=1)).sum())
         if domain is None:
             return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
         low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
-        return low, -high
-    if hasattr(domain, "outer_radius") and all(hasattr(loss, "bound") for loss in losses):
+        return low - outside, outside - high
+    if reach is None and hasattr(domain, "outer_radius") and all(hasattr(loss, "bound") for loss in losses):
         most = float(sum(loss.bound(domain.outer_radius) for loss in losses))  # type: ignore[union-attr]
         return -most, most
     return None

@@ -52,9 +52,9 @@ def growth(horizons: Sequence[int], regrets: Sequence[float], *, confidence: flo
         from statsmodels.api import OLS, add_constant
 
         x, y = np.log(np.array(shown, dtype=float)).T
-        fit = OLS(y, add_constant(x)).fit()
-        slope = float(fit.params[1])
-        lower, upper = (float(limit) for limit in fit.conf_int(alpha=2 * (1 - confidence))[1])
+        line = OLS(y, add_constant(x)).fit()
+        slope = float(line.params[1])
+        lower, upper = (float(limit) for limit in line.conf_int(alpha=2 * (1 - confidence))[1])
     return Growth(tuple(horizons), tuple(float(r) for r in regrets), slope, lower, upper)
 
 

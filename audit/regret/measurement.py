@@ -20,9 +20,11 @@ from ...mechanisms.draws import Draws, Floats, Stage
 from ..play.engines import in_parallel
 from ..play.pairs import World
 from ..play.transcripts import blocks, check_actions
+from ..statistics.betting import mean_interval
 from .comparator import best_fixed, total_bounds
 
-BERNSTEIN, NORMAL = "empirical Bernstein", "normal approximation"
+#: Exact at any number of runs; and for losses that nothing bounds, which no verdict rests on.
+BETTING, NORMAL = "betting", "normal approximation"
 
 
 class Totals(Protocol):
@@ -46,7 +48,7 @@ class Regret:
     interval : (float, float)
         Contains the expected regret with probability `confidence`.
     interval_method : str
-        "empirical Bernstein" (valid at any number of runs) or "normal approximation" (for unbounded losses).
+        "betting" (exact at any number of runs) or "normal approximation" (for losses that nothing bounds).
     comparator : float
         The total loss of the best fixed action.
     largest : float or None
@@ -88,8 +90,8 @@ def measure(
     domain that offers `minimise(linear)`; else a vertex of the simplex. Under convex losses it is searched with the
     domain's `minimise`, and the interval allows for the search's gap.
 
-    The interval is that of Maurer & Pontil 2009 (Theorem 4, both sides) where the losses of a run are bounded: arms,
-    and points of a domain under linear losses. Otherwise it is Student's, and says "normal approximation".
+    The interval is by betting (`statistics.betting`) where the losses of a run are bounded: arms, and points of a
+    domain under linear losses. Otherwise it is Student's, and says "normal approximation".
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ def measure(
         bounds = None
         low, high, method = *_student(totals, confidence), NORMAL
     else:
-        low, high, method = *_bernstein(totals, *bounds, confidence), BERNSTEIN
+        low, high, method = *_betting(totals, *bounds, confidence), BETTING
     return Regret(
         mean=float(totals.mean()) - comparator,
         interval=(low - comparator, high - comparator + gap),
@@ -182,11 +184,10 @@ def play_block(learner: Learner, losses: World, seed: int, label: int, block: tu
     return totals, points
 
 
-def _bernstein(totals: Floats, low: float, high: float, confidence: float) -> tuple[float, float]:
-    n, log = totals.size, math.log(4 / (1 - confidence))
-    deviation = math.sqrt(2 * float(totals.var(ddof=1)) * log / n) + (high - low) * 7 * log / (3 * (n - 1))
-    mean = float(totals.mean())
-    return max(mean - deviation, low), min(mean + deviation, high)
+def _betting(totals: Floats, low: float, high: float, confidence: float) -> tuple[float, float]:
+    if low == high:
+        return low, high
+    return mean_interval(np.clip(totals, low, high), low, high, alpha=1 - confidence)
 
 
 def _student(totals: Floats, confidence: float) -> tuple[float, float]:

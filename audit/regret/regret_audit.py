@@ -17,12 +17,16 @@ from ...learners.scalar import recipe
 from ..play.pairs import World
 from .adversaries import regret_losses
 from .growth import Growth, default_horizons, growth
-from .measurement import Regret, Totals, measure
+from .measurement import BETTING, Regret, Totals, measure
 
-#: UNDERPOWERED: steeper than promised, at horizons too short for the promise to bind.
-HOLDS, VIOLATED, UNDERPOWERED = "HOLDS", "VIOLATED", "UNDERPOWERED"
+#: VACUOUS: nothing could violate the bound at these horizons. UNDECIDED: the interval straddles what is promised.
+HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED"
 #: How far a fitted slope may lie above the promised exponent: logarithms and short horizons bend it.
 TOLERANCE = 0.1
+#: Growth is judged over at least so many doublings.
+FEWEST_DOUBLINGS = 3
+#: Beyond this horizon a bound that says nothing is not followed.
+_FARTHEST = 2**60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +41,22 @@ class RegretAudit:
         Of the worst sequence's mean at each horizon.
     bound, exponent, source
         What is printed, if anything.
+    bound_slope : float or None
+        The slope of the printed bound itself over the same horizons, with its logarithms.
+    binds_from : int or None
+        The first horizon at which the bound is below the largest possible regret, by the bound's own formula; None
+        where there is none up to 2^60, or nothing bounds the losses.
     bound_verdict : str or None
-        VIOLATED if the expected regret exceeds the bound, with the stated confidence over all sequences.
+        Of the setting's horizon. VIOLATED: on some sequence the expected regret exceeds the bound. HOLDS: it is below
+        the bound on every sequence played, and the bound is below the largest possible regret. VACUOUS: the bound is
+        not below it. UNDECIDED: the interval straddles the bound, or is no exact one. VIOLATED and HOLDS are wrong
+        with probability at most 1 - confidence.
     growth_verdict : str or None
-        VIOLATED if the lower limit of the slope exceeds the exponent, and the slope of the bound itself with its
-        logarithms, by more than the tolerance; but UNDERPOWERED where the bound says nothing at the first horizon, as
-        regret may still be linear there.
+        Of the largest regret over the sequences, between the first and the last horizon from `binds_from` on; VACUOUS
+        where they span fewer than three doublings. VIOLATED or HOLDS where the certified growth between them is above,
+        or below, the exponent or the bound's own slope, whichever is steeper, and the tolerance; else UNDECIDED.
+    growth_lower, growth_upper : float or None
+        The certified limits of that growth: of log regret by log T, from the intervals at both horizons.
     """
 
     regret: Regret
@@ -51,14 +65,18 @@ class RegretAudit:
     bound: float | None = None
     exponent: float | None = None
     source: str = ""
+    bound_slope: float | None = None
+    binds_from: int | None = None
     bound_verdict: str | None = None
     growth_verdict: str | None = None
+    growth_lower: float | None = None
+    growth_upper: float | None = None
 
     @property
     def verdict(self) -> str | None:
-        """The worse of the two: VIOLATED, UNDERPOWERED, HOLDS; None if nothing is claimed."""
+        """The worse of the two: VIOLATED, UNDECIDED, VACUOUS, HOLDS; None if nothing is claimed."""
         verdicts = (self.bound_verdict, self.growth_verdict)
-        return next((v for v in (VIOLATED, UNDERPOWERED, HOLDS) if v in verdicts), None)
+        return next((v for v in (VIOLATED, UNDECIDED, VACUOUS, HOLDS) if v in verdicts), None)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `overclaim regret --json` prints."""
@@ -74,8 +92,12 @@ class RegretAudit:
             "slope_upper": self.growth.slope_upper,
             "horizons": list(self.growth.horizons),
             "regrets": list(self.growth.regrets),
+            "bound_slope": self.bound_slope,
+            "binds_from": self.binds_from,
             "bound_verdict": self.bound_verdict,
             "growth_verdict": self.growth_verdict,
+            "growth_lower": self.growth_lower,
+            "growth_upper": self.growth_upper,
             "verdict": self.verdict,
             "source": self.source,
         }
@@ -126,7 +148,7 @@ def audit_regret(
         learner = _build(target, game, parameters or {})
         chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
         _check_losses(chosen, game)
-        level = 1 - (1 - confidence) / len(chosen)
+        level = 1 - (1 - confidence) / (2 * len(chosen))  # growth rests on two horizons
         found = [
             measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i, memory=memory)
             for i, losses in enumerate(chosen.values())
@@ -135,35 +157,104 @@ def audit_regret(
         return learner, list(chosen)[index], found, index
 
     learner, sequence, found, index = worst(setting.rounds)
-    means, built_at, largest_at = {}, {}, {}
+    means, built_at, limits = {}, {}, {}
     for t in horizons:
         built_at[t], _, others, i = (learner, sequence, found, index) if t == setting.rounds else worst(t)
-        means[t], largest_at[t] = others[i].mean, others[i].largest
+        means[t], limits[t] = others[i].mean, _limits(others)
     grown = growth(horizons, [means[t] for t in horizons], confidence=confidence)
     audit = RegretAudit(regret=replace(found[index], confidence=confidence), sequence=sequence, growth=grown)
     claim = target.regret if isinstance(target, Entry) else None
     if claim is None:
         return audit
-    bound = _number(claim.bound(setting, learner))
-    violated = max(regret.interval[0] for regret in found) > bound
-    bounds = [float(claim.bound(replace(setting, rounds=t), built_at[t])) for t in horizons]
+
+    def bound_at(t: int) -> float:
+        game = replace(setting, rounds=t)
+        return _number(claim.bound(game, built_at.get(t) or _build(target, game, parameters or {})))
+
+    bound = bound_at(setting.rounds)
+    largest = _largest_per_round(found)
+    binds_from = None if largest is None else first_binding(bound_at, largest)
+    bounds = [bound_at(t) for t in horizons]
+    printed = growth(horizons, bounds).slope if all(0 < b < math.inf for b in bounds) else None
     return replace(
         audit,
         bound=bound if math.isfinite(bound) else None,
         exponent=claim.exponent,
         source=claim.source,
-        bound_verdict=VIOLATED if violated else HOLDS,
-        growth_verdict=_judge_growth(grown, claim.exponent, bounds, largest_at[horizons[0]]),
+        bound_slope=printed,
+        binds_from=binds_from,
+        bound_verdict=judge_bound(found, bound),
+        **_judge_growth(
+            {t: limits[t] for t in horizons if binds_from is not None and t >= binds_from},
+            max(claim.exponent, claim.exponent if printed is None else printed),
+        ),
     )
 
 
-def _judge_growth(grown: Growth, exponent: float, bounds: Sequence[float], largest: float | None) -> str:
-    finite = all(0 < bound < math.inf for bound in bounds)
-    printed = growth(grown.horizons, bounds).slope if finite else None
-    allowed = max(exponent, exponent if printed is None else printed) + TOLERANCE
-    if grown.slope_lower is None or grown.slope_lower <= allowed:
-        return HOLDS
-    return VIOLATED if finite and largest is not None and bounds[0] < largest else UNDERPOWERED
+def judge_bound(found: Sequence[Regret], bound: float) -> str:
+    """Return the verdict on a bound from the regret on every sequence, whose intervals hold together."""
+    exact = [regret for regret in found if regret.interval_method == BETTING]
+    if any(regret.interval[0] > bound for regret in exact):
+        return VIOLATED
+    if len(exact) < len(found):
+        return UNDECIDED
+    if all(regret.largest is not None and bound >= regret.largest for regret in exact):
+        return VACUOUS
+    return HOLDS if all(regret.interval[1] <= bound for regret in exact) else UNDECIDED
+
+
+def first_binding(bound_at: Callable[[int], float], largest_per_round: float) -> int | None:
+    """Return the first horizon at which a bound is below the largest possible regret; None if there is none to 2^60.
+
+    Found by doubling and bisection: exact where the bound grows slower than the horizon from there on.
+    """
+
+    def binds(t: int) -> bool:
+        try:
+            return bool(bound_at(t) < largest_per_round * t)
+        except ValueError:  # so short a game is refused
+            return False
+
+    horizon = 1
+    while not binds(horizon):
+        horizon *= 2
+        if horizon > _FARTHEST:
+            return None
+    low = horizon // 2
+    while horizon - low > 1:
+        middle = (low + horizon) // 2
+        low, horizon = (low, middle) if binds(middle) else (middle, horizon)
+    return horizon
+
+
+def _largest_per_round(found: Sequence[Regret]) -> float | None:
+    largest = [regret.largest / regret.rounds for regret in found if regret.largest is not None]
+    return max(largest) if len(largest) == len(found) else None
+
+
+def _limits(found: Sequence[Regret]) -> tuple[float, float] | None:
+    """Return limits of the largest expected regret over the sequences; None where an interval is not exact."""
+    if any(regret.interval_method != BETTING for regret in found):
+        return None
+    return max(regret.interval[0] for regret in found), max(regret.interval[1] for regret in found)
+
+
+def _judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> dict[str, Any]:
+    """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
+    if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
+        return {"growth_verdict": VACUOUS}
+    first, last = limits[min(limits)], limits[max(limits)]
+    if first is None or last is None:
+        return {"growth_verdict": UNDECIDED}
+    doublings = math.log(max(limits) / min(limits))
+    lower = math.log(last[0] / first[1]) / doublings if last[0] > 0 and first[1] > 0 else None
+    upper = math.log(last[1] / first[0]) / doublings if last[1] > 0 and first[0] > 0 else None
+    verdict = UNDECIDED
+    if lower is not None and lower > promised + TOLERANCE:
+        verdict = VIOLATED
+    elif last[1] <= 0 or (upper is not None and upper <= promised + TOLERANCE):
+        verdict = HOLDS
+    return {"growth_verdict": verdict, "growth_lower": lower, "growth_upper": upper}
 
 
 def _check_losses(chosen: Mapping[str, World], game: Setting) -> None:

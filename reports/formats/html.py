@@ -371,15 +371,22 @@ _REGRET: dict[str, Any] = dict.fromkeys(
         "slope_lower",
         "slope_upper",
         "verdict",
+        "bound_verdict",
+        "growth_verdict",
+        "binds_from",
         "rounds",
         "runs",
     )
 )
+#: How a verdict on regret is painted: as the verdict on privacy that says as much.
+_PAINTED = {"VIOLATED": "FALSIFIED", "HOLDS": "SURVIVED"}
 
 
 def _regret(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
     shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
+    shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
+    shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
     return {**shown, "figures": _figures(figures.of_regret(entry, f"r{index}"))}
 
 

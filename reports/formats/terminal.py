@@ -317,12 +317,19 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
         f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, "
         f"{audit['runs']} runs",
-        f"growth exponent {audit['slope']:.3f}, at most {audit['slope_upper']:.3f}, over T = {audit['horizons']}",
+        f"growth exponent {number(audit['slope'])}, between {number(audit['slope_lower'])} and "
+        f"{number(audit['slope_upper'])}, over T = {audit['horizons']}",
     ]
     if audit.get("source"):
-        bound = number(audit["bound"])
+        binds = audit.get("binds_from")
+        says = f"says something from T = {binds:,} on" if binds is not None else "says nothing at any horizon tried"
+        lines.append(f"bound {number(audit['bound'])}: {audit['bound_verdict']}; it {says} ({audit['source']})")
+        own = audit.get("bound_slope")
+        certified = [number(audit.get(f"growth_{end}")) for end in ("lower", "upper")]
         lines.append(
-            f"bound {bound}: {audit['bound_verdict']}; claimed exponent {number(audit['exponent'])}: "
-            f"{audit['growth_verdict']} ({audit['source']})"
+            f"claimed exponent {number(audit['exponent'])}"
+            + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
+            + f": {audit['growth_verdict']}"
+            + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
     return "\n".join(textwrap.fill(line, width(), subsequent_indent="  ") for line in lines)

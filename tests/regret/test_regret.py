@@ -9,13 +9,20 @@ import pytest
 from scipy import integrate, stats
 
 from overclaim.audit.regret import comparator as hindsight
-from overclaim.audit.regret import measurement as regret
 from overclaim.audit.regret import regret_audit
 from overclaim.audit.regret.adversaries import adversaries
 from overclaim.audit.regret.false_regret_statements import expected_maximum_of_walks, false_utility_claims
 from overclaim.audit.regret.growth import default_horizons, growth
-from overclaim.audit.regret.measurement import BERNSTEIN, NORMAL, measure
-from overclaim.audit.regret.regret_audit import HOLDS, UNDERPOWERED, VIOLATED, audit_regret
+from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret, measure
+from overclaim.audit.regret.regret_audit import (
+    HOLDS,
+    UNDECIDED,
+    VACUOUS,
+    VIOLATED,
+    audit_regret,
+    first_binding,
+    judge_bound,
+)
 from overclaim.learners import Exp3, Ftrl, Threshold
 from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
 from overclaim.learners.problems.domains import EntropySimplex
@@ -34,7 +41,7 @@ def test_a_learner_that_is_stuck_pays_the_whole_gap():
     low, high = found.interval
     assert low <= 7.5 <= high
     assert high == pytest.approx(7.5)  # no run can pay more, and the interval knows it
-    assert found.interval_method == BERNSTEIN
+    assert found.interval_method == BETTING
     assert json.loads(json.dumps(found.to_json()))["rounds"] == 10
 
 
@@ -57,19 +64,6 @@ def test_the_result_depends_on_the_seed_alone():
     assert one == two
     assert measure(UNIFORM, losses, runs=10_000, seed=4).mean != one.mean
     assert measure(UNIFORM, losses, runs=10_000, seed=3, label=1).mean != one.mean
-
-
-@pytest.mark.parametrize("p", [0.01, 0.5])
-def test_the_bernstein_interval_covers_and_shrinks(p):
-    """2000 intervals at 90%: fewer than 1733 that cover have probability 1e-6 if 90% do."""
-    rng = np.random.default_rng(0)
-    samples = rng.random((2000, 100)) < p
-    found = [regret._bernstein(s.astype(float), 0.0, 1.0, 0.9) for s in samples]
-    assert sum(low <= p <= high for low, high in found) >= 1733
-    wide, narrow = (regret._bernstein(np.resize([0.0, 1.0], n), 0.0, 1.0, 0.99) for n in (100, 10_000))
-    assert narrow[1] - narrow[0] < (wide[1] - wide[0]) / 8
-    # A sample that never varied still leaves doubt.
-    assert regret._bernstein(np.zeros(100), 0.0, 1.0, 0.99)[1] == pytest.approx(7 * math.log(400) / 297)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +132,7 @@ def test_points_are_compared_with_the_domains_minimiser():
     found = measure(Still(0.5), np.tile([[1.0], [1.0], [-1.0]], (4, 1)), runs=20)
     assert found.comparator == -4  # x = -1
     assert found.mean == pytest.approx(6)
-    assert found.interval_method == BERNSTEIN
+    assert found.interval_method == BETTING
 
 
 def test_points_outside_the_domain_are_not_bounded():
@@ -160,7 +154,7 @@ def test_every_entry_of_the_catalogue_can_be_measured():
     for name, entry in entries().items():
         setting = entry.setting(rounds=16)
         found = audit_regret(entry, setting, runs=50, horizons=(4, 8, 16, 32, 64, 128), confidence=1 - 1e-6)
-        assert found.bound_verdict in (None, HOLDS), name
+        assert found.bound_verdict != VIOLATED, name
         assert found.regret.mean > -16, name
 
 
@@ -244,7 +238,10 @@ ENTRY = replace(
 
 def test_a_true_bound_and_exponent_hold():
     found = audit_regret(ENTRY, Setting(rounds=512), runs=1000)
-    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (HOLDS, HOLDS, HOLDS)
+    assert found.bound_verdict == HOLDS
+    # At these horizons regret grows faster than its limit of 1/2, by about the tolerance: no verdict on that.
+    assert (found.growth_verdict, found.verdict) == (UNDECIDED, UNDECIDED)
+    assert 0.5 < found.growth_lower < 0.6 < found.growth_upper < 0.7
     assert found.regret.mean < found.bound < 512
     assert found.growth.slope_upper < 0.7
     told = json.loads(json.dumps(found.to_json(), allow_nan=False))
@@ -267,22 +264,82 @@ def test_a_learner_that_does_not_learn_violates_its_exponent():
     assert found.growth.slope == pytest.approx(1, abs=0.1)
 
 
-def test_a_slope_at_horizons_where_the_bound_says_nothing_is_no_violation():
-    """Linear regret below a bound of 40 sqrt(T), which exceeds T until T = 1600."""
+def test_a_bound_that_nothing_could_violate_is_vacuous_and_so_is_its_growth():
+    """Linear regret below a bound of 40 sqrt(T), which exceeds T / 2 until T = 6400."""
     vacuous = RegretClaim(bound=lambda setting, _: 40 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
     found = audit_regret(replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), runs=200)
-    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (HOLDS, UNDERPOWERED, UNDERPOWERED)
+    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (VACUOUS, VACUOUS, VACUOUS)
+    assert 40 * math.sqrt(found.binds_from) < found.regret.largest / 64 * found.binds_from
+    assert 40 * math.sqrt(found.binds_from - 1) >= found.regret.largest / 64 * (found.binds_from - 1)
 
 
-def test_the_logarithms_of_a_bound_are_allowed_for():
-    horizons = default_horizons(512)
-    grown = growth(horizons, [math.log2(t) ** 2.5 for t in horizons])
-    assert grown.slope_lower > 0.2
-    bounds = [8 * math.log2(t) ** 2.5 for t in horizons]
-    assert regret_audit._judge_growth(grown, 0.0, bounds, 1e9) == HOLDS
-    assert regret_audit._judge_growth(grown, 0.0, [9.0] * 6, 1e9) == VIOLATED
-    assert regret_audit._judge_growth(grown, 0.0, [math.inf] * 6, 1e9) == UNDERPOWERED
-    assert regret_audit._judge_growth(grown, 0.0, [9.0] * 6, None) == UNDERPOWERED
+def test_a_bound_within_the_interval_is_undecided():
+    even = RegretClaim(bound=lambda setting, _: setting.rounds / 2, exponent=1.0, source="ours")  # the exact regret
+    found = audit_regret(replace(ENTRY, build=lambda setting: UNIFORM, regret=even), Setting(rounds=64), runs=200)
+    assert found.bound_verdict == UNDECIDED
+    assert found.bound_slope == pytest.approx(1.0)
+
+
+def regret_of(low, high, *, largest=100.0, method=BETTING):
+    middle = (low + high) / 2
+    return Regret(middle, (low, high), method, comparator=0.0, largest=largest, rounds=100, runs=50, confidence=0.99)
+
+
+@pytest.mark.parametrize(
+    ("found", "bound", "verdict"),
+    [
+        ([regret_of(10, 20), regret_of(30, 40)], 29.0, VIOLATED),
+        ([regret_of(10, 20), regret_of(30, 40)], 40.0, HOLDS),
+        ([regret_of(10, 20), regret_of(30, 40)], 39.0, UNDECIDED),
+        ([regret_of(10, 20), regret_of(30, 40)], 100.0, VACUOUS),
+        ([regret_of(10, 20), regret_of(30, 40, largest=None, method=NORMAL)], 99.0, UNDECIDED),
+        ([regret_of(10, 20, largest=None, method=NORMAL)], 5.0, UNDECIDED),  # no verdict rests on an approximation
+        ([regret_of(10, 20)], math.inf, VACUOUS),
+    ],
+)
+def test_what_the_intervals_say_of_a_bound(found, bound, verdict):
+    assert judge_bound(found, bound) == verdict
+
+
+@pytest.mark.parametrize(
+    ("bound", "first"), [(lambda t: 10 * math.sqrt(t), 101), (lambda t: 0.5, 1), (lambda t: t, None)]
+)
+def test_a_bound_binds_from_the_first_horizon_below_the_largest_regret(bound, first):
+    assert first_binding(bound, 1.0) == first
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"eta": 1e-9, "gamma": 0.01},  # hardly learns
+        {"gamma": 1.0, "eta": 0.1},  # explores only
+    ],
+)
+def test_planted_faults_violate_the_bound(fault):
+    broken = replace(ENTRY, build=lambda setting: Exp3(arms=2, **fault))
+    bound = RegretClaim(
+        bound=lambda setting, _: 2.63 * math.sqrt(2 * setting.rounds * math.log(2)), exponent=0.5, source="x"
+    )
+    found = audit_regret(replace(broken, regret=bound), Setting(rounds=512), runs=200)
+    assert (found.bound_verdict, found.verdict) == (VIOLATED, VIOLATED)
+
+
+@pytest.mark.parametrize(
+    ("limits", "promised", "verdict"),
+    [
+        ({16: (4, 4.1), 1024: (32, 33)}, 0.5, HOLDS),
+        ({16: (4, 4.1), 1024: (256, 260)}, 0.5, VIOLATED),
+        ({16: (4, 4.1), 1024: (256, 260)}, 0.95, HOLDS),  # the bound's own slope there
+        ({16: (1, 16), 1024: (32, 64)}, 0.5, UNDECIDED),
+        ({16: (-1, 4), 1024: (2, 3)}, 0.5, UNDECIDED),
+        ({16: (-1, 4), 1024: (-3, -1)}, 0.5, HOLDS),
+        ({16: None, 1024: (2, 3)}, 0.5, UNDECIDED),  # no verdict rests on an approximation
+        ({512: (4, 4.1), 1024: (256, 260)}, 0.5, VACUOUS),
+        ({}, 0.5, VACUOUS),
+    ],
+)
+def test_what_the_intervals_say_of_growth(limits, promised, verdict):
+    assert regret_audit._judge_growth(limits, promised)["growth_verdict"] == verdict
 
 
 class Greedy:
