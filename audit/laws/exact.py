@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ...learners.bandits.exp4 import BatchedExp4
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
@@ -15,7 +16,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ..play.pairs import Pair
-from . import ftpl_law, ftrl_law, pftal_law
+from . import exp4_law, ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
 from .sequences import FINE, NotEnumerableError, is_ours, sequence_laws
 
@@ -152,6 +153,11 @@ def _release_losses(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
         raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
     if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
         raise NotExactError(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")
+    if isinstance(learner, BatchedExp4):
+        losses = exp4_law.release_loss(learner, pair)
+        if losses is None:
+            raise NotExactError("batched EXP4's release is exact where the first batch differs")
+        return losses
     if isinstance(learner, Pftal):
         losses = pftal_law.release_loss(learner, pair, updates)
         if losses is None:

@@ -35,22 +35,36 @@ class PrivacyLoss:
     right: Floats
 
     @classmethod
-    def of_laplace(cls, shifts: list[float]) -> PrivacyLoss:
+    def of_laplace(cls, shifts: list[float], *, step: float | None = None) -> PrivacyLoss:
         """Return the loss of releasing independent Laplace variables, each shifted by this many scales.
+
+        The grid's step is a fixed share of the largest shift where it is not given.
 
         The atoms at the ends of equal shifts lie on the grid, so their sum, which decides epsilon at delta = 0, is
         exact; the continuous part is off by at most half a step per variable.
         """
         shifts = [s for s in shifts if s > 0]
         if not shifts:
-            return cls(1.0, 0, np.ones(1), np.ones(1))
-        step = max(shifts) / STEPS
+            return cls(1.0 if step is None else step, 0, np.ones(1), np.ones(1))
+        step = max(shifts) / STEPS if step is None else step
         loss: PrivacyLoss | None = None
         for shift in shifts:
             part = _laplace_loss(shift, step)
             loss = part if loss is None else loss.compose(part)
         assert loss is not None
         return loss
+
+    @classmethod
+    def mixture(cls, weights: list[float], parts: list[PrivacyLoss], step: float) -> PrivacyLoss:
+        """Return the loss where a public coin, of the same law in both worlds, says which of the parts is released."""
+        start = min(part.start for part in parts)
+        size = max(part.start + part.left.size for part in parts) - start
+        left, right = np.zeros(size), np.zeros(size)
+        for weight, part in zip(weights, parts, strict=True):
+            here = slice(part.start - start, part.start - start + part.left.size)
+            left[here] += weight * part.left
+            right[here] += weight * part.right
+        return cls(step, start, left, right)
 
     @classmethod
     def of_outcomes(cls, p: Floats, q: Floats, step: float) -> PrivacyLoss:

@@ -129,7 +129,7 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
             expected=claim.get("expect"),
             seed=seed,
             confidence=confidence,
-        )
+        ).in_example()
         if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()
     except ValueError as error:

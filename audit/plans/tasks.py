@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ...learners.catalogue.entries import Case, Entry, Setting, lookup
+from ...learners.catalogue.entries import Case, Entry, Setting, entries, lookup
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, Claim
 from ...mechanisms.draws import Draws
@@ -91,6 +91,25 @@ class Task:
             raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
+
+    def in_example(self) -> Task:
+        """Return the task in its catalogue entry's example game, where it says nothing of a game itself."""
+        entry = entries().get(self.target)
+        of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters", "pair")
+        if entry is None or entry.example is None or any(getattr(self, f) != _UNSAID[f] for f in of_game):
+            return self
+        case = entry.example
+        return replace(
+            self,
+            epsilon=self.epsilon if self.epsilon is not None else case.epsilon,
+            delta=self.delta if self.delta is not None else case.delta,
+            rounds=case.rounds or entry.rounds,
+            arms=case.arms or entry.arms,
+            losses=case.losses or entry.losses,
+            neighbours=case.neighbours,
+            surface=case.surface,
+            parameters=dict(case.parameters),
+        )
 
     @property
     def is_mechanism(self) -> bool:
@@ -277,6 +296,10 @@ def _text(value: Any) -> str:
     """Return the shortest text that reads back as the value."""
     short = f"{value:g}" if isinstance(value, float) else str(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)
+
+
+#: What a task says of a game where nothing is said.
+_UNSAID: dict[str, Any] = {**vars(Task(target="")), "parameters": {}}
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,9 @@ class Entry:
     regret : RegretClaim, optional
     cases : tuple of Case
         What `overclaim run` audits.
+    example : Case, optional
+        The game that is audited where a command says nothing of it: one in which something can be seen, where with
+        the defaults nothing can.
     """
 
     name: str
@@ -197,6 +200,7 @@ class Entry:
     claim_epsilon: Callable[[Setting], float] | None = None
     regret: RegretClaim | None = None
     cases: tuple[Case, ...]
+    example: Case | None = None
 
     @property
     def parameters(self) -> dict[str, type]:

@@ -186,7 +186,7 @@ def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **
     """Return the task that the options of a command describe."""
     from ...audit.plans.tasks import Task
 
-    return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file))
+    return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file)).in_example()
 
 
 def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
