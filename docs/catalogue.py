@@ -42,6 +42,16 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def _example(entry: Entry) -> str:
+    """Return what `overclaim check` audits where it is told nothing of a game."""
+    case = entry.example
+    if case is None:
+        return ""
+    words = [f"T = {case.rounds or entry.rounds}", case.surface, case.calibration.replace("_", " ")]
+    words += [f"`{name}={value:g}`" for name, value in case.parameters.items()]
+    return f"; `overclaim check` and nothing else audits {', '.join(words)}"
+
+
 def _entry(entry: Entry) -> str:
     epsilon = "an epsilon that depends on T" if entry.claim_epsilon else "epsilon"
     claim = f"({epsilon}, {entry.delta:g})-DP on {entry.losses} losses"
@@ -52,7 +62,7 @@ def _entry(entry: Entry) -> str:
         f"- **Claim**: {claim}",
         f"- **Source**: {entry.source}",
         f"- **Its own parameters** (`--set`): {own}",
-        f"- **Audited by default** at T = {entry.rounds}, {entry.arms} arms or coordinates",
+        f"- **Audited by default** at T = {entry.rounds}, {entry.arms} arms or coordinates{_example(entry)}",
         "",
         "| standing | statement | calibration | losses | neighbours | surface | T | expected | note |",
         "|---|---|---|---|---|---|---:|---|---|",

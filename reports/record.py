@@ -30,6 +30,8 @@ from .record_schema import fault
 from .sanitise import json_text
 
 SCHEMA = 1
+#: An exact epsilon below this, which is rounding, is none: both worlds act alike.
+UNSEEN = 1e-9
 
 
 def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "pilot_runs": result.pilot,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
-        "untested": result.blind_spot is not None and result.blind_spot.untested,
+        "untested": untested(result, exact.get(claim.delta)),
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
@@ -80,6 +82,19 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
     if with_evidence and not prepared.mechanism:
         record["evidence"] = claim_evidence(prepared, result, exact)
     return record
+
+
+def untested(result: Result, exact: float | None) -> bool:
+    """Tell whether a claim survived an audit that could see too little: by its blind spot, else by an exact law.
+
+    Parameters
+    ----------
+    exact : float or None
+        The exact epsilon on the audited pair.
+    """
+    if result.verdict.value != "SURVIVED":
+        return False
+    return result.blind_spot.untested if result.blind_spot is not None else exact is not None and exact < UNSEEN
 
 
 def counted(result: Result) -> dict[str, Any]:

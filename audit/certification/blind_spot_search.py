@@ -164,7 +164,7 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken) -> float | None:
     standard = first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))
 
     def at(factor: float, pairs: Sequence[Pair]) -> tuple[float, Pair] | None:
-        for surface in dict.fromkeys((claim.surface, "release")):
+        for surface in (claim.surface, *(["release"] if claim.surface == "actions" else [])):
             try:
                 found = [_exactly(weaken(factor), one, claim, surface) for one in pairs]
             except NotExactError:

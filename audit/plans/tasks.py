@@ -108,7 +108,7 @@ class Task:
             losses=case.losses or entry.losses,
             neighbours=case.neighbours,
             surface=case.surface,
-            parameters=dict(case.parameters),
+            parameters={"calibration": case.calibration, **case.parameters},
         )
 
     @property

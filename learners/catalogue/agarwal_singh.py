@@ -405,6 +405,7 @@ ENTRIES = (
                 rounds=8,
                 runs=100_000,
                 note=TOO_RARE,
+                untested="allowed",
             ),
             Case(expected="survived", **WEAKER, parameters=SHARP),
             Case(expected="survived", **REPAIRED, parameters=SHARP),

@@ -237,6 +237,19 @@ def fails_on_symmetric(parameters: dict[str, Any], **changes: Any) -> Case:
     )
 
 
+#: HTINF skips large losses and moves little in a round: its actions show next to nothing, with hardly any noise
+#: (`docs/limits.md`); what it is fed is audited.
+SKIPPED = Case(expected="survived", **FED, surface="release", parameters={"batch": 2}, runs=100_000)
+#: With gamma = 1 every arm is as rare as the noise is made for, and many experts compose: the claim has least slack.
+MEANS = Case(
+    expected="survived",
+    **LOST,
+    surface="release",
+    rounds=2,
+    parameters={"eta": 1.0, "gamma": 1.0, "batch": 1, "experts": 12},
+    runs=100_000,
+)
+
 ENTRIES = (
     Entry(
         name="asi-raman-talwar/batched-exp3",
@@ -250,6 +263,7 @@ ENTRIES = (
             Case(expected="survived", **EVERY_INNER, rounds=8, parameters={"eta": 0.5, "gamma": 0.1, "batch": 2}),
             fails_on_symmetric({**SHARP, "batch": 1}),
         ),
+        example=Case(expected="survived", **EVERY_INNER, parameters={**SHARP, "batch": 1}),
     ),
     Entry(
         name="asi-raman-talwar/batched-htinf",
@@ -258,7 +272,8 @@ ENTRIES = (
         build=batched_htinf,
         rounds=8,
         regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Huang, Dai & Huang 2022, Theorem 4.1; Lemma 4"),
-        cases=survives({"batch": 2}, runs=40_000),
+        cases=(SKIPPED,),
+        example=SKIPPED,
     ),
     Entry(
         name="asi-raman-talwar/batched-ftpl",
@@ -291,7 +306,8 @@ ENTRIES = (
         build=experts_batched_htinf,
         rounds=8,
         regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Corollary 8, against the best expert"),
-        cases=survives({"batch": 2}, {"standing": "theorem", "statement": said.ART_THEOREM_7}, runs=100_000),
+        cases=(SKIPPED,),
+        example=SKIPPED,
     ),
     Entry(
         name="asi-raman-talwar/exp4-local",
@@ -301,6 +317,7 @@ ENTRIES = (
         rounds=4,
         regret=RegretClaim(bound=exponential_bound, exponent=0.5, source="Theorem 9; the constant is derived"),
         cases=(*survives(SHARP, LOST, LOST), fails_on_symmetric(SHARP)),
+        example=Case(expected="survived", **LOST, parameters=SHARP),
     ),
     Entry(
         name="asi-raman-talwar/exp4-batched",
@@ -310,7 +327,8 @@ ENTRIES = (
         rounds=8,
         delta=1e-2,
         regret=RegretClaim(bound=batched_exp4_bound, exponent=2 / 3, source="Theorem 10; the constant is derived"),
-        cases=survives({"eta": 2.0, "gamma": 0.1, "batch": 2}, LOST, LOST, runs=100_000),
+        cases=(MEANS,),
+        example=MEANS,
     ),
     Entry(
         name="asi-raman-talwar/exp3",

@@ -115,7 +115,11 @@ PAPER = "Ene, Nguyen & Vladu 2021"
 WHOLE: dict[str, Any] = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
 SUMS: dict[str, Any] = {"standing": "proof", "statement": said.ENE_PROOF_7}
 REPAIRED: dict[str, Any] = {"standing": "control", "calibration": "corrected"}
-LOST = "Lemma 10's sigma is damaged in our text; its factors are taken from Lemma 11, its constant is 1"
+
+SHORT = (
+    "where three batches are shortest the noise is least: of two sums of noise one action shows little more than the "
+    "sign, and the claim becomes false where the noise is about 2.8 times too small"
+)
 
 ENTRIES = (
     Entry(
@@ -143,7 +147,14 @@ ENTRIES = (
         regret=RegretClaim(bound=regret_laplace, exponent=0.75, source=f"{PAPER}, Lemma 8"),
         cases=(
             Case(expected="survived", **SUMS, surface="release", note="slack T^(1/4): one round of a batch changes"),
-            Case(expected="survived", standing="theorem", statement=said.ENE_LEMMA_7),
+            Case(
+                expected="survived",
+                standing="theorem",
+                statement=said.ENE_LEMMA_7,
+                rounds=7,
+                note=SHORT,
+                untested="allowed",
+            ),
             Case(expected="survived", **SUMS, surface="release", rounds=64, note="slack T^(1/4)"),
             Case(expected="survived", standing="variant", neighbours="zero-out", surface="release"),
             Case(expected="survived", **REPAIRED, surface="release"),
@@ -160,10 +171,7 @@ ENTRIES = (
         delta=1e-2,
         losses="lipschitz",
         regret=RegretClaim(bound=regret_gaussian, exponent=0.75, source=f"{PAPER}, Lemma 11"),
-        cases=(
-            Case(expected="survived", standing="reading", surface="release", note=LOST),
-            Case(expected="survived", standing="reading", neighbours="zero-out", surface="release", note=LOST),
-            Case(expected="survived", **REPAIRED, surface="release"),
-        ),
+        cases=(Case(expected="survived", **REPAIRED, surface="release"),),
+        example=Case(expected="survived", **REPAIRED, surface="release"),
     ),
 )

@@ -228,8 +228,9 @@ def claim_lines(claim: dict[str, Any]) -> str:
     exact = ", infinite on this pair" if claim["exact_infinite"] else exact
     pair = claim["pair"]
     t0 = pair["round"] - 1
+    word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     lines = [
-        f"{verdict_word(claim['verdict'])}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"{word}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
         f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
         f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
         f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
@@ -244,7 +245,11 @@ def claim_lines(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "SURVIVED":
         lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
     if is_untested(claim):
-        lines.append("untested: this audit would not have caught three times too little noise; no attack known")
+        lines.append(
+            "untested: nothing can be seen here, both worlds act exactly alike"
+            if not claim.get("blind_spot")
+            else "untested: this audit would not have caught three times too little noise; no attack known"
+        )
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *_shrunk_lines(claim)])

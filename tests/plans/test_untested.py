@@ -62,17 +62,21 @@ def test_what_is_allowed_ends_with_0(here):
 
 def test_blind_spots_can_be_switched_off(here):
     result, record = run(here, PLAN, "--no-blind-spots")
-    assert result.exit_code == 0
+    assert result.exit_code == 3  # an exact law says that the second shows nothing
     assert [claim["blind_spot"] for claim in record["claims"]] == [None, None]
+    assert [claim["untested"] for claim in record["claims"]] == [False, True]
     result, record = run(here, PLAN + "weaken = false\n")
-    assert result.exit_code == 0
     assert record["claims"][0]["blind_spot"]
     assert record["claims"][1]["blind_spot"] is None
 
 
 def test_check_measures_on_request_and_ends_with_3(here):
     words = ["asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 4000, "--set", "batch=2"]
-    assert overclaim("check", *words).exit_code == 0
+    alike = overclaim("check", *words)
+    assert alike.exit_code == 3
+    assert alike.stdout.startswith("UNTESTED  asi-raman-talwar/batched-threshold: claimed epsilon 1\n")
+    assert "nothing can be seen here, both worlds act exactly alike" in alike.stdout
+    assert overclaim("check", *words[:5]).exit_code == 0
     found = overclaim("check", *words, "--weaken")
     assert found.exit_code == 3
     assert "untested: this audit would not have caught three times too little noise" in found.stdout
@@ -119,3 +123,21 @@ def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):
     task = read_plan(here / "plan.toml").tasks[0]
     assert task.prepare().weakening.weaken(4.0).parameters == {"scale": 0.5}
     assert task.command().endswith("--weaken 1/scale")
+
+
+def test_a_bare_command_audits_the_example_and_says_which():
+    """The defaults of this entry explore only; its example has rates with which its noise shows."""
+    bare = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 4000, "--json")
+    assert bare.exit_code == 0
+    record = json.loads(bare.stdout)
+    assert record["exact_epsilon"] > 0.9
+    assert record["epsilon_lower"] > 0.5
+    assert "--set eta=2 --set gamma=0.02 --set batch=1" in record["replay"]
+    task = Task(target="asi-raman-talwar/batched-exp3")
+    assert task.in_example().parameters["eta"] == 2.0
+    assert task.in_example().epsilon == 1.0
+    assert Task(target=task.target, epsilon=2.0).in_example().epsilon == 2.0
+    for said in ({"rounds": 4}, {"surface": "release"}, {"parameters": {"calibration": "corrected"}}, {"arms": 2}):
+        assert Task(target=task.target, **said).in_example() == Task(target=task.target, **said)
+    assert Task(target="agarwal-singh/ftrl-ball").in_example() == Task(target="agarwal-singh/ftrl-ball")
+    assert Task(target="mine.py:Mine").in_example() == Task(target="mine.py:Mine")
