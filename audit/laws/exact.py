@@ -10,7 +10,7 @@ import numpy as np
 from ...learners.bandits.exp4 import BatchedExp4
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
-from ...learners.leaders.pftal import Pftal
+from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner, publishes
 from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
@@ -158,7 +158,7 @@ def _release_losses(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
         if losses is None:
             raise NotExactError("batched EXP4's release is exact where the first batch differs")
         return losses
-    if isinstance(learner, Pftal):
+    if isinstance(learner, Pftal | BanditPftal):
         losses = pftal_law.release_loss(learner, pair, updates)
         if losses is None:
             raise NotExactError("PFTAL's release is exact in one dimension")

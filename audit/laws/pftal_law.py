@@ -38,23 +38,25 @@ def _scale(learner: Pftal | BanditPftal) -> float:
     return float(getattr(learner.noise, "scale", 0.0))
 
 
-def release_loss(learner: Pftal, pair: Pair, updates: int | None = None) -> PrivacyLoss | None:
-    """Return the exact privacy loss of the first `updates` gradient sums, p = 1; None where the gap is not known.
+def release_loss(learner: Pftal | BanditPftal, pair: Pair, updates: int | None = None) -> PrivacyLoss | None:
+    """Return the exact privacy loss of the first `updates` noisy sums, p = 1; None where the gap is not known.
 
-    It is known where round 1 differs, at the first point; or where the losses' gradients differ by a constant. Every
-    released node that holds the round is one Laplace variable shifted by the gap. By default the last sum, which no
-    action uses, is left out.
+    It is known where round 1 differs, at the first points; or where the losses' gradients (for a bandit, the losses)
+    differ by a constant. Every released node that holds the round is one Laplace variable shifted by the gap. By
+    default the last sum, which no action uses, is left out.
     """
     updates = pair.rounds - 1 if updates is None else updates
-    if not isinstance(learner, Pftal) or not applies(learner, pair):
+    if not isinstance(learner, Pftal | BanditPftal) or learner.arms != 1 or _scale(learner) <= 0:
         return None
-    first = learner.project(np.zeros((1, 1)))
-    if pair.t0 == 0:
-        points = first
-    else:
-        points = learner.domain.project(np.linspace(-1, 1, 9)[None] * learner.domain.outer_radius)
-    worlds = (feedback(resolve(world[pair.t0], [points]), points, "full") for world in (pair.left, pair.right))
-    gaps = np.abs(np.subtract(*worlds))
+    points = learner.project(np.zeros((1, 1)))
+    if pair.t0 > 0:
+        points = learner.project(np.linspace(-1, 1, 9)[None] * learner.domain.outer_radius)
+    if isinstance(learner, BanditPftal):
+        points = np.concatenate([points - learner.beta, points + learner.beta], axis=1)
+    worlds = (resolve(world[pair.t0], [points]) for world in (pair.left, pair.right))
+    gaps = np.abs(np.subtract(*(feedback(loss, points, learner.feedback) for loss in worlds)))
+    if isinstance(learner, BanditPftal):
+        gaps = gaps / learner.beta
     if pair.t0 > 0 and any(isinstance(world[pair.t0], Absolute | Switch) for world in (pair.left, pair.right)):
         return None  # a kink may lie between the points
     if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()):

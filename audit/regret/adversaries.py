@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.catalogue.entries import Entry, Setting
-from ...learners.problems.losses import LOSS_SETS, Loss, Quadratic
+from ...learners.problems.losses import LOSS_SETS, Linear, Loss, Quadratic
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..play.pairs import World
@@ -44,6 +44,8 @@ def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: in
         if isinstance(a, Quadratic):  # tilt them: bowls that differ in the offset alone cost no regret
             radius, rest = domain_of(learner).outer_radius, (0.0,) * (learner.arms - 1)
             a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
+        if isinstance(a, Linear) and not any(a.slope):
+            a, b = (Linear(slope=(sign, *(0.0,) * (learner.arms - 1))) for sign in (1.0, -1.0))
         if hasattr(a, "gradient"):
             return _alternatives(a, b, game.rounds, seed)
     return adversaries(game.losses, rounds=game.rounds, arms=game.arms, seed=seed)

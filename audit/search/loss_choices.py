@@ -97,6 +97,8 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
         for end in (0.0, 1.0, -1.0):
             up, down = (Linear(slope=tuple(s * np.eye(p)[0]), offset=s * end) for s in (1.0, -1.0))
             ups_downs.append((up, down))
+    elif isinstance(learner, BanditPftal) and learner.regulariser:  # no loss need be strongly convex
+        ups_downs.append((Linear(slope=(0.0,) * p, offset=1.0), Linear(slope=(0.0,) * p, offset=-1.0)))
     elif isinstance(learner, BanditPftal):
         highest = 1.0 - learner.curvature * learner.domain.outer_radius**2 / 2
         up, down, flat = (
@@ -110,7 +112,7 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
     up, down = ups_downs[0]
     rows: list[Any] = [flat, *(loss for both in ups_downs for loss in both)]
     patterns = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
-    if isinstance(learner, Pftal):  # Theorem 3 holds against adversaries that see the actions
+    if isinstance(learner, Pftal | BanditPftal):  # their theorems hold against adversaries that see the actions
         switches = (Switch(below=down, above=up), Switch(below=up, above=down))
         rows += switches
         patterns += [(s, s) for s in switches]

@@ -25,6 +25,7 @@ PAPERS = (
     "tossou_dimitrakakis",
     "ene_nguyen_vladu",
     "smith_thakurta",
+    "smith_thakurta_bandits",
 )
 
 
