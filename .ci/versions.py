@@ -116,7 +116,9 @@ def wheel(folder: Path) -> Path:
     left = shutil.ignore_patterns(".*", "out", "build", "dist", "*.egg-info", "__pycache__")
     copy = shutil.copytree(ROOT, folder / "source", ignore=left)
     build = f"from setuptools.build_meta import build_wheel; build_wheel({str(folder)!r})"
-    subprocess.run([sys.executable, "-c", build], cwd=copy, check=True, stdout=subprocess.DEVNULL)
+    built = subprocess.run([sys.executable, "-c", build], cwd=copy, capture_output=True, text=True, check=False)
+    if built.returncode:
+        sys.exit(built.stderr)
     (made,) = folder.glob("*.whl")
     return made
 

@@ -1,9 +1,10 @@
-"""The source distribution: every file of the repository, so that `make test` passes in it."""
+"""The source distribution: all of the repository, so that `make test` passes in it. The wheel: the package alone."""
 
 import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 #: What setuptools adds.
 ADDED = {"PKG-INFO", "setup.cfg"}
-BUILD = "from setuptools.build_meta import build_sdist; build_sdist('dist')"
+BUILD = "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
+ROOMS = ("audit", "learners", "mechanisms", "reports")
 
 
 def tracked():
@@ -43,3 +45,11 @@ def test_it_holds_every_file_of_the_repository_and_nothing_else(tmp_path):
     held = {name for name in members if ".egg-info/" not in name}
     assert held - ADDED == set(tracked())
     assert members[".ci/run"].mode & 0o100
+    (archive,) = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(archive) as opened:
+        packed = {name.removeprefix("overclaim/") for name in opened.namelist() if name.startswith("overclaim/")}
+    assert packed == {name for name in tracked() if name.startswith(ROOMS)} | {
+        "__init__.py",
+        "__main__.py",
+        "py.typed",
+    }

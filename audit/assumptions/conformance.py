@@ -46,7 +46,7 @@ class Conformance:
     learner : str
         Its class.
     checked, skipped : tuple of str
-        The rules that hold, and those that do not apply to this learner.
+        The rules of which no breach was found, and those that do not apply to this learner.
     """
 
     learner: str
@@ -54,8 +54,8 @@ class Conformance:
     skipped: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return one line for the rules that hold and one for those that do not apply."""
-        lines = [f"{self.learner} conforms: {', '.join(self.checked)}"]
+        """Return one line for the rules that were checked and one for those that do not apply."""
+        lines = [f"{self.learner}: no breach found in {', '.join(self.checked)}"]
         return "\n".join(lines + [f"does not apply: {', '.join(self.skipped)}"] * bool(self.skipped))
 
 
@@ -116,7 +116,7 @@ def check_learner(
     --------
     >>> from overclaim.learners import Exp3
     >>> print(check_learner(Exp3(arms=2, eta=0.5, gamma=0.1)))
-    Exp3 conforms: arms and points, fresh state, no interaction, bounded state, abilities
+    Exp3: no breach found in arms and points, fresh state, no interaction, bounded state, abilities
     does not apply: no noise at epsilon = inf, twin
     """
     if rounds < _ROUNDS:

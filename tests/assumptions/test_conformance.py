@@ -59,7 +59,7 @@ def test_sound_learners_conform(learner):
     result = check_learner(learner, rounds=64)
     assert isinstance(result, Conformance)
     assert "fresh state" in result.checked
-    assert str(result).startswith(f"{type(learner).__name__} conforms: arms and points, fresh state")
+    assert str(result).startswith(f"{type(learner).__name__}: no breach found in arms and points, fresh state")
 
 
 @pytest.mark.parametrize("name", list(entries()))
