@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import os
 import platform
 import sys
 import sysconfig
@@ -90,9 +91,17 @@ def _of_others() -> tuple[Path, ...]:
     return tuple({Path(paths[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
+def _real(path: Path) -> Path:
+    """Return a path without links; as it is where that cannot be told, as of links in circles."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return path
+
+
 def _is_users(path: Path) -> bool:
     """Tell whether a file is the user's own: neither Python's, nor ours, nor installed."""
-    path = path.resolve()
+    path = _real(path)
     if {"site-packages", "dist-packages"} & set(path.parts) or any(map(path.is_relative_to, _of_others())):
         return False
     ours = (*(_ROOT / room for room in (*_ROOMS, "reports")), _ROOT / "__init__.py", _ROOT / "__main__.py")
@@ -114,7 +123,7 @@ class _Imports:
             imports._follow(place)
             return imports
         path = Path(place)
-        imports = cls([str(path.resolve().parent), *sys.path], "")
+        imports = cls([str(_real(path).parent), *sys.path], "")
         imports._read("", path, "")
         return imports
 
