@@ -136,6 +136,7 @@ def test_the_exception_of_audited_code(machines, folder):
     assert "Coin.update raised KeyError: 'there' (round 1, run 0)" in result.stderr
 
 
+@pytest.mark.slow
 def test_workers_killed_midway(machines, monkeypatch):
     """Both that began, one after the other, so that what every task shares is lost too."""
     monkeypatch.setattr(module, "ANSWER", 2.0)
@@ -152,6 +153,7 @@ def test_workers_killed_midway(machines, monkeypatch):
     assert first.returncode == second.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_the_scheduler_restarted_midway(machines):
     machines.start(1)
 
@@ -208,6 +210,7 @@ def package(folder, name, **files):
     return os.pathsep.join([str(made.parent), *sys.path])
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_is_refused(machines, tmp_path):
     init = (HERE / "__init__.py").read_text()
     older = package(tmp_path, "older", **{"__init__.py": init.replace(overclaim.__version__, "0.0.9")})

@@ -46,6 +46,7 @@ def test_an_exception_that_cannot_be_pickled(machines, folder, kind):
     assert re.fullmatch("odd raised Odd on [01]: there 1", mechanism)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stays", [True, False])
 def test_a_scheduler_that_freezes(machines, folder, monkeypatch, stays):
     """SIGSTOP: its connections stay open, and nobody answers."""

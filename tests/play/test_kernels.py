@@ -210,6 +210,7 @@ def _spoiled(numbers):
             yield (*numbers[:k], option, *numbers[k + 1 :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS, ids=_name)
 def test_every_kernel_plays_the_same(learner, monkeypatch):
     """And the comparison sees it where any number in the kernel is wrong."""
@@ -272,6 +273,7 @@ def test_another_seed_plays_otherwise():
 # The particle attack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inner", "t0"), [(Exp3(arms=3, eta=0.4, gamma=0.05), 0), (Htinf(arms=3), 2)], ids=["Exp3", "Htinf"]
 )

@@ -176,6 +176,7 @@ def test_the_p_value_of_early_audits_is_the_least_alpha_at_which_the_limits_are_
         assert (lower > np.log(most / (1 - most))) is np.bool_(apart)
 
 
+@pytest.mark.slow
 def test_the_error_of_the_test_of_early_audits():
     """300 comparisons of equal learners, near the claim and beyond, at alpha = 0.2: Bin(300, 0.2) > 95 has 1e-6."""
     wrong = 0

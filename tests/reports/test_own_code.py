@@ -190,6 +190,7 @@ class Threaded:
 TWICE = 2 * '[[claims]]\ntarget = "mine.py:Threaded"\nepsilon = 1\nrounds = 2\nruns = 2000\n'
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(cores() < 2, reason="one core has one thread")
 @pytest.mark.parametrize(("jobs", "given", "code"), [(1, {}, 0), (2, {}, 0), (2, {"OPENBLAS_NUM_THREADS": "2"}, 4)])
 def test_processes_have_one_thread_each(tmp_path, jobs, given, code):

@@ -106,6 +106,7 @@ def twin_joint(game, delta, alpha, share):
     return low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("share", [1e-3, 0.6])
 def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):

@@ -95,6 +95,7 @@ def test_mean_runs_to_falsify_claim_1(epsilon, most):
     assert np.mean([result.runs for result in found]) <= most
 
 
+@pytest.mark.slow
 def test_the_pipeline_keeps_alpha_on_the_boundary():
     """Claims that are just true, 150 audits at alpha = 0.2: Bin(150, 0.2) exceeds 48 with probability 1.5e-4."""
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)

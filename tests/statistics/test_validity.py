@@ -80,6 +80,7 @@ def both_two_interval_bounds(*game, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ONE_WAY)
 @pytest.mark.parametrize("bound", [intervals.epsilon_joint, intervals.epsilon_two_interval])
 def test_one_way_bounds_keep_their_error(bound, case):
