@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..audit.certification.blind_spot import words as blind_words
 from ..audit.plans.paths import exists
 from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.multiplicity import SMALLEST, holm
@@ -240,7 +241,18 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
         now, then = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
         told = f"at best it catches {now}, before {then} ({new['runs']:,} runs, were {old['runs']:,})"
         found.append(_finding("lost power", new, told))
+    if same and _blinder(new, old):
+        now, then = (blind_words(claim["blind_spot"]) for claim in (new, old))
+        found.append(_finding("lost power", new, f"blind spot: {now}; before: {then}"))
     return found
+
+
+def _blinder(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Tell whether an audit misses twice the factor that it caught before: one step of the factors may be chance."""
+    if not (new.get("blind_spot") and old.get("blind_spot")):
+        return False
+    now, then = (claim["blind_spot"]["factor"] for claim in (new, old))
+    return then is not None and (now is None or now > 2 * then)
 
 
 def _gap(claim: Mapping[str, Any]) -> float:

@@ -41,6 +41,7 @@ from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio,
 from .learned import Boosting
 from .particle import ParticleRatio
 from .point_counts import PointCounts
+from .responses import Responses
 
 #: Scores are rounded: the order of a sum must not split ties.
 DIGITS = 9
@@ -376,6 +377,7 @@ RECIPES: tuple[type[Any], ...] = (
     PointRatio,
     ShiftedRatio,
     Whitened,
+    Responses,
     SequenceTable,
     Trained,
     Boosted,

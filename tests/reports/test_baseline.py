@@ -234,3 +234,30 @@ def test_twins_are_told_apart_by_their_order():
     claims = [claim(1, 2), claim(3, 4)]
     assert len(keyed(claims)) == 2
     assert keyed(copy.deepcopy(claims)).keys() == keyed(claims).keys()
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "lost"),
+    [
+        (None, 1.5, True),
+        (5.0, 1.5, True),
+        (2.0, 1.5, False),
+        (1.5, 5.0, False),
+        (None, None, False),
+        (3.0, None, False),
+    ],
+)
+def test_an_audit_that_sees_much_less_than_before_lost_power(now, then, lost):
+    spots = [{"factor": factor, "tried": 100.0, "missed": None} for factor in (now, then)]
+    new, old = (claim(70, 100, verdict="SURVIVED", blind_spot=spot) for spot in spots)
+    findings = compare([new], {"claims": [old]}, alpha=0.01)["findings"]
+    assert [f["kind"] for f in findings if f["kind"] == "lost power"] == ["lost power"] * lost
+    if lost:
+        assert "blind spot: " in findings[-1]["message"]
+        assert "; before: with noise divided by 1.5 the claim is falsified" in findings[-1]["message"]
+
+
+def test_a_claim_without_a_blind_spot_is_no_loss_of_power():
+    old = claim(70, 100, verdict="SURVIVED", blind_spot={"factor": 1.5, "tried": 3.0})
+    new = claim(70, 100, verdict="SURVIVED", blind_spot=None)
+    assert not compare([new], {"claims": [old]}, alpha=0.01)["findings"]

@@ -1,0 +1,69 @@
+"""The attack on a private bandit's actions: which way later responses moved along the gradient that was changed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...learners.leaders.private_bandit import PrivateBandit
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Floats
+from ..play.pairs import Pair
+from ..play.transcripts import Transcripts
+
+DIGITS = 9
+
+
+class Responses:
+    """Score the responses of later batches along the difference of the two worlds' gradient estimates.
+
+    A played point is its batch's response plus zeta times a direction. The direction of the round that differs says by
+    how much, and which way, the worlds' gradients differ; responses are clipped sums of gradients and noise, so that
+    the left world is the likelier the further they lie against that difference. On an interval that zeta is not
+    shorter than, the sign of a played point is that of its direction, and the response is known exactly; elsewhere it
+    is estimated by the batch's mean.
+    """
+
+    name = "responses along the changed gradient"
+    exact = False
+    trained = False
+
+    def __init__(self, learner: PrivateBandit, pair: Pair) -> None:
+        self.learner, self.pair = learner, pair
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For the actions of private bandits that play a batch after the next one to the differing round's."""
+        return (
+            type(learner) is PrivateBandit
+            and surface == "actions"
+            and pair.rounds > learner.batch * (pair.t0 // learner.batch + 2)
+        )
+
+    @classmethod
+    def fit(cls, learner: PrivateBandit, pair: Pair, train: Transcripts | None) -> Responses:
+        """Return the attack: nothing is learned."""
+        return cls(learner, pair)
+
+    def response(self, actions: Floats, batch: int) -> Floats:
+        """Return the response that a batch (from 0) played around, (dim, runs)."""
+        made = self.learner
+        if batch == 0:
+            return made.template._vertex(actions.shape[-1])
+        played = actions[batch * made.batch : (batch + 1) * made.batch]
+        if made.arms == 1 and 2 * made.zeta >= made.oracle.diameter:
+            first: Floats = played[0] - made.zeta * np.sign(played[0])
+            return first
+        mean: Floats = played.mean(axis=0)
+        return mean
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return the sum of the later responses against the difference of the gradients, (runs,)."""
+        made, t0, actions = self.learner, self.pair.t0, transcripts.actions
+        left, right = (
+            self.pair.feedback(t0, actions[t0], made.feedback, world, actions[:t0]) for world in (True, False)
+        )
+        change = made._estimate(self.response(actions, t0 // made.batch), actions[t0], left - right)
+        later = range(t0 // made.batch + 2, -(-self.pair.rounds // made.batch))
+        total = sum((self.response(actions, batch) for batch in later), start=np.zeros_like(change))
+        score: Floats = np.round(-(change * total).sum(axis=0), DIGITS)
+        return score

@@ -1,0 +1,57 @@
+"""The figures of `docs/limits.md` about what cannot be seen, computed again."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from overclaim.audit.certification.blind_spot_search import true_to
+from overclaim.audit.laws.exact import exact_epsilon
+from overclaim.audit.play.pairs import Pair
+from overclaim.learners.bandits.htinf import Htinf
+from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.conversions.batched import MiniBatch
+from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.weakening import weakened
+
+PAGE = " ".join((Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text(encoding="utf-8").split())
+
+
+def ones(rounds):
+    rest = [[1.0, 1.0]] * (rounds - 1)
+    return Pair([[1.0, 1.0], *rest], [[0.0, 0.0], *rest])
+
+
+def test_htinf_without_noise():
+    def bare(sigma, rounds):
+        return exact_epsilon(MiniBatch(Htinf(arms=2, sigma=sigma), batch=1), ones(rounds), deltas=(0.0, 0.01))
+
+    assert bare(6**0.5, 9) == {0.0: 0.0, 0.01: 0.0}
+    six, nine = bare(7.0, 6), bare(7.0, 9)
+    assert f"{six[0.0]:.2f} at T = 6 and {nine[0.0]:.2f} at T = 9, and {nine[0.01]:.2f} at delta = 0.01" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rounds", "told"),
+    [
+        ({"eta": 2.0, "gamma": 0.1, "batch": 2}, 4, "At γ = 0.1 the claim stays true for noise {:.0f} times smaller"),
+        ({"eta": 1.0, "gamma": 1.0, "batch": 1, "experts": 12}, 2, "with 12 experts for noise {:.1f} times smaller"),
+    ],
+)
+def test_batched_exp4_has_slack(parameters, rounds, told):
+    entry = lookup("asi-raman-talwar/exp4-batched")
+    learner = entry.build(entry.setting(rounds=rounds), **parameters)
+    claim = Claim(epsilon=1.0, delta=0.01, surface="release")
+    slack = true_to(claim, ones(rounds), partial(weakened, learner))
+    assert told.format(int(slack * 10) / 10 if ".1f" in told else int(slack)) in PAGE
+
+
+def test_private_bandit_adds_more_gaussian_noise_than_composition_needs():
+    entry = lookup("ene-nguyen-vladu/private-bandit-gaussian")
+    more = {
+        t: entry.build(entry.setting(rounds=t)).noise.sigma
+        / entry.build(entry.setting(rounds=t, calibration="corrected")).noise.sigma
+        for t in (9, 16, 64)
+    }
+    assert f"{more[16]:.0f} times what composition over the nodes needs at T = 16" in PAGE
+    assert f"{more[9]:.0f} times at T = 9 and {more[64]:.0f} times at T = 64" in PAGE
