@@ -267,7 +267,8 @@ def choose_event_from_laws(
         As for `choose_event`.
     """
     values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
-    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs))
+    # A law may name what no run will show: certification tells nothing below 1 / runs.
+    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs, least=1 / runs))
 
 
 def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
@@ -346,6 +347,7 @@ class _Rule:
     alpha: float
     runs: int
     fair: bool = False
+    least: float = 0.0  # the smallest probability that is told from 0
 
     def best_guess(self, tails: _Tails) -> tuple[float, Event]:
         """Return the best pair of thresholds, one-sided ones included, with its worth."""
@@ -358,10 +360,11 @@ class _Rule:
         allowed[-1, -1] = False
         slack = np.where(one_sided, self.delta / 2, self.delta)
         a, b = right / tails.pilot, (wrong + 1) / (tails.pilot + 1)
+        seen = np.maximum(b, self.least)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Right and wrong guesses exclude each other in a run, hence the last, covariance term.
-            variance = a * (1 - a) / (a - slack) ** 2 + (1 - b) / b + 2 * a / (a - slack)
-        worth = np.where(allowed, self._worth(a, b, slack, variance, variance / tails.pilot), -np.inf)
+            variance = a * (1 - a) / (a - slack) ** 2 + (1 - seen) / seen + 2 * a / (a - slack)
+        worth = np.where(allowed, self._worth(a, seen, slack, variance, variance / tails.pilot), -np.inf)
         i, j = np.unravel_index(np.argmax(worth), worth.shape)
         n, event = self.runs, Event(float(lower[j]), float(upper[i]), "guess")
         c = round(n * float(a[i, j]))
@@ -379,11 +382,12 @@ class _Rule:
             ("right", tails.right_lower, n_right, tails.left_lower, n_left),
         ):
             p, q = k_p / n_p, (k_q + 1) / (n_q + 1)
+            seen = np.maximum(q, self.least)
             with np.errstate(divide="ignore", invalid="ignore"):
-                spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - q) / q
+                spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - seen) / seen
             pilot = spread_p / n_p + spread_q / n_q
             share = np.full(p.shape, 0.5) if self.fair else allotment(spread_p, spread_q)  # of P, which is named
-            worth = self._worth(p, q, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot)
+            worth = self._worth(p, seen, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot)
             i = int(np.argmax(worth))
             threshold, named = float(tails.thresholds[i]), float(share[i])
             played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))

@@ -10,9 +10,7 @@ from ...mechanisms.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta
-from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
-from ..problems.domains import Cube
 from ..problems.oracles import L1Ball, L2Ball, LinearOracle, LInfBall, Simplex
 from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting
@@ -86,17 +84,6 @@ def private_bandit_gaussian(setting: Setting, *, domain: str = "l2-ball") -> Pri
     return PrivateBandit(oracle=oracle, rounds=t, noise=Gaussian(sigma))
 
 
-def tree_aggregation(setting: Setting) -> Ftrl:
-    """Return the counter of Theorem 4 for vectors in the L1 ball, Y_1 = 1: noise log2 T / epsilon.
-
-    It is the one of Agarwal & Singh, so it is read off their leader over the cube, which publishes it. Corrected, the
-    diameter 2 Y_1 times the floor(log2 T) + 1 nodes that a vector reaches, over epsilon.
-    """
-    levels = math.log2(setting.rounds) if setting.published else 2.0 * setting.rounds.bit_length()
-    noise = Laplace(0.0 if math.isinf(setting.epsilon) else levels / setting.epsilon)
-    return Ftrl(domain=Cube(setting.arms), rounds=setting.rounds, eta=1.0, noise=noise)
-
-
 def regret_laplace(setting: Setting, learner: Any) -> float:
     """Return `T^(3/4) sqrt(n) D (1 + n lg^2 T / epsilon)`: Lemma 8 without its unknown constant, L = 1."""
     n, t = setting.arms, setting.rounds
@@ -112,27 +99,12 @@ def regret_gaussian(setting: Setting, learner: Any) -> float:
 
 
 PAPER = "Ene, Nguyen & Vladu 2021"
-WHOLE: dict[str, Any] = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
 SUMS: dict[str, Any] = {"standing": "proof", "statement": said.ENE_PROOF_7}
 REPAIRED: dict[str, Any] = {"standing": "control", "calibration": "corrected"}
 
 SHORT = "at three batches the noise is least; of a sum of noise an action shows little more than the sign"
 
 ENTRIES = (
-    Entry(
-        name="ene-nguyen-vladu/tree-aggregation",
-        summary="tree-based aggregation of vectors, Laplace noise",
-        source=said.ENE_THEOREM_4.source,
-        build=tree_aggregation,
-        rounds=2,
-        arms=1,
-        losses="l1-ball",
-        cases=(
-            Case(expected="falsified", **WHOLE, runs=50_000),
-            Case(expected="falsified", **WHOLE, neighbours="zero-out", runs=50_000),
-            Case(expected="survived", **REPAIRED, surface="publication", runs=50_000),
-        ),
-    ),
     Entry(
         name="ene-nguyen-vladu/private-bandit-laplace",
         summary="projection-free bandit on a linear oracle, Laplace tree over batches",

@@ -22,8 +22,10 @@ PAPERS = (
     "agarwal_singh",
     "agarwal_singh_bandits",
     "asi_raman_talwar",
+    "asi_raman_talwar_advice",
     "tossou_dimitrakakis",
     "ene_nguyen_vladu",
+    "ene_nguyen_vladu_tree",
     "smith_thakurta",
     "smith_thakurta_bandits",
 )

@@ -58,9 +58,11 @@ _ASI_RAMAN_TALWAR = "Asi, Raman & Talwar 2025"
 _ENE_NGUYEN_VLADU = "Ene, Nguyen & Vladu 2021"
 
 _ONE_SIDED = (
-    "As printed it holds where a replaced loss moves by no more than the size of one loss: for losses of one sign, "
-    "such as [0, 1], and where the round's loss becomes 0 instead of another one. Twice the noise changes no rate."
+    "it holds where a replaced loss moves by no more than the size of one loss: for losses in [0, 1], coordinate by "
+    "coordinate, and where the round's loss becomes 0 instead of another one. Twice the noise changes no rate."
 )
+_PRINTED = f"As printed {_ONE_SIDED}"
+_ROUNDED = f"With log T rounded up, as Algorithm 2 has it, {_ONE_SIDED}"
 _LARGE = "Section 4 assumes T and N sufficiently large for ease of exposition; the factor depends on neither."
 
 AS_THEOREM_3_1 = Statement(
@@ -74,7 +76,7 @@ AS_THEOREM_3_1 = Statement(
         "The noise of a node is scaled to ‖Y‖_1, the size of one loss, but Definition 2.1 replaces a loss by another: "
         "a node moves by up to 2 ‖Y‖_1, and the predictions have up to 2 ε."
     ),
-    answer=_ONE_SIDED,
+    answer=_ROUNDED,
     repair="Noise scaled to the L1 diameter of Y, at most 2 ‖Y‖_1, in place of ‖Y‖_1.",
 )
 AS_LEMMA_3_3 = Statement(
@@ -86,8 +88,8 @@ AS_LEMMA_3_3 = Statement(
         "noisy nodes, while the noise pays for log T of them; and a replaced loss moves each by up to 2 ‖Y‖_1."
     ),
     answer=(
-        "No decision uses L~_T: for the prefix sums that decisions use, t < T, and losses of one sign, the lemma's "
-        "noise suffices, so the theorem needs less than the lemma says."
+        "No decision uses L~_T: for the prefix sums that decisions use, t < T, and losses in [0, 1], the lemma's "
+        "noise suffices with log T rounded up, so the theorem needs less than the lemma says."
     ),
     repair="Noise scaled to (log T + 1) times the L1 diameter of Y; or the lemma for t < T and the diameter of Y.",
 )
@@ -101,7 +103,7 @@ AS_PROOF_3_3 = Statement(
         "Already without its last member the sequence has 2 ε where losses may be replaced by their negatives: the "
         "noise is scaled to ‖Y‖_1, and a node moves by up to 2 ‖Y‖_1."
     ),
-    answer=_ONE_SIDED,
+    answer=f"As far as decisions use it, t < T, and with log T rounded up, {_ONE_SIDED}",
     repair="Noise scaled to the L1 diameter of Y, at most 2 ‖Y‖_1, in place of ‖Y‖_1.",
 )
 AS_THEOREM_3_5 = Statement(
@@ -110,7 +112,7 @@ AS_THEOREM_3_5 = Statement(
     where="Theorem 3.5, last sentence (Section 3.2)",
     false=(
         "δ is a free parameter of σ, and no δ is in the claim: with δ = 1/2 two rounds of decisions tell the worlds "
-        "apart by more than ε = 1 allows. At small δ too Gaussian noise gives no pure ε at every horizon."
+        "apart by more than ε = 1 allows. For small δ it is false at long horizons: computed, too rare to be seen."
     ),
     answer=("That ε is a slip for (ε, δ): σ depends on δ, and Theorem A.1, on which the proof rests, says (ε, δ)."),
     repair="Claim (ε, δ), with σ for the L2 diameter of Y and for all nodes that a loss reaches.",
@@ -153,7 +155,7 @@ AS_LEMMA_4_2 = Statement(
         "The noise is scaled to B, the size of one loss, but Definition 2.1 replaces a loss by another: what the "
         "inner algorithm is fed moves by up to 2 B, and an inner algorithm that shows it has 2 ε."
     ),
-    answer=f"{_ONE_SIDED} {_LARGE}",
+    answer=f"{_PRINTED} {_LARGE}",
     repair="λ = 2 B / ε, or B / ε for losses whose differences are at most B.",
 )
 AS_PROOF_4_2 = Statement(
@@ -161,7 +163,7 @@ AS_PROOF_4_2 = Statement(
     text="P(⟨l_t0 + Z_t0, x~_t0⟩ ∈ I) ≤ e^ε P(⟨l'_t0 + Z_t0, x~_t0⟩ ∈ I)",
     where="proof of Lemma 4.2, the displayed claim (Section 4)",
     false="The two values differ by up to 2 B, the noise has scale B / ε: the ratio reaches e^(2 ε).",
-    answer=f"{_ONE_SIDED} {_LARGE}",
+    answer=f"{_PRINTED} {_LARGE}",
     repair="λ = 2 B / ε, or B / ε for losses whose differences are at most B.",
 )
 AS_THEOREM_4_5 = Statement(
@@ -172,7 +174,7 @@ AS_THEOREM_4_5 = Statement(
         "It rests on Lemma 4.2. SCRiBLe's next point tells the noisy loss that it was fed, whatever its step "
         "parameter, and that loss moves by up to 2 ‖Y‖_1 where the noise has scale ‖Y‖_1 / ε."
     ),
-    answer=f"{_ONE_SIDED} {_LARGE}",
+    answer=f"{_PRINTED} {_LARGE}",
     repair="λ = 2 ‖Y‖_1 / ε.",
 )
 
@@ -272,8 +274,8 @@ ENE_THEOREM_4 = Statement(
         "them: twice ε at T = 2 even where the vector becomes 0."
     ),
     answer=(
-        "The theorem is quoted from earlier work, and the last sum decides nothing; PRIVATEBANDIT's own noise is far "
-        "larger than its privacy needs, so that Lemma 7 is not touched."
+        "The theorem is quoted from earlier work; no decision of PRIVATEBANDIT uses the last sum, and Lemma 7, which "
+        "is about decisions, does not need it."
     ),
     repair="λ with log T + 1 in place of log T, and the L1 diameter in place of Y_1.",
 )

@@ -259,7 +259,8 @@ def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
     """Return whose claim it is, in whose words, what is false about them and what their authors could answer."""
     said, lines = claim.get("quotation"), []
     if claim.get("standing"):
-        lines.append(f"standing: {claim['standing']}, {claim['source']}")
+        own = " (nobody's claim)" if claim["standing"] == "control" else f", {claim['source']}"
+        lines.append(f"standing: {claim['standing']}{own}")
     if said:
         lines.append(f"says: “{said['text']}” ({said['where']})")
     if claim["verdict"] == "FALSIFIED":

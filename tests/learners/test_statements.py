@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from overclaim.reports.formats.terminal import claims_table
 from overclaim.reports.headline import beside_words, headline, headline_words
 from overclaim.reports.record_schema import fault
 
+ROOT = Path(__file__).resolve().parents[2]
 QUOTED = Statement(source="A 2000, Theorem 1", text="It is private.", where="Theorem 1")
 FALSE = Statement(
     source="A 2000, Theorem 2", text="So is it.", where="Theorem 2", false="It is not.", answer="Yes.", repair="Noise."
@@ -265,3 +267,31 @@ def test_a_publication_has_the_noise_that_it_states_in_every_round(fast):
     assert play(learner, pair, Draws(3), 10, surface="publication").releases.shape == (4, 2, 10)
     assert play(learner, pair, Draws(3), 10, surface="release").releases.shape == (3, 2, 10)
     assert check_stated(learner, pair, 0, surface="publication")
+
+
+def test_the_advice_of_a_round_tells_through_that_rounds_own_action():
+    entry = lookup("asi-raman-talwar/agreed-advice")
+    pair = Pair([[1, 0], [0, 0]], [[0, 1], [0, 0]])
+    assert exact_epsilon(entry.build(entry.setting()), pair, deltas=(0.0,))[0.0] == np.inf
+    learner, draws = entry.build(entry.setting(arms=3)), Draws(0)
+    state = learner.start(5, draws)
+    assert learner.probabilities(state) == pytest.approx(np.full((3, 5), 1 / 3))
+    learner.update(state, learner.act(state, draws), np.array([[0.5], [0.25], [0.25]]), draws)
+    assert learner.probabilities(state)[:, 0] == pytest.approx([0.5, 0.25, 0.25])
+    learner.update(state, learner.act(state, draws), np.zeros((3, 1)), draws)  # nobody advises anything
+    assert learner.probabilities(state) == pytest.approx(np.full((3, 5), 1 / 3))
+
+
+def test_the_page_of_findings_has_every_published_statement_that_is_false():
+    """In the words of the catalogue: what is said, what is false, what mends it and what the authors could answer."""
+    page = " ".join((ROOT / "docs" / "findings.md").read_text(encoding="utf-8").replace("> ", "").split())
+    false = {
+        case.statement.source: case.statement
+        for entry in entries().values()
+        for case in entry.cases
+        if case.standing == "theorem" and case.expected == "falsified"
+    }
+    assert len(false) >= 9
+    for said in false.values():
+        for words in (said.source, said.text, said.where, said.false, said.answer, said.repair):
+            assert " ".join(words.split()) in page, words

@@ -226,3 +226,11 @@ def test_messages(call, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
         call()
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("runs", [100, 5_000, 10**6])
+def test_worlds_that_never_show_the_same_are_told_apart(runs):
+    """The exact law of a learner without noise: a ratio that no run can miss is not doubted away."""
+    event = choose_event_from_laws([np.inf, -np.inf], [1.0, 0.0], [0.0, 1.0], delta=0.0, alpha=0.01, runs=runs)
+    counts = count(event, np.repeat([np.inf, -np.inf], runs // 2), np.repeat([True, False], runs // 2))
+    assert certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower > np.log(runs) - 2.5
