@@ -21,6 +21,8 @@ class Stage(IntEnum):
     REGRET = 4
     CONFORMANCE = 5
     EVIDENCE = 6
+    FROZEN = 7
+    COMPARISON = 8
 
 
 class Purpose(IntEnum):

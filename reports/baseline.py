@@ -1,35 +1,37 @@
 """Baselines: what got worse since the record that was accepted.
 
-A regression is found by Fisher's exact test on right and wrong guesses: given how many guesses each record made, a new
-share of right guesses that is no larger than the old one gives a p-value of at most alpha with probability at most
-alpha. The logarithm of the odds of a right guess is the epsilon that the frozen attack shows, so this is the question
-whether the new bound exceeds what the old attack could have produced on the baseline. Where the two audits gave the
-worlds other shares of their runs, two exact intervals of the odds at alpha / 2 each are compared instead, a factor of
-the shares' odds apart. The claims of a report share alpha by Holm's procedure: some regression of a frozen attack is
-reported without cause with probability at most alpha.
+A record keeps, for each claim, its event as data with what was counted of it (`audit.frozen`). The gate counts that
+very event again, on fresh runs of the learner as it is now, and compares the two shares of right guesses by Fisher's
+exact test: given how many guesses were made, a share that is no larger than the baseline's gives a p-value of at most
+alpha with probability at most alpha. The fresh runs draw from streams keyed by the hash of what the baseline counted,
+at a stage of their own, whatever the seed of the plan: the two samples are independent, which the test needs, also
+where the learner did not change at all. Another attack, seed, budget or confidence of the new audit changes nothing.
 
-Audits that stopped early are compared with each other by limits that hold whenever one stops: a regression is reported
-at alpha if the new lower bound on epsilon, at alpha / 2, exceeds the upper limit, at alpha / 2, of what the baseline's
-guesses showed, the log odds of the mean probability of a right one. Both are wrong with probability at most alpha
-together, however the two audits came to their ends; the smallest such alpha is the p-value.
+With a delta the odds of a right guess are not all: half the error goes to the excess of right guesses over e^epsilon
+times the wrong ones, compared by four exact intervals.
 
-Where a changed learner led the same audit to another event, the shares still are compared, but the two events would
-show different ones even of one learner: the finding says so. Where the audit itself changed, its seed or its budget,
-and with it the event, nothing can be compared, and a remark says that.
+The claims of a report share alpha by Holm's procedure: for learners whose laws did not change, the probability that
+the gate reports some regression is at most alpha. What a plan promises, catches or leaves out is read, not tested.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..audit.certification.blind_spot import words as blind_words
+from ..audit.certification.frozen import Frozen
 from ..audit.plans.paths import exists
+from ..audit.statistics.bisection import bisect
+from ..audit.statistics.events import Counts
 from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.multiplicity import SMALLEST, holm
+from .identity import LEVELS, matched, measure, why_another
 from .record import read_record
 from .sanitise import named_world
 
@@ -42,11 +44,35 @@ FAILING = ("regression", "weakened", "lost power", "missing")
 #: Of each claim.
 NEEDED = ("epsilon_lower", "method", "counts", "runs", "replay")
 TEST = (
-    "Fisher's exact test on right and wrong guesses, new against baseline, one-sided; Holm across the claims. "
-    "For audits that stopped early, the anytime-valid lower bound on epsilon against the anytime-valid upper limit of "
-    "what the baseline's guesses showed, at half the error each. Not done where the seed, the budget or the way to "
-    "stop changed, and with it the event. The error level is that of an unchanged attack."
+    "Each claim's event, as the baseline keeps it, is counted again on fresh runs, in streams keyed by the hash of "
+    "what the baseline counted: independent of it whatever the seeds. Fisher's exact test on right and wrong guesses, "
+    "new against baseline, one-sided; where delta is not 0, with half the error each, also the excess of right "
+    "guesses over e^epsilon times the wrong ones. Holm across the claims: of learners whose laws did not change, some "
+    "regression is reported with probability at most alpha."
 )
+
+
+@dataclass(frozen=True)
+class Again:
+    """What came of counting a baseline's event again.
+
+    Attributes
+    ----------
+    counts : Counts or None
+        Of the fresh runs.
+    reason : str
+        Why there are none.
+    crashed : bool
+        Whether the learner misbehaved.
+    """
+
+    counts: Counts | None
+    reason: str = ""
+    crashed: bool = False
+
+
+#: Counts the events of baselines again: (claim, its baseline) each.
+Counting = Callable[[Sequence[tuple[dict[str, Any], dict[str, Any]]]], Sequence[Again]]
 
 
 def read_baseline(path: Path) -> dict[str, Any]:
@@ -67,183 +93,153 @@ def read_comparable(path: Path) -> dict[str, Any]:
     record = read_record(path)
     for i, claim in enumerate(record["claims"]):
         lacking = [name for name in NEEDED if claim.get(name) is None]
-        lacking += [] if "delta" in claim["claimed"] else ["claimed.delta"]
+        lacking += [] if claim["claimed"].get("delta") is not None else ["claimed.delta"]
         lacking += [f"counts.{name}" for name in ("right", "runs") if name not in (claim.get("counts") or {})]
         if lacking:
             raise ValueError(f"{str(path)!r} cannot be compared: claims[{i}] has no {', '.join(lacking)}")
     return {"alpha": 0.01, "errors": [], **{key: value for key, value in record.items() if value is not None}}
 
 
-def compare(claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha: float) -> dict[str, Any]:
+def compare(
+    claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha: float, again: Counting | None = None
+) -> dict[str, Any]:
     """Return what changed since the baseline, and put each claim's baseline beside it.
 
     Parameters
     ----------
     claims : sequence of dict
-        Of the new record; each gets a key `baseline`, with the old bound and the p-value of a regression.
+        Of the new record; each gets a key `baseline`, with the old bound, the counts of the baseline's event then and
+        now, the p-value of a regression, and why it was not compared if it was not.
     base : mapping
         The baseline's record.
     alpha : float
-        The chance of any regression reported without cause.
+        The probability that some regression is reported of learners that did not change.
+    again : callable, optional
+        Counts the events of baselines again; without it no shares are compared.
     """
-    before = keyed(base["claims"])
-    pairs = [(claim, before.pop(key, None)) for key, claim in keyed(claims).items()]
+    pairs, missing = matched(claims, base["claims"])
     known = [(new, old) for new, old in pairs if old is not None]
-    tested = [(new, old, regression_p_value(new, old)) for new, old in known]
-    tests = [(new, old, p) for new, old, p in tested if p is not None]
-    findings = []
-    decisions = holm([p for _, _, p in tests], alpha) if tests else []
-    for new, old, p in tested:
-        if p is None:
-            findings.append(_finding("not compared", new, _why_not(new, old)))
-        new["baseline"] = {"epsilon_lower": old["epsilon_lower"], "p_value": None}
-        findings += _changes(new, old)
-    for (new, old, p), decision in zip(tests, decisions, strict=True):
-        new["baseline"]["p_value"] = p
-        if decision.rejected:
+    reasons = [why_another(new, old) for new, old in known]
+    asked = [pair for pair, reason in zip(known, reasons, strict=True) if reason is None]
+    counted = iter([Again(None, "the learner was not played") for _ in asked] if again is None else again(asked))
+    results = [Again(None, reason) if reason is not None else next(counted) for reason in reasons]
+    tested = [_tested(new, old, result) for (new, old), result in zip(known, results, strict=True)]
+    decisions = iter(holm([p for p in tested if p is not None], alpha))
+    findings, errors = [], []
+    for (new, old), result, p in zip(known, results, tested, strict=True):
+        if p is not None and (decision := next(decisions)).rejected:
             findings.append(_finding("regression", new, _regressed(new, old, decision.adjusted)))
+        if result.crashed:
+            errors.append({"name": new["name"], "kind": "crashed", "message": result.reason, "replay": new["replay"]})
+        else:
+            findings += [_finding("not compared", new, text) for text in _not_compared(new, old)]
+        findings += _changes(new, old)
     findings += [_finding("new", new, "not in the baseline") for new, old in pairs if old is None]
-    findings += [_finding("missing", old, "in the baseline, but not in this record") for old in before.values()]
-    return {"created": base.get("created"), "alpha": alpha, "test": TEST, "findings": findings}
+    findings += [_finding("missing", old, "in the baseline, but not in this record") for old in missing]
+    about = {"created": base.get("created"), "digest": digest(base), "alpha": alpha, "test": TEST}
+    return {**about, "findings": findings, "errors": errors}
 
 
-def keyed(claims: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return claims by what identifies them: everything that is audited, but not what is promised about it."""
-    found: dict[str, dict[str, Any]] = {}
-    for claim in claims:
-        facts = [
-            claim.get(name) for name in ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
-        ]
-        text = json.dumps([*facts, claim.get("parameters")], sort_keys=True, default=repr)
-        ordinal = sum(key.rpartition("#")[0] == text for key in found)  # the same thing under several claims, in order
-        found[f"{text}#{ordinal}"] = claim
-    return found
+def _tested(new: dict[str, Any], old: Mapping[str, Any], result: Again) -> float | None:
+    """Return the p-value of a regression, or None; put it beside the new claim with what it rests on."""
+    beside: dict[str, Any] = {"epsilon_lower": old["epsilon_lower"], "p_value": None, "not_compared": None}
+    if result.counts is None:
+        beside["not_compared"] = result.reason
+    else:
+        then = Frozen.from_json(old["frozen"]).counts
+        beside["counts"], beside["counts_before"] = asdict(result.counts), asdict(then)
+        claimed = new["claimed"]
+        beside["p_value"] = regression_p_value(result.counts, then, epsilon=claimed["epsilon"], delta=claimed["delta"])
+        if beside["p_value"] is None:
+            beside["not_compared"] = "the baseline's event named no world, then or now"
+    new["baseline"] = beside
+    p: float | None = beside["p_value"]
+    return p
 
 
-def regression_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float | None:
-    """Return the p-value of "guesses are right no more often than in the baseline"; None where it cannot be tested."""
+def _not_compared(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """Return why a claim, or else the power of its audit, was not compared with its baseline: one line at most."""
+    reason = new["baseline"]["not_compared"]
+    if reason is not None:
+        return [reason]
+    changed = _power_changed(new, old)
+    return [f"the power of its audit: {changed}"] if changed else []
+
+
+def regression_p_value(new: Counts, old: Counts, *, epsilon: float = 0.0, delta: float = 0.0) -> float | None:
+    """Return the p-value of "the event shows no more than it did"; None where one of the two counted no guess.
+
+    Parameters
+    ----------
+    new, old : Counts
+        Of one event, fixed before both, over independent runs with one share of the left world.
+    epsilon, delta : float
+        Claimed: where delta is 0, the odds of a right guess are all that counts.
+    """
     from scipy.stats import fisher_exact
 
-    if not _comparable(new, old):
-        return None
-    table = [[c["counts"]["right"], c["counts"]["guesses"] - c["counts"]["right"]] for c in (new, old)]
+    table = [[counts.right, counts.guesses - counts.right] for counts in (new, old)]
     if min(sum(row) for row in table) == 0:
         return None
-    if new["method"] == "anytime":
-        return _early_p_value(new, old)
-    if (odds := _odds(new) / _odds(old)) != 1:
-        return _weighted_p_value(table, odds)
-    return float(fisher_exact(table, alternative="greater").pvalue)
+    p = float(fisher_exact(table, alternative="greater").pvalue)
+    return p if delta == 0 else min(1.0, 2 * min(p, _excess_p_value(new, old, epsilon)))
 
 
-def _odds(claim: Mapping[str, Any]) -> float:
-    """Return the odds of a right guess that an event has if its outcomes are as likely in both worlds."""
-    found = named_world(claim)
-    if found is None:  # the coin of the guess game is fair
-        return 1.0
-    share: float = (claim.get("event") or {}).get("share", 0.5)
-    return share / (1 - share) if found.name == "left" else (1 - share) / share
-
-
-def _weighted_p_value(table: Sequence[Sequence[int]], odds: float) -> float:
-    """Return the p-value of "the odds of a right guess grew at most by this factor", from two exact intervals."""
-    (right, wrong), (was_right, was_wrong) = table
+def _excess_p_value(new: Counts, old: Counts, epsilon: float) -> float:
+    """Return the p-value of "P(right) - e^epsilon P(wrong) did not grow", from four exact intervals."""
+    factor = math.exp(min(epsilon, 700.0))
 
     def rejected(log_alpha: float) -> bool:
-        half = math.exp(log_alpha) / 2
-        least = clopper_pearson_lower(right, right + wrong, half)
-        most = clopper_pearson_upper(was_right, was_right + was_wrong, half)
-        return bool(least * (1 - most) > odds * most * (1 - least))
+        quarter = math.exp(log_alpha) / 4
+        now = [(counts.right, counts.guesses - counts.right, counts.runs) for counts in (new, old)]
+        (right, wrong, runs), (was_right, was_wrong, before) = now
+        least = clopper_pearson_lower(right, runs, quarter) - factor * clopper_pearson_upper(wrong, runs, quarter)
+        most = clopper_pearson_upper(was_right, before, quarter)
+        return bool(least > most - factor * clopper_pearson_lower(was_wrong, before, quarter))
 
-    return _smallest_level(rejected)
-
-
-def _early_p_value(new: Mapping[str, Any], old: Mapping[str, Any]) -> float:
-    """Return the p-value of "epsilon is at most what the baseline's guesses showed", for audits that stopped early."""
-    from ..audit.statistics.sequential import Bets, share_upper
-
-    bets = Bets(new["claimed"]["epsilon"], new["claimed"]["delta"])
-    counts, before = new["counts"], old["counts"]
-    wrong = counts["guesses"] - counts["right"]
-
-    def rejected(log_alpha: float) -> bool:
-        half = math.exp(log_alpha) / 2
-        most = share_upper(before["right"], before["guesses"], half)
-        if most >= 1:
-            return False
-        shown = max(0.0, math.log(most / (1 - most)))
-        wealth = bets.log_wealth(counts["right"], wrong, counts["runs"], shown)
-        return float(wealth) >= -math.log(half)
-
-    return _smallest_level(rejected)
-
-
-def _smallest_level(rejected: Callable[[float], bool]) -> float:
-    """Return the smallest error level at which a test rejects, given the logarithm of one; 1 if none does."""
-    low, high = math.log(SMALLEST), 0.0
+    low, high = math.log(SMALLEST), -1e-9
     if not rejected(high):
         return 1.0
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (low, middle) if rejected(middle) else (middle, high)
-    return math.exp(high)
-
-
-def _same(new: Mapping[str, Any], old: Mapping[str, Any], *names: str) -> bool:
-    return all(new.get(name) == old.get(name) for name in names)
-
-
-def _comparable(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Tell whether the shares of right guesses may be compared: the attack is frozen, or its audit at least.
-
-    The attack of an early audit changes on the way, and its runs depend on the guesses: seed and budget must be equal.
-    """
-    engines = new.get("engine", "numpy"), old.get("engine", "numpy")
-    same_draws = _same(new, old, "seed") and engines[0] == engines[1]
-    early = [claim["method"] == "anytime" for claim in (new, old)]
-    if any(early):
-        return all(early) and same_draws and "budget" in old and _same(new, old, "budget")
-    return _same(new, old, "attack", "event", "pair") or (same_draws and _same(new, old, "runs"))
-
-
-def _why_not(new: Mapping[str, Any], old: Mapping[str, Any]) -> str:
-    if _comparable(new, old):
-        return "one of the two audits made no guess"
-    changed = "the seed, the budget, the engine or the way to stop of its audit changed, and with it the attack"
-    return f"{changed}: accept a new baseline"
+    return math.exp(bisect(lambda log_alpha: not rejected(log_alpha), low, high, steps=24)[1])
 
 
 def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
-    attack = "the same attack" if _same(new, old, "attack", "event", "pair") else "another attack than the baseline's"
+    beside = new["baseline"]
     return (
-        f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: {attack} "
-        f"{_shown(new)}; before: {_shown(old)} (adjusted p-value {p:.2g}); {new['replay']}"
+        f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: the baseline's event "
+        f"{_shown(beside['counts'])}; before: {_shown(beside['counts_before'])} (adjusted p-value {p:.2g}); "
+        f"{new['replay']}"
     )
 
 
-def _shown(claim: Mapping[str, Any]) -> str:
-    found, counts = named_world(claim), claim["counts"]
-    if found is None or not found.runs or not found.others:
-        return f"is right in {100 * counts['right'] / counts['guesses']:.2f} % of its guesses"
+def _shown(counts: Mapping[str, int]) -> str:
+    tally = Counts(**counts)
+    found = named_world({"method": "joint", "counts": counts})
+    two_sided = tally.left_upper + tally.right_upper and tally.left_lower + tally.right_lower
+    if two_sided or found is None or not found.runs or not found.others:
+        return f"is right in {100 * tally.right / tally.guesses:.2f} % of its guesses"
     name, hits, runs, other, misses, others = found
     return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
 
 
 def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return what is weaker than before in one claim: its promise, or the power of its audit."""
-    found = []
-    for name in ("epsilon", "delta"):
-        now, then = new["claimed"][name], old["claimed"][name]
-        if now > then:
-            found.append(_finding("weakened", new, f"the claimed {name} is {now:g}, it was {then:g}"))
-    same = new["claimed"] == old["claimed"]
+    now, then = measure(new), measure(old)
+    same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in (*LEVELS, "delta"))
+    levels = [name for name in (*LEVELS, "delta") if same_kind and name in now and name in then]
+    found = [
+        _finding("weakened", new, f"the claimed {name} is {now[name]:g}, it was {then[name]:g}")
+        for name in levels
+        if now[name] > then[name]
+    ]
+    same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
     if same and _gap(new) > SLACK * _gap(old):
-        now, then = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
-        told = f"at best it catches {now}, before {then} ({new['runs']:,} runs, were {old['runs']:,})"
+        catches, caught = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
+        told = f"at best it catches {catches}, before {caught} ({new['runs']:,} runs, were {old['runs']:,})"
         found.append(_finding("lost power", new, told))
     if same and _blinder(new, old):
-        now, then = (blind_words(claim["blind_spot"]) for claim in (new, old))
-        found.append(_finding("lost power", new, f"blind spot: {now}; before: {then}"))
+        sees, saw = (blind_words(claim["blind_spot"]) for claim in (new, old))
+        found.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))
     return found
 
 
@@ -255,13 +251,22 @@ def _blinder(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     return then is not None and (now is None or now > 2 * then)
 
 
+def _power_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+    """Return what else than the runs changed what an audit would catch, in words: its confidence, its way to stop."""
+    for name in ("confidence", "stop"):
+        now, then = new.get(name), old.get(name)
+        if now != then:
+            return f"{name} changed ({_text(now)}, was {_text(then)})"
+    return None
+
+
 def _gap(claim: Mapping[str, Any]) -> float:
     detectable = claim.get("detectable_epsilon")
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
 
 
-def _text(detectable: float | None) -> str:
-    return "nothing" if detectable is None else f"{detectable:.4g}"
+def _text(value: Any) -> str:
+    return "nothing" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _finding(kind: str, claim: Mapping[str, Any], message: str) -> dict[str, str]:
@@ -277,6 +282,16 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     """Return the findings, one line each."""
     findings = (record.get("baseline") or {}).get("findings", ())
     return [f"{finding['kind']}: {finding['name']}: {finding['message']}" for finding in findings]
+
+
+def digest(record: Mapping[str, Any]) -> str:
+    """Return the hash of a baseline, as its file holds it."""
+    return hashlib.sha256(json.dumps(slim(record), sort_keys=True).encode()).hexdigest()
+
+
+def made_against(record: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
+    """Tell whether a record holds its comparison with this baseline."""
+    return (record.get("baseline") or {}).get("digest") == digest(base)
 
 
 def slim(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,22 +6,23 @@ import hashlib
 import json
 import math
 import os
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..audit.attacks.rules import NotFrozenError
 from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
+from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.targets import source_place
-from ..audit.plans.tasks import Prepared
+from ..audit.plans.tasks import Prepared, Task
+from ..audit.play.provenance import versions
 from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.multiplicity import p_value
 from ..learners.catalogue.statements import PUBLISHED
@@ -34,8 +35,8 @@ SCHEMA = 1
 UNSEEN = 1e-9
 
 
-def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False) -> dict[str, Any]:
-    """Return the record of one audited claim, on request with the data of its figures."""
+def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False, jobs: int = 1) -> dict[str, Any]:
+    """Return the record of one audited claim, on request with the data of its figures and with its frozen event."""
     task, claim, certificate = prepared.task, result.claim, result.certificate
     exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
     record = {
@@ -55,10 +56,10 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "verdict": result.verdict.value,
         "expected": task.expected,
         "method": certificate.method,
-        "attack": result.attack,
+        **attack_facts(result),
         "confidence": round(result.confidence, 12),
         "p_value": p_value(claim, result.event, certificate),
-        "stop": task.stop,
+        **asked(task),
         "engine": result.engine,
         "runs": result.runs,
         "budget": task.runs,
@@ -79,6 +80,8 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "seed": result.seed,
         "replay": task.command(),
     }
+    if with_evidence:
+        record["frozen"] = frozen_event(prepared, result, jobs)
     if with_evidence and not prepared.mechanism:
         record["evidence"] = claim_evidence(prepared, result, exact)
     return record
@@ -95,6 +98,26 @@ def untested(result: Result, exact: float | None) -> bool:
     if result.verdict.value != "SURVIVED":
         return False
     return result.blind_spot.untested if result.blind_spot is not None else exact is not None and exact < UNSEEN
+
+
+def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any]:
+    """Return the event as data, with counts that a later run is compared with; or why there is none."""
+    try:
+        return freeze(prepared.learner, result, budget=prepared.task.runs, jobs=jobs).to_json()
+    except NotFrozenError as error:
+        return {"kind": "none", "reason": str(error)}
+
+
+def attack_facts(result: Result) -> dict[str, Any]:
+    """Return the attack, whether its score is the exact log-likelihood ratio, and of what, by its own words."""
+    exact = bool(getattr(result.scorer, "exact", False))
+    return {"attack": result.attack, "attack_exact": exact, "attack_reads": result.scorer.reads if exact else ""}
+
+
+def asked(task: Task) -> dict[str, Any]:
+    """Return how an audit was asked for, beside its claim and budget."""
+    given = task.pair is not None or bool(task.inputs())
+    return {"stop": task.stop, "bits": task.bits, "pair_given": given}
 
 
 def counted(result: Result) -> dict[str, Any]:
@@ -165,7 +188,6 @@ def run_record(
         Published statements about regret that do not hold: `paper`, `statement`, `truth`, `witness`.
     """
     fast = any(claim.get("engine") == "numba" for claim in claims)
-    packages = ["numpy", "scipy", "optuna", *(["numba"] if fast else [])]
     return {
         "schema": SCHEMA,
         "overclaim": __version__,
@@ -174,7 +196,7 @@ def run_record(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "block": BLOCK,
-        "versions": {name: version(name) for name in packages} | {"python": platform.python_version()},
+        "versions": versions(fast=fast),
         "headline": headline(claims),
         "claims": list(claims),
         "regret": list(regret),

@@ -1,9 +1,12 @@
 """The supply chain: what is locked, with hashes, and under which licence."""
 
+import ast
 import importlib.util
 import re
+import sys
+import tomllib
 from email.message import Message
-from importlib.metadata import requires
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -78,3 +81,39 @@ def test_every_locked_package_has_its_hashes_and_no_address():
     for part in pinned:
         assert re.match(r"[a-z0-9-]+==[^ ]+( ; [^\\\n]+)? \\\n    --hash=sha256:[0-9a-f]{64}\b", part), part[:80]
     assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ ", LOCK)
+
+
+def imported(folders):
+    """Top-level modules that are neither ours nor Python's, by the files below some folders that import them."""
+    found = {}
+    for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
+        own = {other.stem for other in file.parent.glob("*.py")}
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in {name.partition(".")[0] for name in names} - own - {"overclaim", *sys.stdlib_module_names}:
+                found.setdefault(name, []).append(str(file.relative_to(ROOT)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folders", "groups"),
+    [
+        (("audit", "learners", "mechanisms", "reports"), ("dependencies", "cluster", "fast")),
+        (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
+        (("examples",), ("dependencies", "adapters")),
+    ],
+)
+def test_what_is_imported_is_declared(folders, groups):
+    """A package that another one happens to bring may be gone with the next version of that."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {"dependencies": project["dependencies"], **project["optional-dependencies"]}
+    allowed = {canonicalize_name(Requirement(need).name) for group in groups for need in declared[group]}
+    allowed.add("pytest")  # the plugin is loaded by pytest alone
+    places = packages_distributions()
+    undeclared = {
+        name: files
+        for name, files in imported(folders).items()
+        if not {canonicalize_name(place) for place in places.get(name, [name])} & allowed
+    }
+    assert undeclared == {}

@@ -19,7 +19,7 @@ from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner,
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
-from ..laws.sequences import NoDraws, batch_of, has_noiseless_law
+from ..laws.sequences import NoDraws, NotEnumerableError, batch_of, has_noiseless_law
 from ..play.pairs import Pair
 from ..play.transcripts import play
 
@@ -35,7 +35,27 @@ _EXPONENTS = 2.0 ** np.arange(-8, 7)
 _ADVERSARY, _LEARNER, _NOISE = 20, 21, 22
 
 
-@blaming
+class WithoutProbabilities:
+    """A learner as it is, but for its `probabilities`, which are no law of its arms where it draws noise to learn."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("learner", "probabilities") or name.startswith("__"):  # nothing is there while it is unpickled
+            raise AttributeError(name)
+        return getattr(self.learner, name)
+
+
+def as_watched(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> Any:
+    """Return the learner with the abilities that hold in an audit: `check_stated` decides, and says what it raises.
+
+    One that offers `probabilities` and was seen to draw while it learned, in whatever round, loses them: the noise is
+    no function of the arms and losses, and its audit is that of any other learner.
+    """
+    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, surface).draws else learner
+
+
 def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> bool:
     """Raise LearnerError if a learner plays otherwise than its abilities say.
 
@@ -65,8 +85,22 @@ def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surfa
     (Freedman 1975), whatever the losses: the test is exact. Noise is compared by the inequality of Dvoretzky, Kiefer
     and Wolfowitz with Massart's constant. Each check accuses a true learner with probability at most 1e-9.
     """
+    return _held(learner, pair, seed, rows, surface).anything
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Whether there was anything to hold a learner to, and whether it drew to learn where it seemed not to."""
+
+    anything: bool
+    draws: bool = False
+
+
+@blaming
+def _held(learner: Any, pair: Pair, seed: int, rows: Any, surface: str) -> _Held:
+    """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
-        return False
+        return _Held(False)
     name = type(learner).__name__
     releases = surface != "actions" and isinstance(learner, HasRelease) and not hasattr(learner, "release_log_density")
     if releases:
@@ -74,13 +108,13 @@ def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surfa
     inner = getattr(learner, "inner", None)
     says = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
     if not says and batch_of(learner) == 1:
-        return releases
+        return _Held(releases)
     seen = _watch(learner, pair, rows, seed, says)
     if seen is not None:
         _check_batches(seen.actions, batch_of(learner), name)
         if says:
             _check_arms(seen, name)
-    return releases or seen is not None
+    return _Held(releases or seen is not None, seen is not None and seen.draws)
 
 
 @dataclass
@@ -88,6 +122,7 @@ class _Seen:
     actions: NDArray[np.intp]  # (rounds, runs)
     told: Floats  # (rounds, runs): the loss of the arm that was played
     stated: Floats  # (rounds, arms, runs)
+    draws: bool = False  # to learn, where it is replayed without
 
 
 def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool) -> _Seen | None:
@@ -119,7 +154,10 @@ def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool) -> _Seen 
         seen.told[t] = told if told.ndim == 1 else np.broadcast_to(told, (arms, runs))[played, np.arange(runs)]
         learner.update(state, played, told.copy(), draws)
         if replayed is not None:
-            learner.update(replayed, seen.actions[t].copy(), told.copy(), NoDraws(0))
+            try:
+                learner.update(replayed, seen.actions[t].copy(), told.copy(), NoDraws(0))
+            except NotEnumerableError:
+                replayed, seen.draws = None, True
     return seen
 
 

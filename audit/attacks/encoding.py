@@ -224,10 +224,10 @@ class Encoder:
     @classmethod
     def fit(cls, outputs: Outputs) -> Encoder:
         """Learn the places and the categories."""
-        shape, numbers = _vectors(outputs)
+        shape, numbers = vectors(outputs)
         if numbers is not None:
             return cls(shape, tuple(_place_of_row((i,) if shape else (), row) for i, row in enumerate(numbers)))
-        rows = _rows(outputs)
+        rows = rows_of(outputs)
         seen: dict[Path, _Seen] = defaultdict(_Seen)
         for path, leaf in chain.from_iterable(map(scalars, rows)):
             seen[path].add(leaf)
@@ -253,10 +253,10 @@ class Encoder:
     def __call__(self, outputs: Outputs) -> Floats:
         """Encode."""
         if self.shape is not None:
-            shape, numbers = _vectors(outputs)
+            shape, numbers = vectors(outputs)
             if numbers is not None and shape == self.shape:
                 return self._encoded_vectors(numbers)
-        rows = _rows(outputs)
+        rows = rows_of(outputs)
         columns = np.full((len(self._layout), len(rows)), np.nan)
         of_path: dict[Path, list[tuple[int, str, Place]]] = defaultdict(list)
         for i, (kind, place) in enumerate(self._layout):
@@ -295,11 +295,12 @@ def _place_of_row(path: Path, row: NDArray[Any]) -> Place:
     return Place(path, True, big, False, None, False)
 
 
-def _rows(outputs: Outputs) -> list[Any]:
+def rows_of(outputs: Outputs) -> list[Any]:
+    """Return the outputs one by one."""
     return list(np.atleast_2d(outputs).T) if isinstance(outputs, np.ndarray) else outputs
 
 
-def _vectors(outputs: Outputs) -> tuple[tuple[Any, ...] | None, NDArray[Any] | None]:
+def vectors(outputs: Outputs) -> tuple[tuple[Any, ...] | None, NDArray[Any] | None]:
     """Return outputs that are vectors of one length, or numbers, of one type: the form of each, and (length, runs)."""
     if isinstance(outputs, np.ndarray):
         return ("array", outputs.shape[:-1]), outputs.reshape(-1, outputs.shape[-1])

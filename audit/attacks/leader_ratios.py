@@ -63,6 +63,7 @@ class SignRatio(_Known):
     """Exact log-likelihood ratio of Gaussian FTPL over the cube: every coordinate is a two-armed problem."""
 
     name = "sign sequences"
+    reads = "the signs of every coordinate, with the noise integrated out"
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         assert isinstance(learner, Ftpl)
@@ -166,6 +167,7 @@ class CoordinateRatio(_Known):
     """
 
     name = "inverted coordinates"
+    reads = "the noisy prefix sums that the coordinates reveal, or bound where they are clipped"
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         assert isinstance(learner, Ftrl)

@@ -78,6 +78,7 @@ class SequenceRatio(_Exact):
     """Exact log-likelihood ratio of the sequence of arms, from its enumerated law with the noise integrated out."""
 
     name = "sequence likelihood ratio"
+    reads = "the whole sequence of arms, with the noise integrated out"
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -108,6 +109,7 @@ class NoiselessRatio(_Exact):
     """Exact log-likelihood ratio of a learner without noise: replay it on the seen arms in both worlds."""
 
     name = "replayed likelihood ratio"
+    reads = "the arms that were played, replayed in both worlds"
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -125,6 +127,7 @@ class PrefixRatio(_Exact):
     """Log-likelihood ratio of two-expert entropy FTRL, its actions inverted and shared tree nodes integrated out."""
 
     name = "inverted prefix sums"
+    reads = "the noisy prefix sums that the actions reveal"
 
     def __init__(self, learner: Any, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -146,6 +149,7 @@ class ClippedRatio(_Exact):
     """Log-likelihood ratio of one-dimensional PFTAL, its clipped actions read as bounds on the noisy gradient sums."""
 
     name = "inverted gradient sums"
+    reads = "the noisy gradient sums that the actions reveal, or bound where they are clipped"
 
     def __init__(self, learner: Any, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -181,6 +185,7 @@ class ReleaseRatio(_Exact):
     """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
 
     name = "release likelihood ratio"
+    reads = "the noisy quantities that were released"
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -363,8 +368,8 @@ def _plays_points(learner: Learner) -> bool:
 
 
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides. Each is a class
-#: with `exact` (it is the exact likelihood ratio), `trained` (it learns from transcripts), `applies(learner, pair,
-#: surface)`, and `fit(learner, pair, train)`, which returns the attack.
+#: with `exact` (it is the exact likelihood ratio, and `reads` says of what), `trained` (it learns from transcripts),
+#: `applies(learner, pair, surface)`, and `fit(learner, pair, train)`, which returns the attack.
 RECIPES: tuple[type[Any], ...] = (
     SequenceRatio,
     NoiselessRatio,
@@ -389,3 +394,8 @@ def applicable(learner: Learner, pair: Pair, surface: str) -> list[type[Any]]:
     able = [recipe for recipe in RECIPES if recipe.applies(learner, pair, surface)]
     exact = [recipe for recipe in able if recipe.exact]
     return exact[:1] or able
+
+
+def reads_of(name: str) -> str:
+    """Return what the exact attack of this name reads; empty if it is not exact. Older records hold the name alone."""
+    return next((recipe.reads for recipe in RECIPES if recipe.exact and recipe.name == name), "")

@@ -13,7 +13,7 @@ from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
-from ..assumptions.declared_laws import check_stated
+from ..assumptions.declared_laws import as_watched
 from ..attacks.recipes import has_release
 from ..play.cluster import Cluster
 from ..play.kernels import engine_of
@@ -124,7 +124,7 @@ def falsify(
     engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
-    check_stated(built, options[0], seed, rows=rows, surface=claim.surface)
+    built = as_watched(built, options[0], seed, rows=rows, surface=claim.surface)
 
     audit = LearnerAudit(
         learner=built,

@@ -23,8 +23,9 @@ MAX_SEQUENCES = 4096
 FINE, COARSE = 2000, 600
 #: How far the grid reaches: sinh-spaced, since Laplace tails over small probabilities are long.
 REACH = 4000.0
-#: Updates in which a learner is watched for draws.
-_PROBED = 8
+#: Updates in which a learner is watched for draws, the runs of each, and the ranges of the losses that it is told.
+_PROBED, _PROBES = 32, 8
+_TOLD = ((0.0, 0.0), (1.0, 1.0), (-1.0, -1.0), (0.0, 1.0), (-1.0, 1.0))
 #: Where our learners are, and those of them that are planted to be wrong.
 _LEARNERS, _PLANTED = learners.__name__, f"{learners.__name__}.planted"
 
@@ -87,7 +88,8 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
 def has_noiseless_law(learner: Learner) -> bool:
     """Tell whether the next arm's law is a function of the past arms and losses.
 
-    A learner that draws while it learns, such as one with noise of its own, has no such law, whatever it offers.
+    A learner that draws while it learns, such as one with noise of its own, has no such law, whatever it offers; one
+    that draws seldom is found out by `declared_laws`, which watches it on the losses of the audit.
     """
     if not isinstance(learner, HasProbabilities):
         return False
@@ -104,15 +106,30 @@ class NoDraws(Draws):
 
 
 def _draws_to_learn(learner: Learner) -> bool:
-    """Tell whether `start`, or one of the first updates, draws."""
+    """Tell whether `start`, or one of the first updates, draws, whatever was played and told: several probes."""
     try:
-        state = learner.start(1, NoDraws(0))
-        told = np.zeros(1) if learner.feedback == "bandit" else np.zeros((learner.arms, 1))
+        return _draws_when_probed(cast(Hashable, learner))
+    except TypeError:  # not hashable
+        return _draws_when_probed.__wrapped__(cast(Hashable, learner))
+
+
+@lru_cache(maxsize=64)
+def _draws_when_probed(learner: Hashable) -> bool:
+    return any(_draws_when_told(cast(Learner, learner), *losses) for losses in _TOLD)
+
+
+def _draws_when_told(learner: Learner, low: float, high: float) -> bool:
+    """Tell whether the learner draws to learn from losses in a range, at random arms."""
+    chance = np.random.default_rng(0)
+    shape = (_PROBES,) if learner.feedback == "bandit" else (learner.arms, _PROBES)
+    try:
+        state = learner.start(_PROBES, NoDraws(0))
         for _ in range(max(_PROBED, batch_of(learner))):
-            learner.update(state, np.zeros(1, dtype=np.intp), told, NoDraws(0))
+            arms = chance.integers(learner.arms, size=_PROBES)
+            learner.update(state, arms, chance.uniform(low, high, shape), NoDraws(0))
     except NotEnumerableError:
         return True
-    except Exception:  # for instance beyond its horizon: until there, nothing was drawn
+    except Exception:  # beyond its horizon, or told what it does not take: until there, nothing was drawn
         return False
     return False
 

@@ -114,7 +114,7 @@ class Task:
     @property
     def is_mechanism(self) -> bool:
         """Whether the target is known to be a mechanism before it is loaded."""
-        return self.target in zoo() or bool(self._inputs())
+        return self.target in zoo() or bool(self.inputs())
 
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
@@ -136,7 +136,7 @@ class Task:
             return self._prepare_specimen(target, parameters.own)
         if self.epsilon is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
-        if self._inputs():
+        if self.inputs():
             self._check_mechanism(target)
             claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
             how = self._weakening(target, partial(with_parameter, target))
@@ -192,13 +192,13 @@ class Task:
         claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
         claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
         self._check_inputs()
-        for side, data in self._inputs().items():  # ours raise for nothing but what they cannot take
+        for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
                 made(data, Draws(self.seed), 1)
             except Exception as error:
                 told = " ".join(str(error).split())
                 raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
-        pairs = None if self._inputs() else specimen.pairs
+        pairs = None if self.inputs() else specimen.pairs
         how = self._weakening(made, partial(with_parameter, made))
         return Prepared(self, made, claim, pairs, specimen.source, mechanism=True, weakening=how)
 
@@ -214,14 +214,14 @@ class Task:
             return False
         return True
 
-    def _inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, Any]:
         """Return those inputs of a mechanism that are given, by their side."""
         return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
 
     def _check_inputs(self) -> None:
         """Raise ValueError if only one input is given."""
-        if len(self._inputs()) == 1:
-            missing = "right" if "left" in self._inputs() else "left"
+        if len(self.inputs()) == 1:
+            missing = "right" if "left" in self.inputs() else "left"
             raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
 
     def _check_mechanism(self, target: Any) -> None:
@@ -243,7 +243,7 @@ class Task:
             raise ValueError(f"mechanisms are audited with stop budget, got {self.stop!r}")
 
     def _refuse_inputs(self) -> None:
-        if self._inputs() or self.bits:
+        if self.inputs() or self.bits:
             raise ValueError(f"left, right and bits are for mechanisms: {self.target} is a learner, give it a pair")
 
     def _given(self) -> tuple[Pair, ...] | None:
@@ -267,7 +267,7 @@ class Task:
             words += [] if value == default else [f"--{name}", _text(value)]
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={_text(value)}"]
-        for side, value in self._inputs().items():
+        for side, value in self.inputs().items():
             words += [f"--{side}", json.dumps(value)]
         words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
         if self.weaken is not None and self.weaken is not False:
@@ -338,7 +338,7 @@ class Prepared:
         }
         if not self.mechanism:
             return falsify(self.learner, self.claim, rounds=self.rounds, stop=task.stop, fast=task.fast, **alike)
-        return falsify_mechanism(self.learner, self.claim, bits=task.bits, **task._inputs(), **alike)
+        return falsify_mechanism(self.learner, self.claim, bits=task.bits, **task.inputs(), **alike)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,15 @@ _ROOT, _ROOMS = Path(__file__).resolve().parents[2], ("mechanisms", "learners", 
 _IMPORTERS = ("import_module", "__import__")
 
 
-def packages(*, fast: bool = False) -> str:
+def versions(*, fast: bool = False) -> dict[str, str]:
     """Return the versions of what plays a block and of what chooses its pair, with that of numba if it is `fast`."""
     names = ("numpy", "scipy", "scikit-learn", "optuna", *(["numba"] if fast else []))
-    found = (f"{name} {version(name)}" for name in names)
-    return ", ".join([f"overclaim {__version__}", f"python {platform.python_version()}", *found])
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
+
+
+def packages(*, fast: bool = False) -> str:
+    """Return these versions, and our own, as one text."""
+    return ", ".join(f"{name} {found}" for name, found in {"overclaim": __version__, **versions(fast=fast)}.items())
 
 
 @cache

@@ -61,7 +61,7 @@ class Decision:
     rejected: bool
 
 
-def holm(p_values: Sequence[float], alpha: float) -> list[Decision]:
+def holm(p_values: Sequence[float], alpha: float, *, planned: int = 0) -> list[Decision]:
     """Return Holm's decisions: some true claim is rejected with probability at most alpha, whatever the dependence.
 
     Parameters
@@ -70,6 +70,8 @@ def holm(p_values: Sequence[float], alpha: float) -> list[Decision]:
         One per claim, in the order of the report.
     alpha : float
         For all of them together, in (0, 1).
+    planned : int
+        Tests that were planned, where more than there are p-values: a claim that crashed has none, and shares alpha.
 
     Raises
     ------
@@ -83,9 +85,9 @@ def holm(p_values: Sequence[float], alpha: float) -> list[Decision]:
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
-    m = len(p_values)
-    order = sorted(range(m), key=lambda i: p_values[i])
-    tests: list[Decision | None] = [None] * m
+    m = max(planned, len(p_values))
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    tests: list[Decision | None] = [None] * len(p_values)
     going, adjusted = True, 0.0
     for step, i in enumerate(order):
         level = alpha / (m - step)

@@ -146,37 +146,6 @@ class Bets:
         return high
 
 
-def log_excess(right: ArrayLike, guesses: ArrayLike, share: ArrayLike) -> _Floats:
-    """Return the log wealth of a gambler against a mean probability of right guesses of at least `share`.
-
-    Let X be 1 for a right guess and pi the probability of that given all before it, which may change as the attack
-    does. For every lambda, ``exp(lambda sum X) / prod(1 - pi + pi e^lambda)`` is a martingale that starts at 1, and as
-    the logarithm is concave, putting the mean of the pi in place of each makes it no larger. So the mean of that over
-    fixed negative lambdas stays below 1/alpha at all times together, except with probability alpha: Ville.
-    """
-    c, n, p = (np.asarray(a, dtype=np.float64)[..., None] for a in np.broadcast_arrays(right, guesses, share))
-    log = -_TILTS * c - n * np.log1p(p * np.expm1(-_TILTS))
-    found: _Floats = special.logsumexp(log, axis=-1) - math.log(_TILTS.size)
-    return found
-
-
-def share_upper(right: int, guesses: int, alpha: float) -> float:
-    """Return an upper limit of the mean probability of a right guess, valid whenever one stops to guess.
-
-    Parameters
-    ----------
-    right, guesses : int
-        Right guesses, and all of them.
-    alpha : float
-        The probability that the limit is ever too small, in (0, 1).
-    """
-
-    def possible(share: float) -> bool:
-        return bool(log_excess(right, guesses, share) < -math.log(alpha))
-
-    return bisect(possible, 0.0, 1.0, steps=_BISECTIONS)[1]  # 1 where there is no limit
-
-
 def ceiling_epsilon(claimed: float, runs: int, *, delta: float, alpha: float) -> float:
     """Return the bound (nats) that an attack which is right in every run would have after `runs` runs."""
     return Bets(claimed, delta).epsilon_lower(runs, 0, runs, alpha)

@@ -15,6 +15,7 @@ import click
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists, read_text
 from ..sanitise import json_text, visible
+from .comparing import hold_against
 from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
@@ -279,8 +280,7 @@ def run(
     with owned(out):
         ledger, record = audited(plan, out, resume, jobs, _command_line(), _cluster(engine, scheduler))
         if base is not None:
-            compared = baseline.compare(record["claims"], base, alpha=record["alpha"])
-            record["baseline"] = {"file": str(baseline_file), **compared}
+            hold_against(record, base, baseline_file, plan, jobs=jobs)
         write_atomically(out / "record.json", to_text(record))
         write_atomically(out / "report.html", render(record))
         ledger.remove()
@@ -326,11 +326,13 @@ def accept(record_file: Path, baseline_file: Path | None) -> None:
 
     path = baseline_file or baseline.DEFAULT
     check_distinct({"the record": record_file, "--baseline": path})
-    record = baseline.slim(baseline.read_comparable(record_file))
+    record = baseline.read_comparable(record_file)
     if record["errors"]:
         raise ValueError(f"{str(record_file)!r} has claims that were not audited: {record['errors'][0]['message']}")
     if exists(path, "cannot write"):
-        record["baseline"] = baseline.compare(record["claims"], baseline.read_baseline(path), alpha=record["alpha"])
+        before = baseline.read_baseline(path)
+        if not baseline.made_against(record, before):
+            record["baseline"] = baseline.compare(record["claims"], before, alpha=record["alpha"])
         for line in baseline.lines(record):
             say(f"accepted: {line}")
     write_atomically(path, to_text(baseline.slim(record)))

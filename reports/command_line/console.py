@@ -236,7 +236,7 @@ playing_command = partial(command, plays=True)
 
 
 class Commands(click.Group):
-    """A group whose usage errors are one line, like every other error, and whose commands return the exit code."""
+    """A group: usage errors are one line, its list cuts no sentence off, and commands return the exit code."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command and exit."""
@@ -244,6 +244,13 @@ class Commands(click.Group):
         if not standalone_mode:
             return call()
         sys.exit(exit_code_of(call))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first sentence of every command's help, whole, over as many lines as it takes."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(limit=10_000)) for name, one in found if one and not one.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the group's own options."""

@@ -100,13 +100,14 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
             for p, claim in zip(p_values, claims, strict=True)
         ]
     else:
-        tests = holm([*p_values, *[1.0] * (m - len(claims))], alpha)[: len(claims)]  # a claim that crashed counts too
+        tests = holm(p_values, alpha, planned=m)
         for claim, test in zip(claims, tests, strict=True):
             if test.rejected and claim["verdict"] != "FALSIFIED":
                 claim["verdict"] = "FALSIFIED"
                 claim["holm"] = {"p_value": test.p_value, "level": test.level}
     return {
         "method": "each for itself" if alpha is None else "Holm",
+        "planned": m,
         "family_wise_error": round(min(1.0, m * plan.alpha), 12) if alpha is None else alpha,
         "tests": [
             {"claim": claim["name"], "epsilon": claim["claimed"]["epsilon"], **asdict(test)}
@@ -148,7 +149,7 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
     try:
         return alone(audit, item)
     except DeadWorkerError as error:
-        outcome = None, _failed(task, error)
+        outcome = None, unaudited(task, error)
         if ledger is not None:
             ledger.keep_outcome(index, outcome)
         return outcome
@@ -165,11 +166,11 @@ def _audit_task(item: Item, *, jobs: int) -> Outcome:
     try:
         prepared = task.prepare()
         result = prepared.audit(jobs=jobs, memory=page, cluster=cluster)
-        record = claim_record(prepared, result, with_evidence=True)
+        record = claim_record(prepared, result, with_evidence=True, jobs=jobs)
         shrunk = shrink_task(task, result)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
     except BaseException as error:
-        outcome = None, _failed(task, error)
+        outcome = None, unaudited(task, error)
     finally:
         if page is not None:
             page.close()
@@ -178,7 +179,7 @@ def _audit_task(item: Item, *, jobs: int) -> Outcome:
     return outcome
 
 
-def _failed(task: Task, error: BaseException) -> dict[str, str]:
+def unaudited(task: Task, error: BaseException) -> dict[str, str]:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
     from ...audit.plans.ledger import LedgerError
     from ...audit.play.cluster import ClusterError

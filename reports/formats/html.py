@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...audit.attacks.recipes import reads_of
 from ...audit.certification.blind_spot import factor_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
@@ -30,13 +31,6 @@ MOST_FIGURES = 40
 MOST_STEPS, MOST_NUMBERS = 9, 8
 #: Of a mechanism's input.
 MOST_LETTERS = 400
-#: How an exact attack scores a run; its thresholds are then factors of likelihood.
-EXACT_ATTACKS = {
-    "sequence likelihood ratio": "the whole sequence of arms, with the noise integrated out",
-    "replayed likelihood ratio": "the arms that were played, replayed in both worlds",
-    "inverted prefix sums": "the noisy prefix sums that the actions reveal",
-    "release likelihood ratio": "the noisy quantities that were released",
-}
 LOSSES = {
     "unit": "losses in [0, 1]",
     "symmetric": "losses in [-1, 1]",
@@ -80,7 +74,9 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
     for claim in falsified:
         claim["figures"] = _figures(figures.of_claim(claim, f"c{claim['index']}")) if claim in worst else []
         claim["mends"] = _mends(claim, claims)
-    tests = holm([_p_value(c, alpha / len(claims)) for c in claims], alpha) if claims else []
+    unaudited = len(record["errors"])  # of records that do not say how many claims were planned
+    planned = (record.get("ledger_of_tests") or {}).get("planned") or len(claims) + unaudited
+    tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
     for claim, test in zip(claims, tests, strict=True):
         claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
@@ -250,8 +246,8 @@ def _event_words(claim: Mapping[str, Any]) -> str:
     event, counts = claim["event"], claim.get("counts") or {}
     if not event:
         return ""
-    exact = claim["attack"] in EXACT_ATTACKS
-    about = EXACT_ATTACKS.get(claim["attack"], f"the score of the {claim['attack'] or 'attack'}")
+    reads = claim.get("attack_reads", reads_of(claim["attack"]))  # of exact attacks: their thresholds are likelihoods
+    about = reads or f"the score of the {claim['attack'] or 'attack'}"
     sides = []
     for key, names, other, used in (
         ("upper", "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
@@ -261,7 +257,7 @@ def _event_words(claim: Mapping[str, Any]) -> str:
         if threshold is None:
             if used:
                 sides.append(f"“{names}” when that is impossible in the {other} world")
-        elif exact:
+        elif reads:
             factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
             sides.append(f"“{names}” when that is at least {factor:.4g} times likelier in the {names} world")
         else:

@@ -1,14 +1,17 @@
 """What learners say of themselves: the truthful pass, and each lie is named. False alarm 1e-9 a check, seeded."""
 
+import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, check_learner, falsify
-from overclaim.audit.assumptions.declared_laws import check_stated
+from overclaim.audit.assumptions.declared_laws import WithoutProbabilities, check_stated
+from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError, MiniBatch
 from overclaim.learners.catalogue.entries import entries
+from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Gaussian, Laplace
 
 EXP3 = Exp3(arms=2, eta=0.5, gamma=0.1)
@@ -157,5 +160,48 @@ def test_the_catalogue_plays_what_it_says(name):
     entry = entries()[name]
     learner = entry.build(entry.setting(rounds=24, calibration="corrected"))
     result = check_learner(learner, rounds=24, seed=1)
-    silent = name in ("agarwal-singh/reduction-exp2-actions", "agarwal-singh/reduction-scrible")
+    silent = name.startswith(("agarwal-singh/reduction-exp2-", "agarwal-singh/reduction-scrible"))
     assert ("abilities" in result.checked) is not silent
+
+
+@dataclass(frozen=True)
+class NoisyWhenTold(LastLoss):
+    """Adds noise to positive losses only, from some round on: what it says of its arms is true given its state."""
+
+    after: int = 0
+
+    def start(self, runs, draws):
+        return {"total": np.zeros(runs), "round": 0}
+
+    def probabilities(self, state):
+        first = 1 / (1 + np.exp(-state["total"]))
+        return np.stack([first, 1 - first])
+
+    def act(self, state, draws):
+        return (draws.uniform(state["total"].size) > self.probabilities(state)[0]).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state["round"] += 1
+        state["total"] -= np.asarray(feedback)
+        if (np.asarray(feedback) > 0).any() and state["round"] > self.after:
+            state["total"] += Laplace(1.0).sample(actions.shape, draws)
+
+
+@pytest.mark.parametrize("after", [0, 3, 40])
+def test_a_learner_that_draws_now_and_then_is_audited_without_its_probabilities(after):
+    """Probes of zeros alone saw no draw, and exact attacks then ended in "draws noise of its own": exit 2."""
+    rounds = after + 5
+    worlds = Pair([[1.0, 1.0]] * rounds, [[0.0, 0.0]] + [[1.0, 1.0]] * (rounds - 1))
+    result = falsify(NoisyWhenTold(after=after), Claim(epsilon=3.0), pair=worlds, runs=1000)
+    assert "likelihood ratio" not in result.attack
+    # One that never draws keeps its exact attack.
+    quiet = falsify(NoisyWhenTold(after=10**6), Claim(epsilon=3.0), pair=worlds, runs=1000)
+    assert "likelihood ratio" in quiet.attack
+
+
+def test_what_the_hidden_probabilities_leave_is_the_same_learner():
+    learner = NoisyWhenTold()
+    kept = pickle.loads(pickle.dumps(WithoutProbabilities(learner)))
+    assert (kept.arms, kept.feedback, hasattr(kept, "probabilities")) == (2, "bandit", False)
+    played = [play(one, PAIR, Draws(3), 50).actions for one in (learner, kept)]
+    np.testing.assert_array_equal(*played)

@@ -1,15 +1,16 @@
 """Baselines: regressions by an exact test, weakened claims, lost power, and a baseline that is not there."""
 
-import copy
+import contextlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.statistics.sequential import Bets, first_crossing, log_excess, share_upper
-from overclaim.reports.baseline import compare, failed, keyed, regression_p_value
+from overclaim.audit.statistics.events import Counts
+from overclaim.reports.baseline import Again, compare, digest, failed, regression_p_value
 from overclaim.tests.support.command_line import overclaim
 
 PLAN = """
@@ -18,7 +19,7 @@ alpha = 0.01
 target = "mine.py:Noisy"
 epsilon = 2
 rounds = 2
-runs = 6000
+runs = 4000
 """
 NOISY = """
 class Noisy:
@@ -32,14 +33,22 @@ class Noisy:
 """
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """A folder with an accepted baseline: audited once, copied for every test."""
+    folder = tmp_path_factory.mktemp("accepted")
+    with contextlib.chdir(folder):
+        Path("plan.toml").write_text(PLAN)
+        Path("mine.py").write_text(NOISY.replace("KEEP", "0.65"))
+        assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 0
+        assert overclaim("accept", "out/record.json").exit_code == 0
+    return folder
+
+
 @pytest.fixture
-def accepted(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.toml").write_text(PLAN)
-    (tmp_path / "mine.py").write_text(NOISY.replace("KEEP", "0.65"))
-    assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 0
-    assert overclaim("accept", "out/record.json").exit_code == 0
-    return tmp_path
+def accepted(original, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(original, tmp_path / "work"))
+    return Path.cwd()
 
 
 def rerun(*words):
@@ -53,7 +62,10 @@ def test_an_unchanged_learner_passes(accepted):
     assert result.exit_code == 0, result.output
     assert record["baseline"]["findings"] == []
     assert record["claims"][0]["baseline"]["epsilon_lower"] == record["claims"][0]["epsilon_lower"]
-    assert record["claims"][0]["baseline"]["p_value"] > 0.4
+    beside = record["claims"][0]["baseline"]
+    assert 0.001 < beside["p_value"] < 0.999
+    assert beside["counts"] != beside["counts_before"]  # the same learner, the same seed, other draws
+    assert beside["counts"]["runs"] == beside["counts_before"]["runs"] > 2000
 
 
 def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
@@ -72,7 +84,7 @@ def test_a_leak_that_grew_fails_though_the_claim_still_holds(accepted):
     [
         ("epsilon = 2", "epsilon = 3", "weakened: mine.py:Noisy: the claimed epsilon is 3, it was 2"),
         ("epsilon = 2", "epsilon = 2\ndelta = 0.01", "weakened: mine.py:Noisy: the claimed delta is 0.01, it was 0"),
-        ("runs = 6000", "runs = 3000", "lost power: mine.py:Noisy: at best it catches"),
+        ("runs = 4000", "runs = 2000", "lost power: mine.py:Noisy: at best it catches"),
         ("rounds = 2", "rounds = 3", "missing: mine.py:Noisy: in the baseline, but not in this record"),
     ],
 )
@@ -107,116 +119,192 @@ def test_a_record_with_errors_is_not_accepted(accepted):
     assert "were not audited: oops" in result.stderr
 
 
-def claim(right, guesses, **more):
+def counts(right, guesses, runs=None):
+    """Counts of an event that names the left world, whose runs are half of all."""
+    runs = 2 * guesses if runs is None else runs
+    return Counts(runs, runs // 2, right, guesses - right, 0, 0)
+
+
+def claim(number=1, *, right=50, guesses=100, **more):
+    """A claim of a record, its event frozen with these counts."""
+    frozen = {"kind": "sequences", "arms": 2, "batch": 1, "says": "l-", "share": 0.5}
+    tally = {**vars(counts(right, guesses)), "right": right, "guesses": guesses}
     return {
         "name": "x", "method": "guess", "counts": {"right": right, "guesses": guesses}, "epsilon_lower": 0.5,
-        "claimed": {"epsilon": 1, "delta": 0}, "detectable_epsilon": 1.1, "attack": "a", "event": {}, "pair": {},
-        "runs": 100, "replay": "",
-        **more,
+        "claimed": {"epsilon": number, "delta": 0.0}, "detectable_epsilon": number + 0.1, "confidence": 0.99,
+        "runs": 100, "budget": 100, "replay": f"overclaim check x --epsilon {number}",
+        "frozen": {**frozen, "counts": tally}, **more,
     }  # fmt: skip
 
 
+def found_by(new, old, tallies=(), alpha=0.01):
+    """Compare, the events counted again with these results, in order; return the comparison."""
+    results = iter(tallies)
+    return compare(new, {"claims": old}, alpha=alpha, again=lambda pairs: [Again(next(results)) for _ in pairs])
+
+
+def kinds(comparison):
+    return [(finding["kind"], finding["message"]) for finding in comparison["findings"]]
+
+
 def test_the_p_value_is_the_hypergeometric_tail():
-    found = regression_p_value(claim(70, 100), claim(110, 200))
+    found = regression_p_value(counts(70, 100), counts(110, 200))
     assert found == pytest.approx(stats.hypergeom(300, 180, 100).sf(69))
 
 
-def test_the_error_of_the_test():
-    """400 comparisons of equal learners at alpha = 0.1: Bin(400, 0.1) exceeds 66 with probability 3e-5."""
+def test_the_error_of_the_gate():
+    """400 comparisons of equal learners at alpha = .1, two of three with a delta: Bin(400, .1) > 72 has 1e-6."""
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(400):
-        new, old = ([claim(int(rng.binomial(300, 0.7)), 300, name=str(i)) for i in range(3)] for _ in range(2))
-        wrong += failed({"baseline": compare(new, {"claims": old}, alpha=0.1)})
-    assert wrong <= 66
+        first, second = rng.binomial(300, 0.7, size=(2, 3)).tolist()
+        deltas = (0.0, 0.1, 0.01)
+        new, old = (
+            [
+                claim(right=right, guesses=300, name=str(i), claimed={"epsilon": 1.0, "delta": deltas[i]})
+                for i, right in enumerate(draw)
+            ]
+            for draw in (first, second)
+        )
+        wrong += failed({"baseline": found_by(new, old, [counts(right, 300) for right in first], alpha=0.1)})
+    assert 1 <= wrong <= 72
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"runs": 1000}])
-def test_an_audit_with_another_seed_or_budget_and_event_is_not_compared(change):
-    """One learner shows another share at another threshold: other seeds made 12 % of unchanged ones fail."""
-    old, new = claim(700, 1000, seed=0), claim(800, 1000, **{"seed": 0, **change})
-    moved = {**new, "event": {"upper": 1.5}}
-    for changed, kinds in ((new, ["regression"]), (moved, ["not compared"])):
-        found = compare([changed], {"claims": [old]}, alpha=0.01)
-        assert [finding["kind"] for finding in found["findings"]] == kinds
-        assert failed({"baseline": found}) is (kinds == ["regression"])
-    same_audit = claim(800, 1000, seed=0, event={"upper": 1.5})
-    assert failed({"baseline": compare([same_audit], {"claims": [old]}, alpha=0.01)})
+def test_a_leak_within_delta_is_found_though_the_odds_of_a_guess_stay():
+    """Outcomes that only one world has: every guess is right, and there are ten times as many."""
+    old, new = counts(40, 40, 100_000), counts(400, 400, 100_000)
+    assert regression_p_value(new, old) == 1.0
+    assert regression_p_value(new, old, epsilon=1.0, delta=1e-3) < 1e-9
+    assert regression_p_value(old, new, epsilon=1.0, delta=1e-3) == 1.0  # an improvement
 
 
-def early(share, epsilon=1.0, runs=4000, seed=0, **more):
-    """An early audit of a mechanism whose guesses are right with probability `share`: every run is a guess."""
-    right = np.cumsum(np.random.default_rng(seed).random(runs) < share)
-    n = np.arange(1, runs + 1)
-    end = first_crossing(Bets(epsilon, 0.0), right, n - right, n, 0.01)
-    end = runs - 1 if end is None else end
-    counts = {"right": int(right[end]), "guesses": end + 1, "runs": end + 1}
-    facts = {"counts": counts, "method": "anytime", "runs": end + 1, "budget": runs, "seed": 0}
-    return claim(0, 0, **facts, claimed={"epsilon": epsilon, "delta": 0.0}, **more)
+def test_the_p_value_of_the_excess_is_valid():
+    """300 comparisons of equal laws at alpha = .1: Bin(300, .1) > 60 with probability 1e-7."""
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(300):
+        tallies = []
+        for runs in (4000, 6000):
+            right, wrong_guesses = rng.binomial(runs, [0.02, 0.005])
+            tallies.append(Counts(runs, runs // 2, int(right), int(wrong_guesses), 0, 0))
+        wrong += regression_p_value(*tallies, epsilon=1.0, delta=0.01) <= 0.1
+    assert wrong <= 60
 
 
-def test_early_audits_are_compared_by_what_holds_whenever_they_stop():
-    old = early(0.6)
-    assert regression_p_value(early(0.6, seed=1), old) == 1.0
-    assert regression_p_value(early(0.70, seed=1), old) < 1e-6  # survives too, but leaks more
-    fast = early(0.9, seed=1)
-    assert fast["runs"] < 100
-    assert regression_p_value(fast, old) < 0.01  # falsified on the way
-    assert regression_p_value(fast, early(0.9, seed=2)) == 1.0  # both were
-    assert regression_p_value(early(0.6, seed=1), early(0.7)) == 1.0  # an improvement
+def test_the_order_of_claims_means_nothing():
+    """Matched by position, epsilon 1 was compared with epsilon 2: p = 8e-16."""
+    old = [claim(1, right=600, guesses=1000), claim(2, right=900, guesses=1000)]
+    new = [claim(2, right=900, guesses=1000), claim(1, right=600, guesses=1000)]
+    found = found_by(new, old, [counts(905, 1000), counts(595, 1000)])
+    assert kinds(found) == []
+    assert [c["baseline"]["counts_before"]["left_upper"] for c in new] == [900, 600]
 
 
-def test_the_p_value_of_early_audits_is_the_least_alpha_at_which_the_limits_are_apart():
-    new, old = early(0.70, seed=1), early(0.64)
-    p = regression_p_value(new, old)
-    assert 1e-9 < p < 0.5
-    for alpha, apart in ((p * 1.01, True), (p * 0.99, False)):
-        right, guesses = new["counts"]["right"], new["counts"]["guesses"]
-        lower = Bets(1.0, 0.0).epsilon_lower(right, guesses - right, guesses, alpha / 2)
-        most = share_upper(old["counts"]["right"], old["counts"]["guesses"], alpha / 2)
-        assert (lower > np.log(most / (1 - most))) is np.bool_(apart)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"claimed": {"epsilon": 1, "delta": 0.05}}, "delta changed (0.05, was 0.2)"),
+        ({"pair_given": True, "pair": {"left": 1, "right": 0}}, "left changed (1, was 5)"),
+        ({"pair_given": True, "pair": {"left": 5, "right": 2}}, "right changed (2, was 0)"),
+        ({"pair_given": True, "pair": {"left": 6, "right": 2}}, "left and right changed"),
+        ({"bits": True}, "bits changed (true, was false)"),
+        ({"inputs": {"type": "number"}}, 'inputs changed ({"type": "number"}, was null)'),
+        ({"measure": {"kind": "gdp", "mu": 1.0}}, "measure changed (gdp, was approximate)"),
+    ],
+)
+def test_another_question_is_not_compared(change, message):
+    alike = {"claimed": {"epsilon": 1, "delta": 0.2}, "pair_given": True, "pair": {"left": 5, "right": 0}}
+    new = claim(right=900, guesses=1000, **{**alike, **change})
+    found = found_by([new], [claim(right=100, guesses=1000, **alike)])
+    assert kinds(found) == [("not compared", message)]
+    assert not failed({"baseline": found})
+    assert (new["baseline"]["p_value"], new["baseline"]["not_compared"]) == (None, message)
 
 
-@pytest.mark.slow
-def test_the_error_of_the_test_of_early_audits():
-    """300 comparisons of equal learners, near the claim and beyond, at alpha = 0.2: Bin(300, 0.2) > 95 has 1e-6."""
-    wrong = 0
-    for i in range(300):
-        share = (0.6, 0.72, 0.8)[i % 3]
-        wrong += regression_p_value(early(share, runs=600, seed=2 * i), early(share, runs=600, seed=2 * i + 1)) <= 0.2
-    assert wrong <= 95
+def test_a_larger_delta_is_a_weaker_claim_as_well():
+    new = claim(claimed={"epsilon": 1, "delta": 0.2})
+    found = found_by([new], [claim()])
+    assert kinds(found)[1] == ("weakened", "the claimed delta is 0.2, it was 0")
 
 
-def test_the_limit_of_a_share_holds_at_all_times_together():
-    """500 sequences whose probability drifts, 500 looks each, alpha = 0.1: Bin(500, 0.1) > 85 has 1e-6."""
-    rng, n = np.random.default_rng(0), np.arange(1, 501)
-    pi = 0.75 - 0.2 * np.cos(n / 150)
-    right = np.cumsum(rng.random((500, n.size)) < pi, axis=1)
-    mean = np.cumsum(pi) / n
-    ever = (log_excess(right, n, mean) >= np.log(10)).any(axis=1)
-    assert 5 < ever.sum() <= 85  # and not needlessly below
-    limit = share_upper(int(right[0, -1]), n.size, 0.1)
-    assert log_excess(right[0, -1], n.size, limit) == pytest.approx(np.log(10), abs=1e-6)
-    assert limit - right[0, -1] / n.size < 0.08
-    assert share_upper(3, 3, 0.01) == 1.0
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ({"kind": "gdp", "mu": 1.0}, {"kind": "gdp", "mu": 1.5}, "weakened"),
+        ({"kind": "zcdp", "rho": 0.5}, {"kind": "zcdp", "rho": 0.6}, "weakened"),
+        ({"kind": "rdp", "order": 2, "epsilon": 1.0}, {"kind": "rdp", "order": 2, "epsilon": 1.1}, "weakened"),
+        ({"kind": "rdp", "order": 2, "epsilon": 1.0}, {"kind": "rdp", "order": 4, "epsilon": 1.1}, "not compared"),
+        ({"kind": "profile", "points": [[1, 0]]}, {"kind": "profile", "points": [[2, 0]]}, "not compared"),
+        ({"kind": "gdp", "mu": 1.5}, {"kind": "gdp", "mu": 1.0}, None),
+        ({"epsilon": 1, "delta": 0.0}, {"kind": "approx", "epsilon": 1.0, "delta": 0}, None),
+    ],
+)
+def test_every_measure_is_held_to_its_own_level(old, new, kind):
+    found = found_by([claim(measure=new)], [claim(measure=old)], [counts(50, 100)])
+    assert [k for k, _ in kinds(found)] == [kind] * (kind is not None)
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"budget": 1000}, {"method": "guess"}])
-def test_early_audits_that_changed_are_not_compared(change):
-    old, new = early(0.6), {**early(0.9, seed=1), **change}
-    found = compare([new], {"claims": [old]}, alpha=0.01)
-    assert [finding["kind"] for finding in found["findings"]] == ["not compared"]
-    del old["budget"]  # a baseline of an older version
-    assert regression_p_value(early(0.9, seed=1), old) is None
+def test_another_confidence_changes_no_share_and_no_power_is_compared():
+    """From 1 to 20 claims under one alpha every audit catches less: "lost power" 40 times in 40."""
+    new = claim(right=60, confidence=0.9995, detectable_epsilon=1.4)
+    found = found_by([new], [claim()], [counts(60, 100)])
+    assert kinds(found) == [("not compared", "the power of its audit: confidence changed (0.9995, was 0.99)")]
+    assert new["baseline"]["p_value"] == pytest.approx(regression_p_value(counts(60, 100), counts(50, 100)))
+    lost = found_by([claim(detectable_epsilon=1.4)], [claim()], [counts(50, 100)])
+    assert [kind for kind, _ in kinds(lost)] == ["lost power"]
+
+
+def test_another_attack_seed_or_budget_is_compared_by_the_baselines_event():
+    changes = {"attack": "b", "event": {"upper": 2.0}, "seed": 5, "budget": 90, "engine": "numba"}
+    assert kinds(found_by([claim(right=99, **changes)], [claim()], [counts(52, 100)])) == []
+    ((kind, message),) = kinds(found_by([claim(right=50, **changes)], [claim()], [counts(95, 100)]))
+    assert kind == "regression"
+    assert (
+        "the baseline's event says left in 95 % of left runs and 5 % of right ones; before: says left in 50 %"
+        in message
+    )
+
+
+def test_what_could_not_be_counted_again_is_said():
+    new = claim()
+    found = compare([new], {"claims": [claim()]}, alpha=0.01, again=lambda pairs: [Again(None, "no event was kept")])
+    assert kinds(found) == [("not compared", "no event was kept")]
+    crash = Again(None, "it raised OSError", crashed=True)
+    found = compare([new], {"claims": [claim()]}, alpha=0.01, again=lambda pairs: [crash])
+    assert (found["findings"], [e["kind"] for e in found["errors"]]) == ([], ["crashed"])
+
+
+def test_nothing_is_compared_without_guesses():
+    assert regression_p_value(counts(0, 0, 10), counts(1, 9)) is None
+    assert kinds(found_by([claim()], [claim()], [counts(0, 0, 10)]))[0][0] == "not compared"
+
+
+def test_a_claim_that_is_left_out_is_missing_whatever_the_order():
+    one, two = claim(1), claim(2)
+    assert kinds(found_by([claim(2)], [one, two], [counts(50, 100)])) == [
+        ("missing", "in the baseline, but not in this record")
+    ]
+    assert [k for k, _ in kinds(found_by([claim(2), claim(1), claim(1)], [one, two], [counts(50, 100)] * 2))] == [
+        "new"
+    ]
+
+
+def test_a_record_says_against_which_baseline_it_was_made(accepted):
+    _, record = rerun()
+    base = json.loads((accepted / "overclaim-baseline.json").read_text())
+    assert record["baseline"]["digest"] == digest(base)
+    other = json.loads((accepted / "out" / "record.json").read_text())
+    other["baseline"]["digest"] = "another"
+    (accepted / "other.json").write_text(json.dumps(other))
+    assert "not compared: mine.py:Noisy: the learner was not played" in overclaim("accept", "other.json").output
 
 
 def test_an_early_audit_against_its_baseline(accepted):
     plan = PLAN + 'stop = "early"\n'
     (accepted / "plan.toml").write_text(plan)
-    assert "not compared: mine.py:Noisy" in rerun()[0].output
+    assert "the power of its audit: stop changed (early, was budget)" in rerun()[0].output
     assert overclaim("accept", "out/record.json").exit_code == 0
     result, record = rerun()
     assert result.exit_code == 0, result.output
-    assert record["claims"][0]["baseline"]["p_value"] == 1.0
+    assert record["baseline"]["findings"] == []
     (accepted / "mine.py").write_text(NOISY.replace("KEEP", "0.8"))
     result, record = rerun()
     assert result.exit_code == 1
@@ -224,16 +312,23 @@ def test_an_early_audit_against_its_baseline(accepted):
     assert record["claims"][0]["method"] == "anytime"
 
 
-def test_nothing_is_compared_without_guesses():
-    assert regression_p_value(claim(0, 0), claim(1, 9)) is None
-    (told,) = compare([claim(0, 0)], {"claims": [claim(1, 9)]}, alpha=0.01)["findings"]
-    assert (told["kind"], told["message"]) == ("not compared", "one of the two audits made no guess")
+def test_a_baseline_without_its_event_is_not_compared(accepted):
+    """Of an older version: guesses of two audits of one seed depend on each other, and their events differ."""
+    base = json.loads((accepted / "overclaim-baseline.json").read_text())
+    del base["claims"][0]["frozen"]
+    (accepted / "overclaim-baseline.json").write_text(json.dumps(base))
+    result, record = rerun()
+    assert result.exit_code == 0, result.output
+    assert "not compared: mine.py:Noisy: the baseline is of a version that kept no event" in result.output
+    assert record["claims"][0]["baseline"]["p_value"] is None
 
 
-def test_twins_are_told_apart_by_their_order():
-    claims = [claim(1, 2), claim(3, 4)]
-    assert len(keyed(claims)) == 2
-    assert keyed(copy.deepcopy(claims)).keys() == keyed(claims).keys()
+@pytest.mark.parametrize("frozen", [{"kind": "sequences"}, {"kind": "wave"}, {"kind": "linear", "arms": "x"}])
+def test_a_baseline_with_a_broken_event_is_not_compared(accepted, frozen):
+    base = json.loads((accepted / "overclaim-baseline.json").read_text())
+    base["claims"][0]["frozen"] = frozen
+    (accepted / "overclaim-baseline.json").write_text(json.dumps(base))
+    assert "not compared: mine.py:Noisy: the baseline's event" in rerun()[0].output
 
 
 @pytest.mark.parametrize(
@@ -249,15 +344,17 @@ def test_twins_are_told_apart_by_their_order():
 )
 def test_an_audit_that_sees_much_less_than_before_lost_power(now, then, lost):
     spots = [{"factor": factor, "tried": 100.0, "missed": None} for factor in (now, then)]
-    new, old = (claim(70, 100, verdict="SURVIVED", blind_spot=spot) for spot in spots)
-    findings = compare([new], {"claims": [old]}, alpha=0.01)["findings"]
+    new, old = (claim(verdict="SURVIVED", blind_spot=spot) for spot in spots)
+    findings = found_by([new], [old], [counts(50, 100)])["findings"]
     assert [f["kind"] for f in findings if f["kind"] == "lost power"] == ["lost power"] * lost
     if lost:
         assert "blind spot: " in findings[-1]["message"]
         assert "; before: with noise divided by 1.5 the claim is falsified" in findings[-1]["message"]
+    asked_otherwise = found_by([{**new, "confidence": 0.9}], [old], [counts(50, 100)])
+    assert [kind for kind, _ in kinds(asked_otherwise)] == ["not compared"]
 
 
 def test_a_claim_without_a_blind_spot_is_no_loss_of_power():
-    old = claim(70, 100, verdict="SURVIVED", blind_spot={"factor": 1.5, "tried": 3.0})
-    new = claim(70, 100, verdict="SURVIVED", blind_spot=None)
-    assert not compare([new], {"claims": [old]}, alpha=0.01)["findings"]
+    old = claim(verdict="SURVIVED", blind_spot={"factor": 1.5, "tried": 3.0})
+    new = claim(verdict="SURVIVED", blind_spot=None)
+    assert not found_by([new], [old], [counts(50, 100)])["findings"]

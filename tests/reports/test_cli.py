@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 
+from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.command_line import FIELDS, check, overclaim
 
 
@@ -109,6 +110,21 @@ def test_usage_errors_are_one_line(words, message):
     assert message in result.stderr
     assert result.stderr.startswith("overclaim: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["", *sorted(main.commands)])
+def test_no_sentence_of_the_help_is_cut_off(name, monkeypatch):
+    """At 80 columns: "the catalogue, name, claim and source; and the..."."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = overclaim(*name.split(), "--help").output
+    assert max(map(len, shown.splitlines())) <= 80
+    usage, _, rest = shown.partition("\n")
+    assert usage.startswith("Usage: ")
+    assert "..." not in rest.replace("NAME=VALUE...", "")
+    if not name:
+        told = " ".join(rest.split())
+        for command in main.commands.values():
+            assert " ".join(command.help.split("\n\n")[0].split()).partition(". ")[0] in told
 
 
 def test_no_command_shows_the_help():

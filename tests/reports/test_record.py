@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.reports.record import write_atomically
+from overclaim import __version__
+from overclaim.audit.play.provenance import packages, versions
+from overclaim.reports.record import run_record, write_atomically
 from overclaim.tests.support.command_line import PLAN, overclaim
 
 
@@ -115,3 +117,14 @@ def test_a_number_that_is_none(tmp_path, number):
     (tmp_path / "record.json").write_text(f'{{"schema": 1, "claims": [{claim}]}}')
     result = overclaim("report", tmp_path / "record.json", "--html", tmp_path / "x.html")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_record_and_ledger_name_the_same_packages(fast):
+    """One list was without scikit-learn, which fits half of the attacks."""
+    claim = {"name": "x", "engine": "numba" if fast else "numpy", "verdict": "SURVIVED"}
+    named = run_record([claim], seed=0, alpha=0.01, command="")["versions"]
+    assert named == versions(fast=fast)
+    assert packages(fast=fast) == ", ".join(f"{n} {v}" for n, v in {"overclaim": __version__, **named}.items())
+    assert {"python", "numpy", "scipy", "scikit-learn", "optuna"} <= named.keys()
+    assert ("numba" in named) is fast

@@ -14,7 +14,10 @@ from xml.etree import ElementTree
 import click
 import pytest
 
+from overclaim.audit.attacks.recipes import RECIPES
+from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
+from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
 from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
@@ -454,3 +457,42 @@ def test_page_in_a_browser(browser, tmp_path, request, which):
             assert not [event for event in browser.events if event["method"] in NOISE]
     printed = browser.call("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+
+
+def test_a_crashed_claim_shares_alpha_in_the_report_as_in_the_run(record):
+    """Of two claims one crashed: Holm's level is alpha / 2. The report compared with alpha, and the run did not."""
+    shown = copy.deepcopy(record)
+    shown["claims"] = [{**copy.deepcopy(record["claims"][0]), "p_value": 0.008}]
+    tests = decide_together(copy.deepcopy(shown["claims"]), Plan((Task(target="x"),) * 2, report_alpha=0.01))
+    for ledger in (tests, None):  # older records do not say how many claims there were
+        seen = view({**shown, "ledger_of_tests": ledger})["claims"][0]
+        decision = tests["tests"][0]
+        assert (seen["test"].level, seen["test"].rejected) == (decision["level"], decision["rejected"])
+        assert (decision["level"], decision["rejected"], seen["together"]) == (0.005, False, False)
+    alone = view({**shown, "ledger_of_tests": {"planned": 1}})["claims"][0]
+    assert alone["together"]
+
+
+EXACT = [recipe for recipe in RECIPES if recipe.exact]
+
+
+@pytest.mark.parametrize("recipe", EXACT, ids=lambda recipe: recipe.name)
+def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
+    """The report had a list of four names: "the score of the sign sequences"."""
+    claim = {**record["claims"][0], "attack": recipe.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
+    old = {k: v for k, v in claim.items() if k not in ("attack_exact", "attack_reads")}
+    told = f"The observer looks at {recipe.reads}, says “left” when that is at least 2.718 times likelier in the left"
+    for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.reads}, old):
+        assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(told)
+    new = {**claim, "attack": "an attack to come", "attack_exact": True, "attack_reads": "what is to come"}
+    assert "looks at what is to come, says" in view({**record, "claims": [new]})["claims"][0]["event_words"]
+    learned = {**claim, "attack": "logistic regression", "attack_exact": False, "attack_reads": ""}
+    assert "the score of the logistic" in view({**record, "claims": [learned]})["claims"][0]["event_words"]
+
+
+def test_a_record_says_whether_its_attack_is_exact(record):
+    """Every entry's own attack, as the audit made it."""
+    exact = {recipe.name for recipe in EXACT}
+    assert len(exact) >= 7
+    assert [claim["attack_exact"] for claim in record["claims"]] == [c["attack"] in exact for c in record["claims"]]
+    assert any(claim["attack_exact"] for claim in record["claims"])

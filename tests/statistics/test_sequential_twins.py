@@ -17,8 +17,6 @@ from overclaim.audit.statistics.sequential import (
     detectable_epsilon,
     first_crossing,
     log_e_value,
-    log_excess,
-    share_upper,
 )
 
 COUNTS = [(0, 0, 0), (3, 0, 5), (5, 2, 7), (40, 7, 90), (2, 9, 30)]
@@ -97,34 +95,6 @@ def test_the_closed_form_takes_integers_and_scalars():
     # Far below chance the tail underflows and the series takes over, for scalars too.
     assert float(log_e_value(0, 3000, 2)) == pytest.approx(log_e_value([0], [3000], [2.0])[0])
     assert -10 < float(log_e_value(0, 3000, 2)) < -5
-
-
-def test_the_excess_is_the_mean_over_the_tilts():
-    """Written out: the mean of e^(-l c) / (1 - p + p e^-l)^n over 48 tilts l from 1e-4 to 10."""
-    tilts = [10 ** (-4 + 5 * k / 47) for k in range(48)]
-    right, guesses, shares = np.array([0, 3, 30]), np.array([0, 10, 90]), np.array([0.1, 0.5, 0.9])
-    table = log_excess(right[:, None], guesses[:, None], shares)
-    assert table.shape == (3, 3)
-    for (i, j), found in np.ndenumerate(table):
-        c, n, p = int(right[i]), int(guesses[i]), shares[j]
-        terms = [math.exp(-tilt * c) / (1 - p + p * math.exp(-tilt)) ** n for tilt in tilts]
-        assert found == pytest.approx(math.log(math.fsum(terms) / 48), rel=1e-9, abs=1e-12)
-    sure = math.log(math.fsum(math.exp(7 * tilt) for tilt in tilts) / 48)
-    assert float(log_excess(3, 10, 1)) == pytest.approx(sure, rel=1e-9)
-
-
-@pytest.mark.parametrize(("right", "guesses", "alpha"), [(0, 4, 0.7), (0, 50, 0.05), (30, 90, 0.01), (900, 1000, 0.2)])
-def test_the_limit_of_a_share_is_where_the_wealth_is_one_over_alpha(right, guesses, alpha):
-    limit = share_upper(right, guesses, alpha)
-    assert right / guesses < limit < 1
-    assert float(log_excess(right, guesses, limit)) >= -math.log(alpha)
-    assert float(log_excess(right, guesses, limit - 1e-9)) < -math.log(alpha)
-
-
-def test_few_guesses_do_not_limit_a_share():
-    for right, guesses in ((0, 0), (0, 1), (5, 5), (4, 5)):
-        assert float(log_excess(right, guesses, 1.0)) < math.log(1000)
-        assert share_upper(right, guesses, 1e-3) == 1.0
 
 
 def power_of(true, claimed, runs, delta, alpha):

@@ -1,0 +1,214 @@
+"""Rules: which side an event takes of each run, written as data that needs no attack and no learner to be read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+from ..laws.sequences import decisions, index_of
+from ..play.transcripts import Transcripts
+from .encoding import rows_of, scalars, vectors
+from .features import Outputs
+
+Sides = NDArray[np.int8]  # (runs,): 1 names the left world, -1 the right one, 0 neither
+#: What an event says of one outcome, in a record.
+LETTERS = {1: "l", -1: "r", 0: "-"}
+_SIDES = {letter: side for side, letter in LETTERS.items()}
+#: Digits of a score.
+_DIGITS = 6
+#: Shares of the spread around the centre in which the side of a number counts, and the largest standardised one.
+_NEAR, _FAR = 0.1, 1e3
+
+
+class NotFrozenError(ValueError):
+    """An event cannot be written as data, or what was written does not fit what it is asked of."""
+
+
+class Rule(Protocol):
+    """The side that an event takes of each run."""
+
+    def sides(self, seen: Any) -> Sides:
+        """Return 1 where the left world is named, -1 where the right one is, else 0: (runs,)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form, with its `kind`."""
+
+
+def _letters(sides: Sides) -> str:
+    return "".join(LETTERS[side] for side in sides.tolist())
+
+
+def _read_letters(says: Any) -> Sides:
+    if not isinstance(says, str) or not says or set(says) - set(_SIDES):
+        raise NotFrozenError(f"says must be letters of l, r and -, got {str(says)[:40]!r}")
+    return np.array([_SIDES[letter] for letter in says], dtype=np.int8)
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """The side of every sequence of arms, in the order of `sequences.all_sequences`."""
+
+    arms: int
+    batch: int
+    says: Sides
+
+    def sides(self, seen: Transcripts) -> Sides:
+        """Look the sequences up."""
+        if seen.actions.ndim != 2 or self.says.size != self.arms ** decisions(len(seen.actions), self.batch):
+            raise NotFrozenError("the sequences of arms are others than the baseline's")
+        found: Sides = self.says[index_of(seen.actions, self.arms, self.batch)]
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"kind": "sequences", "arms": self.arms, "batch": self.batch, "says": _letters(self.says)}
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """The side of a number by the interval that holds it: at or above a cut lies beyond it, nan above all."""
+
+    cuts: Floats
+    says: Sides
+
+    def sides(self, seen: Outputs) -> Sides:
+        """Look the numbers up."""
+        found: Sides = self.says[np.searchsorted(self.cuts, _numbers(seen, 1)[0], "right")]
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"kind": "intervals", "cuts": self.cuts.tolist(), "says": _letters(self.says)}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The side of every outcome that is named, by its text."""
+
+    says: Mapping[str, int]
+
+    def sides(self, seen: Outputs) -> Sides:
+        """Look the outcomes up."""
+        return np.array([self.says.get(text_of(output), 0) for output in rows_of(seen)], dtype=np.int8)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        return {"kind": "outcomes", "says": {text: LETTERS[side] for text, side in self.says.items()}}
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Two thresholds on a weighted sum of standardised columns, their sides, and products of neighbouring ones.
+
+    `arms` is 0 where no arms are played: points, or the outputs of a mechanism.
+    """
+
+    arms: int
+    centre: Floats
+    spread: Floats
+    weights: Floats
+    lower: float
+    upper: float
+
+    @staticmethod
+    def features(columns: Floats, centre: Floats, spread: Floats) -> Floats:
+        """Return (features, runs)."""
+        finite = np.where(np.isfinite(columns), columns, centre[:, None])
+        standard = np.clip((finite - centre[:, None]) / spread[:, None], -_FAR, _FAR)
+        return np.concatenate([standard, np.clip(standard / _NEAR, -1, 1), standard[1:] * standard[:-1]])
+
+    def score(self, columns: Floats) -> Floats:
+        """Return the weighted sum, (runs,)."""
+        total: Floats = np.round(self.weights @ self.features(columns, self.centre, self.spread), _DIGITS)
+        return total
+
+    def sides(self, seen: Any) -> Sides:
+        """Compare the score with the thresholds."""
+        score = self.score(columns_of(seen, self.arms, self.centre.size))
+        return (score >= self.upper).astype(np.int8) - (score <= self.lower)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        lists = {name: getattr(self, name).tolist() for name in ("centre", "spread", "weights")}
+        return {
+            "kind": "linear",
+            "arms": self.arms,
+            **lists,
+            "lower": _finite(self.lower),
+            "upper": _finite(self.upper),
+        }
+
+
+def _finite(threshold: float) -> float | None:
+    return None if math.isnan(threshold) else max(-1e300, min(1e300, threshold))
+
+
+def rule_of(data: Any) -> Rule:
+    """Return the rule that a record holds.
+
+    Raises
+    ------
+    NotFrozenError
+        If it holds none.
+    """
+    try:
+        kind = data["kind"]
+        if kind == "none":
+            raise NotFrozenError(str(data["reason"]))
+        if kind == "sequences":
+            return Sequences(int(data["arms"]), max(1, int(data["batch"])), _read_letters(data["says"]))
+        if kind == "outcomes":
+            return Outcomes({str(text): _SIDES[letter] for text, letter in data["says"].items()})
+        if kind == "intervals":
+            cuts, says = np.array(data["cuts"], dtype=float), _read_letters(data["says"])
+            if cuts.ndim != 1 or says.size != cuts.size + 1:
+                raise NotFrozenError("there must be one letter more than cuts")
+            return Intervals(cuts, says)
+        if kind == "linear":
+            ends = [math.nan if data[name] is None else float(data[name]) for name in ("lower", "upper")]
+            centre, spread, weights = (np.array(data[name], dtype=float) for name in ("centre", "spread", "weights"))
+            if centre.ndim != 1 or (spread.shape, weights.shape) != (centre.shape, (3 * centre.size - 1,)):
+                raise NotFrozenError("centre, spread and weights do not fit each other")
+            return Linear(int(data["arms"]), centre, spread, weights, *ends)
+    except NotFrozenError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise NotFrozenError(f"the baseline's event cannot be read: {error}") from None
+    raise NotFrozenError(f"the baseline's event is of the kind {kind!r}, which this version does not know")
+
+
+def text_of(output: Any) -> str:
+    """Return the text of an outcome: equal for equal ones."""
+    return repr([leaf for _, leaf in scalars(output)])
+
+
+def _numbers(seen: Outputs, columns: int) -> Floats:
+    """Return outputs that are vectors of so many numbers, (columns, runs)."""
+    _, numbers = vectors(seen)
+    if numbers is None or len(numbers) != columns:
+        raise NotFrozenError("the outputs have another form than the baseline's")
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def columns_of(seen: Any, arms: int, columns: int | None = None) -> Floats:
+    """Return what is seen as numbers, (columns, runs): whether each arm was played, points, releases; or vectors."""
+    if isinstance(seen, Transcripts):
+        actions = np.asarray(seen.actions, dtype=float)
+        if seen.actions.ndim == 2:
+            actions = (seen.actions[:, None] == np.arange(1, arms)[:, None]).astype(float)
+        parts = [actions, *([] if seen.releases is None else [seen.releases])]
+        found = np.concatenate([part.reshape(-1, seen.runs) for part in parts])
+    else:
+        _, numbers = vectors(seen)
+        if numbers is None:
+            raise NotFrozenError("its outputs are neither numbers nor few")
+        found = np.asarray(numbers, dtype=np.float64)
+    if columns is not None and len(found) != columns:
+        raise NotFrozenError("what is seen has another form than the baseline's")
+    return found

@@ -1,0 +1,280 @@
+"""The gate: how often it fails an unchanged learner, and how often it catches one whose noise became smaller.
+
+    python benchmarks/gate.py                        1,000 comparisons for each kind of change (some 12 minutes of CPU)
+    python benchmarks/gate.py --comparisons 50       a quick look
+
+Every comparison has a seed of its own: a baseline is audited, something changes, the plan is audited again and held
+against the baseline as `overclaim run --baseline` does. An unchanged learner fails if anything fails the run: a
+regression, a claim taken for weaker or left out, lost power. The tables go to benchmarks/results; the exit code is 1
+if a kind of change fails more often than alpha and three standard errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from overclaim.reports.command_line.cli import ENVIRONMENT
+
+for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
+    os.environ.setdefault(_name, _value)
+
+import tables  # noqa: E402
+from joblib import Parallel, delayed  # noqa: E402
+from scipy import stats  # noqa: E402
+from tqdm import tqdm  # noqa: E402
+
+from overclaim.audit.plans.plan import Plan  # noqa: E402
+from overclaim.audit.plans.tasks import Task  # noqa: E402
+from overclaim.audit.play.pairs import Pair  # noqa: E402
+from overclaim.reports.baseline import compare, failed  # noqa: E402
+from overclaim.reports.command_line.comparing import count_again  # noqa: E402
+from overclaim.reports.record import claim_record, frozen_event  # noqa: E402
+
+RESULTS = Path(__file__).parent / "results"
+ALPHA = 0.01
+RUNS = 2000
+#: The noise that is left.
+KEPT = (0.9, 0.8, 0.5)
+REGRESSION_RUNS = (2_000, 20_000, 50_000)
+#: Claims of a plan of 20 that are new: no comparison looks at them.
+OTHERS = tuple(4.0 + i for i in range(10, 29))
+SUBJECTS = '''
+import numpy as np
+
+
+class Follower:
+    """Plays the arm that was told to be better, through Laplace noise: epsilon is the reciprocal of its scale."""
+
+    feedback = "full"
+    arms = 2
+
+    def __init__(self, scale=1.0, mirrored=False):
+        self.scale, self.mirrored = scale, mirrored
+
+    def start(self, runs, draws):
+        return np.full((2, runs), 0.5)
+
+    def act(self, state, draws):
+        u = draws.uniform(state.shape[1])
+        return ((1 - u if self.mirrored else u) < state[1]).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        u = draws.uniform(actions.shape[0]) - 0.5
+        noise = self.scale * np.sign(u) * np.log1p(-2 * np.abs(u)) * (1 if self.mirrored else -1)
+        state[1] = np.where(feedback[0] + noise > 0.5, 0.95, 0.05)
+        state[0] = 1 - state[1]
+
+
+class Chance:
+    """Plays arm 1 with a probability that depends on the losses so far: the noise is that of its choice."""
+
+    feedback = "full"
+    arms = 2
+
+    def start(self, runs, draws):
+        return np.zeros(runs)
+
+    def act(self, state, draws):
+        return (draws.uniform(state.size) < 1 / (1 + np.exp(-state))).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state += 0.8 * (feedback[0] - feedback[1])
+
+
+class Told(Chance):
+    def probabilities(self, state):
+        chance = 1 / (1 + np.exp(-state))
+        return np.stack([1 - chance, chance])
+
+
+def mechanism(scale):
+    def laplace(data, draws, runs):
+        u = draws.uniform(runs) - 0.5
+        return data - scale * np.sign(u) * np.log1p(-2 * np.abs(u))
+
+    laplace.batched = True
+    return laplace
+
+
+laplace = mechanism(1.0)
+laplace_90, laplace_80, laplace_50 = mechanism(0.9), mechanism(0.8), mechanism(0.5)
+follower, mirrored, chance, told = Follower(), Follower(mirrored=True), Chance(), Told()
+follower_90, follower_80, follower_50 = Follower(0.9), Follower(0.8), Follower(0.5)
+'''
+
+
+PAIR = Pair([[1.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]])
+OTHER = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+
+
+def learner(name: str, **more: Any) -> Task:
+    """Return a claim about a learner, on a pair of losses that is given: the search costs most of an audit."""
+    return Task(target=f"subjects.py:{name}", **{"epsilon": 3.0, "pair": PAIR, "runs": RUNS, **more})
+
+
+def mechanism(name: str, **more: Any) -> Task:
+    """Return a claim about a mechanism, on two inputs."""
+    return Task(target=f"subjects.py:{name}", **{"epsilon": 3.0, "left": 0, "right": 1, "runs": RUNS, **more})
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a plan was, and what it is; `renamed` targets are the code of the file that changed."""
+
+    what: str
+    before: tuple[Task, ...]
+    after: tuple[Task, ...]
+    renamed: str | None = None
+
+
+def changes() -> list[Change]:
+    """Return the changes that leave every learner's law as it is."""
+    one, two, noise = learner("follower"), learner("follower", epsilon=2.5), mechanism("laplace")
+    others = [learner("follower", epsilon=epsilon) for epsilon in OTHERS]
+    delta = {"delta": 0.2}
+    return [
+        Change("nothing", (one, noise), (one, noise)),
+        Change("claims reordered", (two, one), (one, two)),
+        Change("delta .2 to .05", (learner("follower", **delta),), (learner("follower", delta=0.05),)),
+        Change("confidence .99999 to .9", (replace(one, confidence=0.99999),), (replace(one, confidence=0.9),)),
+        Change("another left", (noise,), (replace(noise, left=0.5),)),
+        Change("bits", (noise,), (replace(noise, bits=True),)),
+        Change("another pair of losses", (one,), (replace(one, pair=OTHER),)),
+        Change("1 to 20 claims", (one,), tuple(replace(t, confidence=1 - ALPHA / 20) for t in (*others, one))),
+        Change("probabilities added", (learner("chance"),), (learner("told"),), "chance"),
+        Change("u < p to 1 - u < p", (one,), (learner("mirrored"),), "follower"),
+        Change("another seed", (one, noise), tuple(replace(t, seed=10**6) for t in (one, noise))),
+        Change("runs doubled", (one, noise), tuple(replace(t, runs=2 * RUNS) for t in (one, noise))),
+        Change("stop early", (replace(one, stop="early"),), (replace(one, stop="early", seed=10**6),)),
+    ]
+
+
+Records = dict[str, dict[str, Any]]
+
+
+def record_of(task: Task, known: Records) -> dict[str, Any]:
+    """Return the record of a claim with its frozen event; audits are functions of the task, so each is done once."""
+    text = repr(task)
+    if text not in known:
+        prepared = task.prepare()
+        result = prepared.audit()
+        known[text] = {**claim_record(prepared, result), "frozen": frozen_event(prepared, result, 1)}
+    return dict(known[text])
+
+
+def compared(change: Change, number: int, known: Records) -> tuple[bool, list[str]]:
+    """Return whether a comparison failed, and the kinds of its findings."""
+    before = [replace(task, seed=task.seed + number) for task in change.before]
+    after = [task if task.epsilon in OTHERS else replace(task, seed=task.seed + number) for task in change.after]
+    base, claims = ([record_of(task, known) for task in tasks] for tasks in (before, after))
+    if change.renamed is not None:  # the file changed, and not what the plan calls it
+        for claim in claims:
+            claim["name"] = f"subjects.py:{change.renamed}"
+    found = compare(claims, {"claims": base}, alpha=ALPHA, again=partial(count_again, Plan(tuple(after)), jobs=1))
+    assert not found["errors"], found["errors"]
+    return failed({"baseline": found}), sorted({finding["kind"] for finding in found["findings"]})
+
+
+def outcomes(folder: str, some: list[Change], number: int, fixed: Records) -> list[tuple[bool, list[str]]]:
+    """Return one comparison of every change."""
+    os.chdir(folder)
+    known = dict(fixed)
+    return [compared(change, number, known) for change in some]
+
+
+def of_all(folder: str, some: list[Change], comparisons: int, jobs: int) -> list[list[tuple[bool, list[str]]]]:
+    """Return the comparisons of every change."""
+    fixed: Records = {}
+    for task in (task for change in some for task in change.after if task.epsilon in OTHERS):
+        record_of(task, fixed)
+    numbers = tqdm(range(comparisons), leave=False, disable=not sys.stderr.isatty())
+    found = Parallel(jobs)(delayed(outcomes)(folder, some, number, fixed) for number in numbers)
+    return list(map(list, zip(*found, strict=True)))
+
+
+def unchanged(folder: str, comparisons: int, jobs: int) -> tuple[tables.Rows, bool]:
+    """Return the table of false failures, and whether it is as it must be."""
+    rows: tables.Rows = []
+    most = comparisons * ALPHA + 3 * math.sqrt(comparisons * ALPHA * (1 - ALPHA))
+    some = changes()
+    for change, found in zip(some, of_all(folder, some, comparisons, jobs), strict=True):
+        kinds = Counter(kind for _, kinds in found for kind in kinds)
+        wrong = sum(fails for fails, _ in found)
+        said = ", ".join(f"{kind} {times}" for kind, times in sorted(kinds.items()))
+        rows.append({"change": change.what, "comparisons": comparisons, "failed": wrong, "most": round(most, 1)})
+        rows[-1]["said"] = said
+        tables.show(rows)
+    return rows, all(row["failed"] <= most for row in rows)
+
+
+def regressions(folder: str, comparisons: int, jobs: int) -> tables.Rows:
+    """Return the table of what is caught."""
+    rows: tables.Rows = []
+    for name, make in (("follower", learner), ("laplace", mechanism)):
+        for runs in REGRESSION_RUNS:
+            old = make(name, runs=runs, epsilon=5.0)
+            some = [
+                Change("", (old,), (make(f"{name}_{round(100 * kept)}", runs=runs, epsilon=5.0),), name)
+                for kept in KEPT
+            ]
+            for kept, found in zip(KEPT, of_all(folder, some, comparisons, jobs), strict=True):
+                caught = sum("regression" in kinds for _, kinds in found)
+                low, high = stats.binomtest(caught, comparisons).proportion_ci(0.95)
+                less = f"{round(100 * (1 - kept))} %"
+                rows.append({"learner": name, "runs": runs, "noise less by": less, "comparisons": comparisons})
+                rows[-1] |= {"caught": caught / comparisons, "from": round(low, 3), "to": round(high, 3)}
+                tables.show(rows)
+    return rows
+
+
+PAGE = """# The gate on unchanged and on changed learners
+
+`python benchmarks/gate.py`: every row's comparisons have seeds of their own, {runs:,} runs for each audit,
+alpha = {alpha:g} for the gate. "most" is alpha and three standard errors of as many comparisons.
+
+{unchanged}
+
+## Real regressions
+
+Less Laplace noise behind an unchanged claim that stays true. "caught" is the share of comparisons that report a
+regression, with its 95 % interval.
+
+{caught}
+"""
+
+
+def main() -> int:
+    """Measure both, write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--comparisons", type=int, default=1000)
+    parser.add_argument("--regressions", type=int, default=100, help="comparisons for each changed learner")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "subjects.py").write_text(SUBJECTS, encoding="utf-8")
+        os.chdir(folder)
+
+        rows, good = unchanged(folder, options.comparisons, options.jobs)
+        caught = regressions(folder, options.regressions, options.jobs)
+        os.chdir("/")
+    options.out.mkdir(parents=True, exist_ok=True)
+    page = PAGE.format(runs=RUNS, alpha=ALPHA, unchanged=tables.table(rows), caught=tables.table(caught))
+    (options.out / "gate.md").write_text(page, encoding="utf-8")
+    found = {"alpha": ALPHA, "runs": RUNS, "unchanged": rows, "regressions": caught}
+    (options.out / "gate.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

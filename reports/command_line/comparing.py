@@ -1,0 +1,86 @@
+"""The comparison with a baseline: its events, counted again on the targets of the plan as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .console import own_process
+from .running import unaudited
+
+if TYPE_CHECKING:
+    from ...audit.plans.plan import Plan
+    from ...audit.plans.tasks import Task
+    from ..baseline import Again
+
+#: The task of a claim, its record, and its baseline's.
+Item = tuple["Task", dict[str, Any], dict[str, Any]]
+
+
+def hold_against(
+    record: dict[str, Any], base: dict[str, Any], file: Path | None, plan: Plan, *, jobs: int | None
+) -> None:
+    """Put the comparison with a baseline into a record; learners that crash in it are errors of the record."""
+    from ...audit.play.engines import cores
+    from ..baseline import compare
+
+    with own_process():
+        again = partial(count_again, plan, jobs=jobs or cores())
+        compared = compare(record["claims"], base, alpha=record["alpha"], again=again)
+    record["errors"] += compared.pop("errors")
+    record["baseline"] = {"file": str(file), **compared}
+
+
+def count_again(plan: Plan, pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]], *, jobs: int) -> list[Again]:
+    """Return what came of counting the events of baselines again: (claim, its baseline) each."""
+    from ...audit.play.engines import DeadWorkerError, in_parallel
+
+    tasks = {task.command(): task for task in plan.tasks}
+    items = [(tasks[new["replay"]], new, old) for new, old in pairs]
+    few = len(items) < jobs
+    count = partial(_count_again, jobs=jobs if few else 1)
+    found: list[Again] = []
+    try:
+        found.extend(in_parallel(count, items, jobs=1 if few else jobs, progress="baseline"))
+    except DeadWorkerError:  # nobody knows which of them it was
+        found += [_count_alone(count, item) for item in items[len(found) :]]
+    return found
+
+
+def _count_alone(count: Any, item: Item) -> Again:
+    """Return what came of counting in a process of its own, which the target may end."""
+    from ...audit.play.engines import DeadWorkerError, alone
+    from ..baseline import Again
+
+    try:
+        again: Again = alone(count, item)
+    except DeadWorkerError as error:
+        return Again(None, str(error), crashed=True)
+    return again
+
+
+def _count_again(item: Item, *, jobs: int) -> Again:
+    """Return the counts of a baseline's event over as many fresh runs as it had, or as the new audit had if fewer."""
+    from ...audit.assumptions.mechanism_runs import DataPair
+    from ...audit.certification.frozen import Frozen
+    from ...audit.play.pairs import Pair
+    from ..baseline import Again
+    from ..identity import game
+
+    task, new, old = item
+    if "frozen" not in old:
+        return Again(None, "the baseline is of a version that kept no event: accept a new one")
+    try:
+        frozen = Frozen.from_json(old["frozen"])
+        prepared = task.prepare()
+        worlds = old["pair"]
+        pair = DataPair(worlds["left"], worlds["right"]) if prepared.mechanism else Pair.from_json(worlds)
+        surface, runs = prepared.claim.surface, min(frozen.counts.runs, new["budget"])
+        return Again(frozen.again(prepared.learner, pair, surface, key=game(old), runs=runs, jobs=jobs))
+    except KeyError as error:
+        return Again(None, f"the baseline's claim has no {error}")
+    except BaseException as error:
+        failed = unaudited(task, error)
+        return Again(None, failed["message"], crashed=failed["kind"] != "bad input")
