@@ -197,23 +197,13 @@ def reduction_scrible(setting: Setting, *, eta: float | None = None, domain: str
     return reduction(setting, Scrible(barrier=barrier, eta=eta), l1_norm(setting))
 
 
-SHARP = {"eta": 2.0, "gamma": 0.02}
 THEOREM_3_1 = "Agarwal & Singh 2017, Theorem 3.1 and Corollary 3.2"
 THEOREM_A_1 = "Agarwal & Singh 2017, Theorem A.1"
-LEMMA = said.AS_LEMMA_4_2.source
-EVERY_INNER: dict[str, Any] = {"standing": "theorem", "statement": said.AS_LEMMA_4_2}
-FED: dict[str, Any] = {"standing": "proof", "statement": said.AS_PROOF_4_2}
 
 NO_CEILING = (
     "log T of the noise read without a ceiling, as it is printed; with the ceiling that Algorithm 2 has, epsilon is 1"
 )
 INTERIOR = "a small eta keeps actions inside the domain, where they show the noisy prefix sums"
-TOO_RARE = (
-    "with Theorem 4.1's own eta and gamma the worst path leaks ever more, but ever more rarely: epsilon is 0.63, "
-    "0.74 and 0.82 at T = 8, 10 and 12, on paths of probability 3e-3, 5e-4 and 9e-5, and near 0.3 at delta = 0.01 "
-    "all the while. It passes 1 at T = 20, where it is 1.05, on a path of probability 3e-8: computed by "
-    "benchmarks/corners.py, not certified, as no number of runs that can be played sees it"
-)
 
 
 #: The standing of a case: the words that it audits, or none.
@@ -373,79 +363,5 @@ ENTRIES = (
         losses="l1-ball",
         regret=RegretClaim(bound=perturbed_bound, exponent=0.5, source="Agarwal & Singh 2017, Theorem 3.5"),
         cases=ftpl_cases("natural logarithms give a sigma larger by 1 %", {"noise_delta": 0.5, "base": "2"}),
-    ),
-    Entry(
-        name="agarwal-singh/reduction-threshold",
-        summary="bandit reduction around the Threshold probe",
-        source=LEMMA,
-        build=reduction_threshold,
-        rounds=2,
-        losses="symmetric",
-        cases=(
-            Case(expected="falsified", **EVERY_INNER),
-            Case(expected="falsified", **FED, surface="release"),
-            Case(expected="survived", **WEAKER),
-            Case(expected="survived", **EVERY_INNER, losses="unit"),
-            Case(expected="survived", **REPAIRED),
-        ),
-    ),
-    Entry(
-        name="agarwal-singh/reduction-exp2",
-        summary="bandit reduction around EXP2 over arms",
-        source="Agarwal & Singh 2017, Theorem 4.1; any rates: Lemma 4.2",
-        build=reduction_exp2,
-        rounds=4,
-        losses="symmetric",
-        cases=(
-            Case(expected="falsified", **EVERY_INNER, parameters=SHARP),
-            Case(
-                expected="survived",
-                standing="theorem",
-                statement=said.AS_THEOREM_4_1,
-                rounds=8,
-                runs=100_000,
-                note=TOO_RARE,
-                untested="allowed",
-            ),
-            Case(expected="survived", **WEAKER, parameters=SHARP),
-            Case(expected="survived", **REPAIRED, parameters=SHARP),
-        ),
-    ),
-    Entry(
-        name="agarwal-singh/reduction-exp2-actions",
-        summary="bandit reduction around EXP2 over a finite set of points",
-        source=LEMMA,
-        build=reduction_exp2_actions,
-        rounds=2,
-        losses="symmetric",
-        cases=(
-            Case(expected="falsified", **FED, surface="release", runs=100_000),
-            Case(expected="falsified", **EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
-            Case(expected="survived", **WEAKER, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
-        ),
-    ),
-    Entry(
-        name="agarwal-singh/reduction-scrible",
-        summary="bandit reduction around SCRiBLe",
-        source=said.AS_THEOREM_4_5.source,
-        build=reduction_scrible,
-        rounds=2,
-        losses="l1-ball",
-        cases=(
-            Case(expected="falsified", **FED, surface="release", runs=100_000),
-            Case(
-                expected="falsified",
-                standing="theorem",
-                statement=said.AS_THEOREM_4_5,
-                arms=1,
-                runs=100_000,
-                note="with the theorem's own eta",
-            ),
-            Case(expected="survived", **WEAKER, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
-            Case(expected="survived", **REPAIRED, arms=1, runs=100_000),
-        ),
     ),
 )
