@@ -70,7 +70,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
-        "two_interval_bound": certificate.two_interval_bound,
+        "two_interval_bound": None if certificate.method == "anytime" else certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
         **standing_of(prepared),

@@ -16,8 +16,8 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def junit(record: Mapping[str, Any]) -> str:
     """Return a record as JUnit XML, in the schema of Apache Ant's reports.
 
-    A verdict that is not as expected is a failure, as is what got worse since the baseline; an undecided claim is
-    skipped; what could not be audited is an error.
+    A verdict that is not as expected is a failure, as is what got worse since the baseline; a claim that could
+    not be decided or audited is an error: a skipped test would look green.
     """
     record = legible(record)
     cases = [_of_claim(claim) for claim in record["claims"]]
@@ -35,7 +35,7 @@ def junit(record: Mapping[str, Any]) -> str:
         tests=str(len(cases)),
         failures=str(sum(case.find("failure") is not None for case in cases)),
         errors=str(sum(case.find("error") is not None for case in cases)),
-        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        skipped="0",
         time=f"{sum(claim['seconds'] or 0.0 for claim in record['claims']):.3f}",
     )
     properties = ElementTree.SubElement(suite, "properties")
@@ -59,7 +59,7 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     elif claim["verdict"] == expected:
         return _case(name, claim["seconds"] or 0.0, None)
     undecided = claim["verdict"] == "UNDERPOWERED" or (untested and expected == "SURVIVED")
-    kind = "skipped" if undecided else "failure"
+    kind = "error" if undecided else "failure"
     return _case(name, claim["seconds"] or 0.0, (kind, claim["verdict"], told, f"{told}\nreplay: {claim['replay']}"))
 
 
@@ -84,11 +84,7 @@ def _case(name: str, seconds: float, outcome: tuple[str, str, str, str] | None) 
     case = ElementTree.Element("testcase", attributes)
     if outcome is not None:
         element, kind, message, text = map(_clean, outcome)
-        child = ElementTree.SubElement(case, element)
-        if element != "skipped":
-            child.attrib.update(type=kind, message=message)
-        else:
-            child.set("message", message)
+        child = ElementTree.SubElement(case, element, type=kind, message=message)
         child.text = text
     return case
 

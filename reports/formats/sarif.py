@@ -13,7 +13,7 @@ from ..sanitise import bound_words, json_text, legible, visible
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
 RULES = {
-    "falsified": "The privacy claim is false: the released actions certify a larger epsilon.",
+    "falsified": "The privacy claim is false: what was released certifies a larger epsilon.",
     "unexpected": "The claim was expected to be falsified, and was not.",
     "underpowered": "The budget could not have falsified a claim this large.",
     "not-audited": "The claim could not be audited.",

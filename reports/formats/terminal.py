@@ -232,7 +232,6 @@ def claim_lines(claim: dict[str, Any]) -> str:
     lines = [
         f"{word}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
         f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
-        f"two Clopper-Pearson intervals: >= {claim['two_interval_bound']:.4f}",
         f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
         *_standing_lines(claim),
