@@ -231,10 +231,10 @@ class BatchedExp4:
 
     **Claim** (Theorem 10): (epsilon, delta)-DP, losses in [0, 1], one round's loss replaced. Given the actions and the
     earlier releases, one round moves an expert's batch mean by at most `sensitivity * K / (gamma tau)`; the noise on
-    each of the N means is Laplace of scale `3 sensitivity K sqrt(N ln(1 / delta)) / (gamma tau epsilon)`, which
-    advanced composition over experts turns into the claim, with room to spare, while `epsilon <= 9 ln(1 / delta)`. The
-    factor 3 is our choice, the paper's is unknown to us. The noisy means of all experts with the actions are the
-    release.
+    each of the N means is Laplace of scale `c sensitivity K sqrt(N ln(1 / delta)) / (gamma tau epsilon)`, which for
+    c = 3 advanced composition over experts turns into the claim, with room to spare, while
+    `epsilon <= 9 ln(1 / delta)`. That c is 3 is our choice, the paper's is unknown to us. The noisy means of all
+    experts with the actions are the release.
 
     Parameters
     ----------
@@ -250,6 +250,8 @@ class BatchedExp4:
         In nats, positive, inf for no noise; and in (0, 1).
     sensitivity : float
         The largest difference of two losses of an arm: 1 on [0, 1].
+    constant : float
+        c, positive.
     """
 
     advice: Advice
@@ -259,6 +261,7 @@ class BatchedExp4:
     epsilon: float
     delta: float
     sensitivity: float = 1.0
+    constant: float = 3.0
     feedback: FeedbackKind = "bandit"
 
     def __post_init__(self) -> None:
@@ -268,6 +271,7 @@ class BatchedExp4:
         check_batch(self.tau)
         check_epsilon(self.epsilon)
         check_positive("sensitivity", self.sensitivity)
+        check_positive("constant", self.constant)
         if not 0 < self.delta < 1:
             raise ValueError(
                 f"delta must be in (0, 1) for batched EXP4, whose noise grows with ln(1 / delta), got {self.delta!r}"
@@ -284,7 +288,8 @@ class BatchedExp4:
         if math.isinf(self.epsilon):
             return Laplace(0.0)
         spread = math.sqrt(self.advice.experts * math.log(1 / self.delta))
-        return Laplace(3 * self.sensitivity * self.arms * spread / (self.gamma * self.tau * self.epsilon))
+        size = self.constant * self.sensitivity * self.arms
+        return Laplace(size * spread / (self.gamma * self.tau * self.epsilon))
 
     def start(self, runs: int, draws: Draws) -> BatchedExp4State:
         """Return equal weights."""
