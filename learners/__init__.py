@@ -9,10 +9,11 @@ from .bandits.scrible import Scrible
 from .conversions.batched import BatchedLaplace, MiniBatch
 from .conversions.expert_advice import ExpertAdvice
 from .conversions.reduction import BanditReduction, GaussianReduction
+from .leaders.doubling import Doubling
 from .leaders.ftpl import Ftpl
 from .leaders.ftrl import Ftrl
 from .leaders.pftal import BanditPftal, Pftal
-from .leaders.private_bandit import Doubling, NoisyOco, PrivateBandit
+from .leaders.private_bandit import NoisyOco, PrivateBandit
 from .probes.ladder import Ladder
 from .probes.threshold import Threshold
 from .problems.domains import Ball, Cube, EntropySimplex, Simplex

@@ -14,9 +14,10 @@ import numpy as np
 
 from ...learners.bandits.exp2 import Exp2
 from ...learners.bandits.scrible import Scrible
+from ...learners.leaders.doubling import Doubling
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.leaders.private_bandit import Doubling, NoisyOco, PrivateBandit
+from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
 from ...learners.problems.domains import Ball, Cube
 from ...learners.problems.losses import Adaptive, Convex
 from ...learners.protocol import Actions, HasRelease, Learner

@@ -17,6 +17,7 @@ from ..conversions.expert_advice import ExpertAdvice
 from ..probes.ladder import Ladder
 from ..probes.threshold import Threshold
 from ..problems.advice import Advice, graded_advice
+from ..problems.losses import Linear, Switch
 from ..protocol import Learner
 from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting
@@ -239,6 +240,22 @@ def fails_on_symmetric(parameters: dict[str, Any], **changes: Any) -> Case:
     )
 
 
+def answered(rounds: int, parameters: dict[str, Any]) -> tuple[Case, ...]:
+    """Return the audits, both calibrations, against an adversary that sees the actions.
+
+    The worlds' first losses are 1 and 0; later the arm just played has loss 1 and the other 0.
+    """
+    one, other = (Linear(slope=slope) for slope in ((1.0, 0.0), (0.0, 1.0)))
+    later = [Switch(below=one, above=other, threshold=0.5, lag=1)] * (rounds - 1)
+    pair = tuple([np.full(2, first), *later] for first in (1.0, 0.0))
+    note = "the later losses answer the actions: Section 2.4 says that the privacy guarantees hold against such too"
+    how: dict[str, Any] = {"expected": "survived", "parameters": parameters, "pair": pair, "runs": 100_000}
+    return (
+        Case(standing="reading", note=note, **how),
+        Case(standing="control", calibration="corrected", note="the later losses answer the actions", **how),
+    )
+
+
 #: HTINF skips large losses and moves little in a round: its actions show next to nothing, with hardly any noise
 #: (`docs/limits.md`); what it is fed is audited.
 SKIPPED = Case(expected="survived", **FED, surface="release", parameters={"batch": 2}, runs=100_000)
@@ -264,6 +281,7 @@ ENTRIES = (
             *survives({**SHARP, "batch": 1}),
             Case(expected="survived", **EVERY_INNER, rounds=8, parameters={"eta": 1.0, "gamma": 0.05, "batch": 2}),
             fails_on_symmetric({**SHARP, "batch": 1}),
+            *answered(4, {**SHARP, "batch": 1}),
         ),
         example=Case(expected="survived", **EVERY_INNER, parameters={**SHARP, "batch": 1}),
     ),
@@ -284,7 +302,10 @@ ENTRIES = (
         build=batched_ftpl,
         rounds=4,
         regret=RegretClaim(bound=trivial_bound, exponent=0.5, source="Corollary 24, its constant unknown to us"),
-        cases=survives({"eta": 2.0, "cap": 8, "batch": 1}, runs=100_000),
+        cases=(
+            *survives({"eta": 2.0, "cap": 8, "batch": 1}, runs=100_000),
+            *answered(4, {"eta": 2.0, "cap": 8, "batch": 1}),
+        ),
     ),
     Entry(
         name="asi-raman-talwar/batched-threshold",
@@ -318,7 +339,7 @@ ENTRIES = (
         build=exp4_local,
         rounds=4,
         regret=RegretClaim(bound=exponential_bound, exponent=0.5, source="Theorem 9; the constant is derived"),
-        cases=(*survives(SHARP, LOST, LOST), fails_on_symmetric(SHARP)),
+        cases=(*survives(SHARP, LOST, LOST), fails_on_symmetric(SHARP), *answered(4, SHARP)),
         example=Case(expected="survived", **LOST, parameters=SHARP),
     ),
     Entry(

@@ -25,7 +25,7 @@ PAPERS = (
     "asi_raman_talwar_advice",
     "tossou_dimitrakakis",
     "ene_nguyen_vladu",
-    "ene_nguyen_vladu_tree",
+    "ene_nguyen_vladu_oracles",
     "smith_thakurta",
     "smith_thakurta_bandits",
 )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ...mechanisms.noise import Noise
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_positive, check_rounds
 from ..problems.oracles import LinearOracle
-from ..protocol import FeedbackKind, Learner
+from ..protocol import FeedbackKind
 from .pftal import sphere
 
 
@@ -283,63 +282,3 @@ def batch_rounds(rounds: int) -> int:
 def sampling_radius(rounds: int, dim: int, diameter: float) -> float:
     """Return zeta = D sqrt n / T^(1/4)."""
     return diameter * math.sqrt(dim) / math.pow(rounds, 0.25)
-
-
-@dataclass
-class DoublingState:
-    """The running learner, its own state, its horizon and its rounds left."""
-
-    learner: Learner
-    inner: Any
-    horizon: int
-    left: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Doubling:
-    """Run a learner of known horizon for ever: afresh for `first` rounds, then for twice as many, and so on.
-
-    **Claim**: that of the learner, because a round belongs to one of the runs only (the paper allows a factor log T).
-
-    Parameters
-    ----------
-    build : callable
-        From a horizon to its learner.
-    first : int
-        The first horizon.
-    """
-
-    build: Callable[[int], Learner]
-    first: int = 4
-
-    def __post_init__(self) -> None:
-        check_rounds(self.first)
-
-    @property
-    def feedback(self) -> FeedbackKind:
-        """The learner's."""
-        return self.build(self.first).feedback
-
-    @property
-    def arms(self) -> int:
-        """The learner's."""
-        return self.build(self.first).arms
-
-    def start(self, runs: int, draws: Draws) -> DoublingState:
-        """Return the state of the first run."""
-        learner = self.build(self.first)
-        return DoublingState(learner, learner.start(runs, draws), self.first, self.first)
-
-    def act(self, state: DoublingState, draws: Draws) -> Any:
-        """Return the running learner's action."""
-        return state.learner.act(state.inner, draws)
-
-    def update(self, state: DoublingState, actions: Any, feedback: Floats, draws: Draws) -> None:
-        """Teach the running learner; at its horizon start one for twice the rounds."""
-        state.learner.update(state.inner, actions, feedback, draws)
-        state.left -= 1
-        if state.left == 0:
-            state.horizon *= 2
-            state.left = state.horizon
-            state.learner = self.build(state.horizon)
-            state.inner = state.learner.start(actions.shape[-1], draws)

@@ -19,6 +19,7 @@ from overclaim.learners.catalogue import asi_raman_talwar, tossou_dimitrakakis
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.learners.problems.instances import alternating_losses, lemma_11_losses
+from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Laplace
 
@@ -247,3 +248,18 @@ def test_bounds_grow_as_promised():
             setting = entry.setting(rounds=rounds)
             values.append(entry.regret.bound(setting, entry.build(setting)))
         assert math.log2(values[1] / values[0]) / 4 < entry.regret.exponent + 0.06, entry.name
+
+
+@pytest.mark.parametrize("name", ["batched-exp3", "batched-ftpl", "exp4-local"])
+def test_losses_that_answer_the_actions_catch_little_noise(name):
+    """The sound learner is falsified with probability 1e-6 at most; a third of the noise is caught."""
+    entry = next(entry for entry in asi_raman_talwar.ENTRIES if entry.name == f"asi-raman-talwar/{name}")
+    case = next(case for case in entry.cases if case.pair is not None)
+    pair, how = Pair(*case.pair), {"runs": 40_000, "confidence": 1 - 1e-6}
+    played = play(entry.build(entry.setting(), **case.parameters), pair, Draws(0), 200).actions
+    later = [pair.feedback(t, played[t], "bandit", True, list(played[:t])) for t in (1, 2)]
+    for t, loss in zip((1, 2), later, strict=True):
+        np.testing.assert_array_equal(loss, (played[t] == played[t - 1]).astype(float))
+    sound, weak = (entry.build(entry.setting(epsilon=epsilon), **case.parameters) for epsilon in (1.0, 3.0))
+    assert falsify(sound, Claim(epsilon=1.0), pair=pair, **how).verdict.value == "SURVIVED"
+    assert falsify(weak, Claim(epsilon=1.0), pair=pair, **how).verdict.value == "FALSIFIED"

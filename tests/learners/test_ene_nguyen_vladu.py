@@ -11,7 +11,8 @@ from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners.catalogue import ene_nguyen_vladu
 from overclaim.learners.catalogue.entries import Setting
-from overclaim.learners.leaders.private_bandit import Doubling, NoisyOco, PrivateBandit, conditional_gradient
+from overclaim.learners.leaders.doubling import Doubling
+from overclaim.learners.leaders.private_bandit import NoisyOco, PrivateBandit, conditional_gradient
 from overclaim.learners.problems.losses import Linear, Quadratic
 from overclaim.learners.problems.oracles import L1Ball, L2Ball, LInfBall, Simplex
 from overclaim.mechanisms.claim import Claim

@@ -1,0 +1,126 @@
+"""The doubling conversion: a learner of known horizon, run for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.noise import Gaussian, Laplace
+from ...mechanisms.weakening import weakened
+from ..checks import check_rounds
+from ..protocol import FeedbackKind, Learner
+
+
+@dataclass
+class DoublingState:
+    """The running learner, its own state, its horizon and its rounds left, and what the last round released."""
+
+    learner: Any
+    inner: Any
+    horizon: int
+    left: int
+    released: Floats | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubling:
+    """Run a learner of known horizon for ever: afresh for `first` rounds, then for twice as many, and so on.
+
+    **Claim**: that of the learner, because a round belongs to one of the runs only (the paper allows a factor log T).
+    What a run's learner releases, over its noise's scale, is the release; not at the end of a run, where it reaches no
+    action.
+
+    Parameters
+    ----------
+    build : callable
+        From a horizon to its learner.
+    first : int
+        The first horizon.
+    """
+
+    build: Callable[[int], Learner]
+    first: int = 4
+
+    def __post_init__(self) -> None:
+        check_rounds(self.first)
+
+    @property
+    def feedback(self) -> FeedbackKind:
+        """The learner's."""
+        return self.build(self.first).feedback
+
+    @property
+    def arms(self) -> int:
+        """The learner's."""
+        return self.build(self.first).arms
+
+    @property
+    def noise(self) -> Laplace | Gaussian:
+        """The law of the noise in what is released: the learner's at scale 1; none where that has none."""
+        law = getattr(self.build(self.first), "noise", Laplace(0.0))
+        unit = 1.0 if _scale(law) > 0 else 0.0
+        return Gaussian(unit) if isinstance(law, Gaussian) else Laplace(unit)
+
+    @property
+    def oracle(self) -> Any:
+        """The learner's domain, which regret is measured against."""
+        return self.build(self.first).oracle  # type: ignore[attr-defined]
+
+    def weakened(self, factor: float) -> Doubling:
+        """Return the same with the noise of every run divided by a factor."""
+        return replace(self, build=partial(_build_weaker, self.build, factor))
+
+    def start(self, runs: int, draws: Draws) -> DoublingState:
+        """Return the state of the first run."""
+        learner = self.build(self.first)
+        return DoublingState(learner, learner.start(runs, draws), self.first, self.first)
+
+    def act(self, state: DoublingState, draws: Draws) -> Any:
+        """Return the running learner's action."""
+        return state.learner.act(state.inner, draws)
+
+    def update(self, state: DoublingState, actions: Any, feedback: Floats, draws: Draws) -> None:
+        """Teach the running learner; at its horizon start one for twice the rounds."""
+        state.learner.update(state.inner, actions, feedback, draws)
+        state.left -= 1
+        state.released = None
+        if state.left:
+            released = state.learner.release(state.inner)
+            state.released = None if released is None else released / (_scale(state.learner.noise) or 1.0)
+            return
+        state.horizon *= 2
+        state.left = state.horizon
+        state.learner = self.build(state.horizon)
+        state.inner = state.learner.start(actions.shape[-1], draws)
+
+    def release(self, state: DoublingState) -> Floats | None:
+        """Return what the running learner released, over its noise's scale."""
+        return state.released
+
+    def release_means(self, actions: Any, releases: Floats, feedback: list[Floats]) -> Floats:
+        """Return the noiseless value of every release, run by run."""
+        means, horizon, begin, done = [], self.first, 0, 0
+        while done < len(releases):
+            learner: Any = self.build(horizon)
+            scale = _scale(learner.noise) or 1.0
+            rounds = min(horizon - 1, len(feedback) - begin)
+            count = rounds // getattr(learner, "batch", 1)
+            own = releases[done : done + count] * scale
+            end = begin + horizon
+            if count:
+                means.append(learner.release_means(actions[begin:end], own, feedback[begin:end]) / scale)
+            begin, done, horizon = end, done + count, 2 * horizon
+        return np.concatenate(means)
+
+
+def _scale(law: Any) -> float:
+    return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
+
+
+def _build_weaker(build: Callable[[int], Learner], factor: float, horizon: int) -> Learner:
+    return weakened(build(horizon), factor)
