@@ -90,9 +90,10 @@ def test_version_is_the_same_everywhere():
     assert overclaim.__version__ == project()["project"]["version"] == version("overclaim")
 
 
-def test_import_loads_nothing_heavy():
+@pytest.mark.parametrize("module", ["overclaim", "overclaim.reports.command_line.cli", "overclaim.reports.plugin"])
+def test_import_loads_nothing_heavy(module):
     heavy = {"numpy", "scipy", "statsmodels", "sklearn", "matplotlib", "joblib", "jinja2", "optuna"}
-    assert not loaded_by("import overclaim") & heavy
+    assert not loaded_by(f"import {module}") & heavy
 
 
 @pytest.mark.parametrize("name", overclaim.__all__)

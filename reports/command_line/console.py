@@ -76,16 +76,23 @@ def _silence(stream: Any) -> None:
         os.close(null)
 
 
+def _not_imported(error: ImportError) -> Failure:
+    return Failure(f"cannot import {error.name}: {error}; pip install overclaim brings what it needs", BAD_INPUT)
+
+
 def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickException:
     """Return the line and the exit code of whatever ends a command, which plays a target or does not: no verdict's."""
     if isinstance(error, click.ClickException):
         return error if error.exit_code != FALSIFIED else Failure(error.format_message(), BAD_INPUT)
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return Failure("interrupted", INTERRUPTED)
-    from ...audit.plans.ledger import LedgerError
-    from ...audit.play.cluster import ClusterError, ClusterLostError
-    from ...learners.blame import blamed, said
-    from ...learners.protocol import LearnerError
+    try:
+        from ...audit.plans.ledger import LedgerError
+        from ...audit.play.cluster import ClusterError, ClusterLostError
+        from ...learners.blame import blamed, said
+        from ...learners.protocol import LearnerError
+    except ImportError as missing:  # what they need themselves
+        return _not_imported(missing)
 
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
@@ -104,8 +111,7 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
         if isinstance(error, kind):
             return Failure(message, BAD_INPUT)
     if isinstance(error, ImportError) and (error.name or "overclaim").partition(".")[0] != "overclaim":
-        brings = "pip install overclaim brings what it needs"
-        return Failure(f"cannot import {error.name}: {error}; {brings}", BAD_INPUT)
+        return _not_imported(error)
     if isinstance(error, OSError):
         place = f": {error.filename!r}" if error.filename else ""
         return Failure(f"{error.strerror or said(error)}{place}", BAD_INPUT)

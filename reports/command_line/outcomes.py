@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..record_schema import fault
-
 if TYPE_CHECKING:
     from ...audit.plans.ledger import Ledger
     from ...audit.plans.plan import Plan
@@ -41,7 +39,7 @@ def finished(ledger: Ledger, plan: Plan) -> dict[int, Any]:
 def _wrong(outcome: Any, name: str, *, claim: bool) -> str | None:
     """Return what is wrong with an outcome; None if nothing is."""
     if not claim:
-        return _unlike(outcome, name) or fault({"alpha": 0.5, "claims": [], "regret": [outcome]})
+        return _unlike(outcome, name) or _fault({"alpha": 0.5, "claims": [], "regret": [outcome]})
     if not isinstance(outcome, list) or len(outcome) != 2 or (outcome[0] is None) == (outcome[1] is None):
         return "it must be a record or an error"
     record, error = outcome
@@ -49,7 +47,7 @@ def _wrong(outcome: Any, name: str, *, claim: bool) -> str | None:
         if not isinstance(error, dict) or not all(isinstance(error.get(key), str) for key in SAID):
             return f"an error has {', '.join(SAID)}"
         return _unlike(error, name)
-    if (wrong := _unlike(record, name) or fault({"alpha": 0.5, "claims": [record]})) is not None:
+    if (wrong := _unlike(record, name) or _fault({"alpha": 0.5, "claims": [record]})) is not None:
         return wrong
     lacking = [key for key in NEEDED if record.get(key) is None]
     lacking += [key for key in ("expected", "exact_epsilon", "shrunk") if key not in record]
@@ -60,3 +58,9 @@ def _unlike(outcome: Any, name: str) -> str | None:
     if not isinstance(outcome, dict):
         return f"it is {type(outcome).__name__}"
     return None if outcome.get("name") == name else f"it is that of {outcome.get('name')!r}"
+
+
+def _fault(record: dict[str, Any]) -> str | None:
+    from ..record_schema import fault  # not before a command needs it: `--help` is instant
+
+    return fault(record)
