@@ -57,7 +57,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "expected": task.expected,
         "method": certificate.method,
         **attack_facts(result),
-        "confidence": round(result.confidence, 12),
+        "confidence": rounded(result.confidence),
         "p_value": p_value(claim, result.event, certificate),
         **asked(task),
         "engine": result.engine,
@@ -163,6 +163,12 @@ def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) 
         return {}
 
 
+def rounded(probability: float) -> float:
+    """Return a probability without the dust of its arithmetic, inside (0, 1) still."""
+    short = round(probability, 12)
+    return short if 0 < short < 1 else probability
+
+
 def finite(value: float) -> float | None:
     """Return the value, or None where JSON has no number for it."""
     return value if math.isfinite(value) else None
@@ -192,7 +198,7 @@ def run_record(
         "schema": SCHEMA,
         "overclaim": __version__,
         "seed": seed,
-        "alpha": round(alpha, 12),
+        "alpha": rounded(alpha),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "block": BLOCK,

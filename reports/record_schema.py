@@ -13,8 +13,8 @@ TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number", "minimum": -1e300, "maximum": 1e300}  # JSON reads 1e999 as infinite
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 INSIDE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
-COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
-ROUND: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
+COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
+ROUND: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53 - 1}
 
 
 def _maybe(schema: Schema) -> Schema:

@@ -206,7 +206,8 @@ class MechanismAudit(Audit):
         return choice, spent + more
 
     def _share(self, share: float, enough: int, most: int) -> int:
-        return min(int(share * self.runs), int(enough / min(1.0, self.claim.epsilon) ** 2), most)
+        scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
+        return min(int(share * self.runs), int(enough / scale**2), most)
 
     def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""

@@ -63,7 +63,7 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     third = left.size // 3
     grid = _thresholds(scores[:third])
     found: dict[str, Any] = {
-        "alpha": round(alpha, 12),
+        "alpha": round(alpha, 12) or alpha,
         "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
         "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
         "profile": _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha),

@@ -156,7 +156,7 @@ def conclude(audit: Audit, found: Found, began: float) -> Result:
 
 def check_budget(runs: int, confidence: float) -> None:
     """Raise ValueError for a budget that no audit can have."""
-    if not 0 < confidence < 1:
+    if not 0 < 1 - confidence < 1:  # as computed
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     try:
         operator.index(runs)

@@ -163,7 +163,7 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     LearnerError
         If the learner misbehaves.
     """
-    if not 0 < confidence < 1:
+    if not 0 < 1 - confidence < 1:  # as computed
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     if claim.surface != "actions":
         raise ValueError(f"one run is guessed from actions, got the surface {claim.surface!r}")

@@ -112,6 +112,9 @@ def read_plan(path: Path) -> Plan:
         raise ValueError(f"{lines.at('alpha')}: alpha is for the whole report, confidence for each claim: give one")
     seed, alpha = int(data.get("seed", 0)), data.get("alpha")
     confidence = float(data.get("confidence", 0.99)) if alpha is None else 1 - alpha / len(claims)
+    if not 0 < 1 - confidence < 1:
+        key = "confidence" if alpha is None else "alpha"
+        raise ValueError(f"{lines.at(key)}: {key} must be farther from 0 and 1 than floating point, got {data[key]!r}")
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
     return Plan(tasks, seed, confidence, alpha)
 

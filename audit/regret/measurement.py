@@ -151,7 +151,7 @@ def measure(
 def _check(losses: World, runs: int, confidence: float, comparator: float | None) -> None:
     if runs < 2:
         raise ValueError(f"runs must be at least 2, got {runs!r}")
-    if not 0 < confidence < 1:
+    if not 0 < 1 - confidence < 1:  # as computed
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     if len(losses) == 0:
         raise ValueError("regret needs at least one round")

@@ -167,7 +167,7 @@ def epsilon_guess(
     spent = np.where(slack > 0, NUISANCE_SHARE * error, 0.0)
     some = np.maximum(made, 1)  # with no guess at all the bounds below are vacuous: pi >= 0, 1 - pi <= 1
     rate = _lower(made, played, np.where(slack > 0, spent, error))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         excess = np.where(slack > 0, slack / rate, 0.0)
     # 1 - pi_lower is the upper bound of the wrong share: the other tail, never a subtraction.
     bound = _log_ratio(_lower(correct, some, error - spent) - excess, _upper(some - correct, some, error - spent))

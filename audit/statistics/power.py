@@ -64,7 +64,7 @@ def falsification_power(claimed: float, true: float, runs: int, *, delta: float 
         with np.errstate(divide="ignore"):
             excess = delta / intervals.clopper_pearson_lower(guesses, runs, spent)
     # The largest share of right guesses that the claim allows, and the count from which its test rejects.
-    allowed = np.minimum((1 + excess * odds) / (1 + odds), 1.0)
+    allowed = np.minimum((1 + (excess * odds if odds else 0.0)) / (1 + odds), 1.0)
     last_kept = scipy.stats.binom.isf(alpha - spent, guesses, allowed)
     # Up to alpha the test is exact: reject iff P(Bin(guesses, allowed) >= right guesses) <= alpha.
     caught = scipy.stats.binom.sf(last_kept, guesses, right / (right + wrong))
@@ -131,8 +131,8 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
 def _check(claimed: float, runs: int, delta: float, alpha: float, power: float = 0.5) -> None:
     if not (claimed >= 0 and math.isfinite(claimed)):
         raise ValueError(f"claimed must be a non-negative, finite epsilon, but got {claimed}")
-    if runs < 1:
-        raise ValueError(f"runs must be at least 1, but got {runs}")
+    if not 1 <= runs <= _MOST_RUNS:
+        raise ValueError(f"runs must be at least 1 and at most 2^50, but got {runs}")
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), but got {delta}")
     if not 0 < alpha < 1:

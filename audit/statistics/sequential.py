@@ -31,6 +31,8 @@ from .events import UNUSED, Event
 
 _Floats = NDArray[np.float64]
 
+#: Larger epsilons are as good as this one: no guess may be wrong.
+_LARGEST = 700.0
 #: Below this the incomplete beta function is replaced by its series.
 _TINY = 1e-290
 _MOST_TERMS = 200_000
@@ -63,7 +65,7 @@ def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floa
     log_pi, log_rest = special.log_expit(e), special.log_expit(-e)
     # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
     tail = special.betainc(w + 1, c + 1, special.expit(-e))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # the series stands in where it is far
         found = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
     far = tail < _TINY
     if np.any(far):
@@ -101,7 +103,7 @@ class Bets:
 
     def _stakes(self) -> tuple[_Floats, _Floats]:
         """Return the stakes and their weights."""
-        near = _SHARES / (math.exp(self.claimed) + self.delta)
+        near = _SHARES / (math.exp(min(self.claimed, _LARGEST)) + self.delta)
         far = _FAR / (1 + self.delta)
         weights = np.repeat([_NEAR_WEIGHT / near.size, (1 - _NEAR_WEIGHT) / far.size], [near.size, far.size])
         return np.concatenate([near, far]), weights
@@ -220,7 +222,7 @@ def choose_growing_event(
 
 def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Floats:
     """Return the growth of the log wealth in a run at the best stake; where none grows, a ranking below 0."""
-    largest = 1 / (math.exp(epsilon) + delta)
+    largest = 1 / (math.exp(min(epsilon, _LARGEST)) + delta)
     best = np.full(right.shape, -np.inf)
     rest = np.maximum(1 - right - wrong, 0)
     for stake in (np.arange(_STAKES) + 0.5) / _STAKES * largest:
@@ -230,7 +232,7 @@ def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Fl
             + rest * np.log1p(-stake * delta)
         )
         best = np.maximum(best, log)
-    return np.where(best > 0, best, right - wrong * math.exp(epsilon) - delta - 1e3)
+    return np.where(best > 0, best, right - wrong * math.exp(min(epsilon, _LARGEST)) - delta - 1e3)
 
 
 def first_crossing(bets: Bets, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, alpha: float) -> int | None:

@@ -381,7 +381,7 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     from ..record import finite
 
     Claim(epsilon=epsilon, delta=delta)  # checks both
-    if not 0 < confidence < 1:
+    if not 0 < 1 - confidence < 1:  # as computed
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
     alpha = 1 - confidence
     detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)

@@ -20,6 +20,10 @@ class Parameter(click.ParamType):  # type: ignore[type-arg]
         name, sign, text = value.partition("=")
         if not sign or not name:
             self.fail(f"expected NAME=VALUE, got {value!r}", param, ctx)
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            self.fail(f"expected text, got {value!r}: {error}", param, ctx)
         return name, text
 
 
@@ -31,7 +35,10 @@ class Json(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Read the text."""
         try:
-            return json.loads(value) if isinstance(value, str) else value
+            if isinstance(value, str):
+                value = json.loads(value)
+                json.dumps(value, ensure_ascii=False).encode()  # half of a character is none
+            return value
         except (ValueError, RecursionError) as error:
             self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 

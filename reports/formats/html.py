@@ -295,6 +295,8 @@ def _p_value(claim: Mapping[str, Any], level: float) -> float:
     if not table or not 0 < level < 1 or claim["method"] not in ("guess", "joint"):
         return 1.0
     (_, left, a, _, b), (_, right, c, _, d) = table
+    if claim["method"] == "joint" and bool(a + c) == bool(b + d):  # it names one world
+        return 1.0
     event = Event(-math.inf if b + d else math.nan, math.inf if a + c else math.nan, claim["method"])
     bound = certify(event, Counts(left + right, left, a, c, b, d), delta=claim["claimed"]["delta"], alpha=level)
     return level if bound.epsilon_lower > claim["claimed"]["epsilon"] else 1.0

@@ -90,8 +90,8 @@ def number(value: float | None) -> str:
 
 def confidence(claim: Mapping[str, Any]) -> str:
     """Return a claim's confidence with as many digits as tell it from certainty."""
-    digits = 2 - math.floor(math.log10(1 - claim["confidence"]))
-    return f"{claim['confidence']:.{max(4, digits)}g}"
+    digits = 2 - math.floor(math.log10(max(1 - claim["confidence"], 1e-17)))
+    return f"{claim['confidence']:.{min(max(4, digits), 17)}g}"
 
 
 def claims_table(record: dict[str, Any]) -> str:
@@ -175,7 +175,7 @@ def _bar(claim: Mapping[str, Any], size: int) -> str:
     full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
     claim_at = round(size / RULER_END)
     ratio = (claim["epsilon_lower"] or 0.0) / claim["claimed"]["epsilon"]
-    filled = min(size, round(ratio * size / RULER_END))
+    filled = round(min(ratio, RULER_END) * size / RULER_END)
     # A bar that passes the claim, however little, must be seen to pass it, and one that does not, not.
     filled = max(filled, claim_at + 1) if ratio > 1 else min(filled, claim_at)
     cells = [full] * filled + [empty] * (size - filled)

@@ -1,0 +1,123 @@
+"""A run is resumed only with the code it was begun with: users' files, all that they import, and our own."""
+
+import sys
+
+import pytest
+
+from overclaim.audit.plans.ledger import Ledger, LedgerError
+from overclaim.audit.plans.plan import Plan
+from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.provenance import changed, digest_with_imports, loaded_files
+
+#: A target and what it imports, in every way there is.
+FILES = {
+    "target.py": """
+import json, numpy
+import helper
+from package import member as renamed
+from package.sub.deep import VALUE
+import package.other as other
+class Learner:
+    def act(self):
+        import lazy
+        from importlib import import_module
+        import_module("dynamic")
+        __import__("builtin_way")
+        load("by_path.py")
+""",
+    "helper.py": "import second\n",
+    "second.py": "import helper  # a circle\n",
+    "lazy.py": "",
+    "dynamic.py": "",
+    "builtin_way.py": "",
+    "by_path.py": "",
+    "package/__init__.py": "",
+    "package/member.py": "from . import sibling\nfrom .sub import *\n",
+    "package/sibling.py": "",
+    "package/other.py": "try:\n    import absent\nexcept ImportError:\n    pass\n",
+    "package/sub/__init__.py": "from ..uncle import UNCLE\n",
+    "package/sub/deep.py": "VALUE = 1\n",
+    "package/uncle.py": "UNCLE = 1\n",
+    "spaced/inner.py": "",
+}
+STRANGERS = ("stranger.py", "package/stranger.py")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name, text in {**FILES, **dict.fromkeys(STRANGERS, "")}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "target.py").write_text(FILES["target.py"] + "import spaced.inner\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("name", FILES)
+def test_an_edit_of_whatever_is_imported_is_seen(folder, monkeypatch, name, by_name):
+    monkeypatch.syspath_prepend(folder)
+    place = "target" if by_name else "target.py"
+    before = digest_with_imports(place)
+    assert digest_with_imports(place) == before
+    with (folder / name).open("a") as file:
+        file.write("\nedited = True\n")
+    assert digest_with_imports(place) != before
+    assert not {"helper", "package", "lazy"} & set(sys.modules)  # read, not run
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_other_files_do_not_matter(folder, name):
+    before = digest_with_imports("target.py")
+    (folder / name).write_text("edited = True\n")
+    (folder / "record.json").write_text("{}")
+    assert digest_with_imports("target.py") == before
+
+
+@pytest.mark.parametrize(
+    "text", ["def (", "import \x00", "from . import x", "import .", "import_module(1)", "from .... import y"]
+)
+def test_what_is_no_code_has_a_hash_too(folder, text):
+    (folder / "target.py").write_text(text)
+    assert digest_with_imports("target.py")
+    assert digest_with_imports("absent.py") != digest_with_imports("target.py")
+    assert digest_with_imports("no.such.module")
+
+
+def plan():
+    return Plan((Task(target="target.py:Learner", epsilon=1.0),))
+
+
+@pytest.mark.parametrize("name", ["helper.py", "package/uncle.py", "lazy.py"])
+def test_a_resumed_run_meets_the_same_imports(folder, name):
+    made = Ledger.begin(folder / "out", plan(), resume=False)
+    made.keep_outcome(0, [None, None])
+    assert Ledger.begin(folder / "out", plan(), resume=True).key == made.key
+    (folder / name).write_text("edited = True\n")
+    with pytest.raises(LedgerError, match="a target's file has changed, or one that it imports"):
+        Ledger.begin(folder / "out", plan(), resume=True)
+
+
+def test_a_file_that_only_playing_loads_is_met_again(folder, monkeypatch):
+    """Its name is computed: no reader of the code knows it."""
+    monkeypatch.syspath_prepend(folder)
+    made = Ledger.begin(folder / "out", plan(), resume=False)
+    __import__("strang" + "er")
+    try:
+        made.page(0).keep_totals("certify", 0, [1.0])
+        assert str(folder / "stranger.py") in loaded_files()
+        assert Ledger.begin(folder / "out", plan(), resume=True).key == made.key
+        (folder / "stranger.py").write_text("edited = True\n")
+        assert changed(loaded_files()) == []
+        with pytest.raises(LedgerError, match=r"stranger\.py' has changed since"):
+            Ledger.begin(folder / "out", plan(), resume=True)
+    finally:
+        del sys.modules["stranger"]
+
+
+def test_our_own_code_counts(folder, monkeypatch):
+    made = Ledger.begin(folder / "out", plan(), resume=False)
+    made.keep_outcome(0, [None, None])
+    monkeypatch.setattr("overclaim.audit.plans.ledger.own_code", lambda: "another")
+    with pytest.raises(LedgerError, match=r"this is overclaim .* code another: its blocks would not fit"):
+        Ledger.begin(folder / "out", plan(), resume=True)

@@ -1,0 +1,186 @@
+"""One run owns a folder, its rows bear its key, and its workers end with it."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from overclaim.audit.plans.ledger import Ledger, LedgerError
+from overclaim.audit.plans.lock import NAME, owned
+from overclaim.audit.plans.plan import Plan, read_plan
+from overclaim.audit.plans.tasks import Task
+from overclaim.tests.support.command_line import PLAN, overclaim
+
+#: Owns a folder until it is killed.
+OWNER = """
+import sys, time
+from pathlib import Path
+from overclaim.audit.plans.lock import owned
+with owned(Path(sys.argv[1])):
+    print("owned", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_folder_has_one_owner_and_the_lock_dies_with_it(tmp_path):
+    out = tmp_path / "out"
+    (tmp_path / "plan.toml").write_text(PLAN)
+    with subprocess.Popen([sys.executable, "-c", OWNER, out], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout.readline() == "owned\n"
+        for more in ((), ("--resume",)):
+            result = overclaim("run", tmp_path / "plan.toml", "--out", out, *more)
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+            assert "another run is writing to" in result.stderr
+            assert os.listdir(out) == [NAME]
+        owner.kill()
+    with owned(out):
+        pass
+    assert os.listdir(out) == []
+
+
+def test_a_lock_does_not_follow_links(tmp_path):
+    (tmp_path / "other").write_text("theirs")
+    (tmp_path / NAME).symlink_to(tmp_path / "other")
+    with pytest.raises(ValueError, match="cannot write to --out"), owned(tmp_path):
+        pass
+    assert (tmp_path / "other").read_text() == "theirs"
+
+
+def test_rows_of_another_run_are_not_read(tmp_path):
+    """What outlives its run may write into the file of the next one."""
+    first = Ledger.begin(tmp_path, Plan((Task(target="mechanisms/laplace"),)), resume=False)
+    first.remove()
+    second = Ledger.begin(tmp_path, Plan((Task(target="mechanisms/svt4"),)), resume=False)
+    first.keep_outcome(0, ["theirs", None])
+    first.page(0).keep_totals("certify", 0, [1.0])
+    first.page(0).once("search", lambda: 1)
+    assert second.outcomes() == {}
+    assert second.page(0).recall_totals("certify") == {}
+    assert second.page(0).once("search", lambda: 2) == 2
+    assert first.outcomes() == {0: ["theirs", None]}
+
+
+#: Tells the numbers of its workers, and keeps them busy for minutes.
+BUSY = """
+import os, sys, time
+from overclaim.audit.play.engines import in_parallel
+
+def work(item):
+    print(os.getpid(), flush=True)
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
+        sum(range(1000))
+
+if __name__ == "__main__":
+    list(in_parallel(work, [1, 2], jobs=2))
+"""
+
+
+def lives(process):
+    """Whether a process computes: one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_do_not_outlive_their_run(tmp_path, how):
+    (tmp_path / "busy.py").write_text(BUSY)
+    # A file of its own: whoever inherits a pipe keeps it open.
+    with (tmp_path / "told").open("w") as told:
+        parent = subprocess.Popen([sys.executable, tmp_path / "busy.py"], stdout=told, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len((tmp_path / "told").read_text().split()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    workers = [int(word) for word in (tmp_path / "told").read_text().split()]
+    assert len(workers) == 2
+    assert all(map(lives, workers))
+    parent.send_signal(how)
+    parent.wait()
+    deadline = time.monotonic() + 60  # the machine may be busy; they compute for five minutes
+    while any(map(lives, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(lives, workers))
+
+
+DAMAGE = {
+    "null": "UPDATE claims SET outcome = 'null'",
+    "two nulls": "UPDATE claims SET outcome = '[null, null]'",
+    "a number": "UPDATE claims SET outcome = '7'",
+    "no JSON": "UPDATE claims SET outcome = '{'",
+    "bytes": "UPDATE claims SET outcome = x'ff00'",
+    "both": "UPDATE claims SET outcome = '[{}, {}]'",
+    "another target": "UPDATE claims SET outcome = replace(outcome, 'reduction-threshold', 'ftrl-ball')",
+    "a record with less": """UPDATE claims SET outcome = '[{"name": "agarwal-singh/reduction-threshold"}, null]'""",
+    "an error of numbers": """UPDATE claims SET outcome = '[null, {"name": 1}]'""",
+    "another claim": "UPDATE claims SET claim = 7",
+    "a word for a claim": "UPDATE claims SET claim = 'x'",
+    "no table": "DROP TABLE claims",
+    "no column": "ALTER TABLE blocks RENAME COLUMN counts TO numbers",
+    "another schema": "UPDATE about SET value = '1' WHERE key = 'schema'",
+    "no schema": "DELETE FROM about",
+}
+
+
+@pytest.fixture
+def unfinished(tmp_path, monkeypatch):
+    """A run that was killed when its first claim was finished, and its second one begun."""
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN)
+    run = overclaim("run", "plan.toml", "--out", "whole", "--jobs", 1, "--json")
+    made = Ledger.begin(Path("out"), read_plan(Path("plan.toml")), resume=False)
+    page = made.page(1)
+    page.keep_totals("certify", 0, [1, 1, 1, 0, 0, 0])
+    page.close()
+    made.keep_outcome(0, [json.loads(run.stdout)["claims"][0], None])
+    return made.path
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_row_is_one_line(unfinished, how):
+    with closing(sqlite3.connect(unfinished)) as connection:
+        connection.execute(DAMAGE[how])
+        connection.commit()
+    result = overclaim("run", "plan.toml", "--out", "out", "--resume", "--jobs", 1)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.output
+    assert "it cannot be resumed: remove the file to start over" in result.stderr
+    assert "--resume goes on" not in result.stderr
+
+
+@pytest.mark.parametrize("left", [50, 100, 4096, 5000])
+def test_a_truncated_file_is_one_line(unfinished, left):
+    with closing(sqlite3.connect(unfinished)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    os.truncate(unfinished, left)
+    result = overclaim("run", "plan.toml", "--out", "out", "--resume", "--jobs", 1)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.output
+    assert "it cannot be resumed: remove the file to start over" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "counts", ["null", "[]", "[1, 1]", '["a", 0, 0, 0, 0, 0]', "[1, 2, 0, 0, 0, 0]", "[-1, 0, 0, 0, 0, 0]"]
+)
+def test_a_damaged_block_is_refused(unfinished, counts):
+    with closing(sqlite3.connect(unfinished)) as connection:
+        connection.execute("UPDATE blocks SET counts = ?", (counts,))
+        key = connection.execute("SELECT run FROM blocks").fetchone()[0]
+        connection.commit()
+    page = Ledger(unfinished, key).page(1)
+    with pytest.raises(LedgerError, match="it cannot be resumed: remove the file"):
+        page.recall("certify")
+    page.close()
+
+
+def test_what_is_whole_goes_on(unfinished):
+    result = overclaim("run", "plan.toml", "--out", "out", "--resume", "--jobs", 1)
+    assert result.exit_code in (0, 1), result.output
+    assert sorted(os.listdir("out")) == ["record.json", "report.html"]
