@@ -171,7 +171,7 @@ class Task:
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
-        case = entry.case(chosen, own, claim)
+        case = self._case(entry.cases_of(chosen, own, claim))
         source = case.source(entry) if case else entry.source
         claim = replace(claim, source=source)
         return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, weakening=how)
@@ -185,6 +185,13 @@ class Task:
             raise ValueError(f"weaken: {name!r} has no value in {self.target}: give it by --set, or weaken its noise")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
         return replace(self, parameters=changed, epsilon=claimed, weaken=None, blind_spot=False).prepare().learner
+
+    def _case(self, cases: Sequence[Case]) -> Case | None:
+        """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
+        given = None if self.pair is None else self.pair.to_json()
+        own = (c for c in cases if given is not None and c.pair is not None and Pair(*c.pair).to_json() == given)
+        searched = sorted(cases, key=lambda case: case.pair is not None)
+        return next(own, None) or next((case for case in searched if case.pair is None or given is None), None)
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         parameters = {"epsilon": self.epsilon, **own}

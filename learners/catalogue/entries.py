@@ -217,23 +217,24 @@ class Entry:
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
         return replace(default, **changes)
 
-    def case(self, setting: Setting, own: Mapping[str, Any], claim: Claim) -> Case | None:
-        """Return the case that audits this claim in this setting, with whatever runs; None if there is none.
+    def cases_of(self, setting: Setting, own: Mapping[str, Any], claim: Claim) -> list[Case]:
+        """Return the cases that audit this claim in this setting, on whatever pair and with whatever runs.
 
         Parameters
         ----------
         own : mapping
             The algorithm's own parameters, where they are not as usual.
         """
-        found = inspect.signature(self.build).parameters.values()
-        usual = {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+        taken = inspect.signature(self.build).parameters.values()
+        usual = {p.name: p.default for p in taken if p.kind is p.KEYWORD_ONLY}
         asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon
+        found = []
         for case in self.cases:
             chosen, parameters = self.setting_of(case)
             claimed = self.claim(chosen).epsilon if self.claim_epsilon else case.epsilon
             if (chosen, {**usual, **parameters}, case.neighbours, case.surface, claimed) == asked:
-                return case
-        return None
+                found.append(case)
+        return found
 
     def setting_of(self, case: Case) -> tuple[Setting, dict[str, Any]]:
         """Return the setting of a case, and those of the algorithm's own parameters that it names."""
