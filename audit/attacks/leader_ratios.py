@@ -21,9 +21,8 @@ from ...mechanisms.tree import depth, parent
 from ..laws import ftpl_law
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
+from ..statistics.rounding import rounded
 
-#: Scores are rounded: the order of a sum must not split ties.
-DIGITS = 9
 #: The grid of a prefix sum that later ones extend, in noise scales: how far it reaches past the means, and points.
 REACH, POINTS = 20.0, 121
 #: Points of the integral over the shift that a softmax hides.
@@ -98,7 +97,7 @@ class SignRatio(_Known):
         powers = 2 ** np.arange(self.pair.rounds)[::-1]
         index = np.tensordot(powers, (transcripts.actions < 0).astype(np.int64), axes=1)
         total: Floats = sum(table[row] for table, row in zip(self.tables, index, strict=True))
-        return np.round(total, DIGITS)
+        return rounded(total)
 
 
 class Whitened(_Known):
@@ -141,7 +140,7 @@ class Whitened(_Known):
         else:
             seen = learner.invert(actions[1:]) if isinstance(learner, Ftrl) else -actions[1:]
             along = np.einsum("i,tir->tr", self.delta, seen)
-        scores: Floats = np.round(self.weights @ along, DIGITS)
+        scores: Floats = rounded(self.weights @ along)
         return scores
 
 
@@ -197,7 +196,7 @@ class CoordinateRatio(_Known):
                 continue
             side = np.where(np.abs(actions[:, i]) >= 1, -np.sign(actions[:, i]), 0) if cube else 0 * actions[:, i]
             total += self._coordinate(seen[:, i], side, [world[:, i] for world in self.worlds])
-        return np.round(total, DIGITS)
+        return rounded(total)
 
     def _coordinate(self, seen: Floats, side: Floats, worlds: list[Floats]) -> Floats:
         total = np.zeros(seen.shape[-1])
@@ -286,4 +285,4 @@ class ShiftedRatio(_Known):
             )
             with np.errstate(divide="ignore", invalid="ignore"):
                 total += np.nan_to_num(np.log(left) - np.log(right), nan=0.0, posinf=0.0, neginf=0.0)
-        return np.round(total, DIGITS)
+        return rounded(total)

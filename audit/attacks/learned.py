@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
+from ..statistics.rounding import rounded, significant
 from .features import Features, Labels, View
 
-#: Scores are rounded: the order of a sum must not split ties.
-DIGITS = 9
 #: The largest table of outcomes, or how often a larger one must see each on average.
 MOST_OUTCOMES, REPEATED = 2**16, 16
 #: A table of so few outcomes leaves nothing to learn; in larger ones the regression's word is worth so many runs.
@@ -30,6 +29,10 @@ SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
 FEWEST_BOOSTED = 8000
+#: Decimals of a regression's weights, and leading bits of the means and deviations that features are standardised by.
+WEIGHT_DIGITS, STANDARD_BITS = 4, 20
+#: Features up to which a regression is fitted by Newton's method, whose result is good to many digits.
+MOST_NEWTON = 512
 MOST_PATTERNS = 64
 BINS = 24
 
@@ -69,7 +72,7 @@ class Threshold:
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Learn nothing."""
         feature = view.features.rows[self.index]
-        return lambda view: np.round(feature(view), DIGITS)
+        return lambda view: rounded(feature(view))
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def _log_ratio(
 ) -> Floats:
     in_left = np.bincount(codes[left], minlength=size) + prior_left
     in_right = np.bincount(codes[~left], minlength=size) + prior_right
-    ratio: Floats = np.round(np.log(in_left) - np.log(in_right), DIGITS)
+    ratio: Floats = rounded(np.log(in_left) - np.log(in_right))
     return ratio
 
 
@@ -287,33 +290,56 @@ class Logistic:
 
     def fit(self, view: View, left: Labels) -> Callable[[View], Floats]:
         """Fit the regression."""
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression
-
         if left.all() or not left.any():
             return lambda view: np.zeros(view.columns.shape[1])
         features = view.features
         step = -(-left.size // FITTED)
-        matrix, left = features.matrix(view.part(slice(None, None, step))), left[::step]
-        mean, scale = matrix.mean(axis=0), matrix.std(axis=0)
-        scale[scale == 0] = 1.0
-        matrix = (matrix - mean) / scale
-        model = LogisticRegression(C=1.0, solver="newton-cholesky", max_iter=60, tol=1e-3)
+        odds = LinearOdds.fit(features.matrix(view.part(slice(None, None, step))), left[::step])
+        return lambda view: odds(view.columns.shape[1], lambda i: features.rows[i](view))
+
+
+@dataclass(frozen=True)
+class LinearOdds:
+    """Log odds that are linear in features.
+
+    Parameters
+    ----------
+    weights : array (features,)
+    constant : float
+    """
+
+    weights: Floats
+    constant: float
+
+    @classmethod
+    def fit(cls, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return those of a logistic regression (scikit-learn) on features (runs, features), of both worlds.
+
+        What the training finds is rounded, far below its standard error: its sums depend on the processor, and scores
+        of the same runs must not.
+        """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+
+        mean, scale = (significant(some, STANDARD_BITS) for some in (matrix.mean(axis=0), matrix.std(axis=0)))
+        scale[(scale == 0) | (matrix.min(axis=0) == matrix.max(axis=0))] = 1.0  # a mean of equal numbers is not exact
+        few = matrix.shape[1] <= MOST_NEWTON
+        how = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if few else {"max_iter": 300}
+        model = LogisticRegression(C=1.0, **how)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a poor fit costs power, and another attack is picked
-            model.fit(matrix, left)
+            model.fit((matrix - mean) / scale, left)
         # The features are not standardised again for every block: the weights are.
-        weights = model.coef_[0] / scale
-        constant = float(model.intercept_[0] - weights @ mean)
+        weights = rounded(model.coef_[0], WEIGHT_DIGITS) / scale
+        shift = sum(weight * middle for weight, middle in zip(weights.tolist(), mean.tolist(), strict=True))
+        return cls(weights, float(rounded(model.intercept_[0], WEIGHT_DIGITS)) - shift)
 
-        def score(view: View) -> Floats:
-            total = np.full(view.columns.shape[1], constant)
-            for row, weight in zip(features.rows, weights, strict=True):
-                if weight:
-                    total += weight * row(view)
-            return np.round(total, DIGITS)
-
-        return score
+    def __call__(self, runs: int, feature: Callable[[int], Floats]) -> Floats:
+        """Return the log odds, (runs,), of runs whose features are told one by one: a sum in a fixed order."""
+        total = np.full(runs, self.constant)
+        for i in np.flatnonzero(self.weights).tolist():
+            total += self.weights[i] * feature(i)
+        return rounded(total)
 
 
 @dataclass(frozen=True)
@@ -343,7 +369,7 @@ class Boosting:
 
         def score(view: View) -> Floats:
             odds: Floats = model.decision_function(features.matrix(view))
-            return np.round(odds, DIGITS)
+            return rounded(odds)
 
         return score
 

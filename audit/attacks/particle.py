@@ -23,6 +23,7 @@ from ..laws.sequences import decisions
 from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
+from ..statistics.rounding import rounded
 
 #: Particles for each transcript, and transcripts filtered together (so that the state stays in cache).
 PARTICLES, TOGETHER = 256, 64
@@ -109,7 +110,7 @@ class ParticleRatio:
         else:
             parts = [self._filter(unique[:, i : i + TOGETHER]) for i in range(0, unique.shape[1], TOGETHER)]
             scores = np.concatenate(parts)
-        return scores.round(DIGITS)[inverse.reshape(-1)]
+        return rounded(scores, DIGITS)[inverse.reshape(-1)]
 
     def faster(self) -> ParticleRatio:
         """Return the same filter on the inner learner's kernel, where it has one that tells probabilities."""

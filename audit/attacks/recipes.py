@@ -37,15 +37,14 @@ from ..laws.sequences import (
 )
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
+from ..statistics.rounding import rounded
 from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
-from .learned import Boosting
+from .learned import Boosting, LinearOdds
 from .particle import ParticleRatio
 from .point_counts import PointCounts
 from .responses import Responses
 
-#: Scores are rounded: the order of a sum must not split ties.
-DIGITS = 9
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
 #: Training runs below which trees are not grown: while pairs are searched, a regression must do.
@@ -85,7 +84,7 @@ class SequenceRatio(_Exact):
         super().__init__(learner, pair)
         p, q = sequence_laws(learner, pair, cells=COARSE)
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.table = np.round(np.log(p) - np.log(q), DIGITS)
+            self.table = rounded(np.log(p) - np.log(q))
         #: The score of every sequence with its probability in both worlds: events are chosen from these.
         self.laws = (self.table, p, q)
 
@@ -121,7 +120,7 @@ class NoiselessRatio(_Exact):
         """Replay; impossible in both worlds is an error of the learner and scores nan, which is never guessed."""
         left, right = (log_likelihood(self.learner, self.pair, transcripts.actions, world) for world in (True, False))
         with np.errstate(invalid="ignore"):
-            return np.round(left - right, DIGITS)
+            return rounded(left - right)
 
 
 class PrefixRatio(_Exact):
@@ -143,7 +142,7 @@ class PrefixRatio(_Exact):
         """Invert the actions of rounds 2 to T."""
         prefixes = self.learner.invert(transcripts.actions[1:])  # type: ignore[attr-defined]
         # invert fixes coordinate 0 to 0; the difference of the two prefix sums is minus coordinate 1.
-        return np.round(self.likelihood.log_ratio(-prefixes[:, 1]), DIGITS)
+        return rounded(self.likelihood.log_ratio(-prefixes[:, 1]))
 
 
 class ClippedRatio(_Exact):
@@ -214,7 +213,7 @@ class ReleaseRatio(_Exact):
                 ratio += sign * learner.release_log_density(noise, actions)
             else:
                 ratio += sign * sum(learner.noise.log_density(part) for part in noise)
-        return np.round(ratio, DIGITS)
+        return rounded(ratio)
 
 
 class SequenceTable:
@@ -229,7 +228,7 @@ class SequenceTable:
         index = self._index(train)
         size = self.arms ** decisions(len(train.actions), self.batch)
         left, right = (np.bincount(index[world], minlength=size) for world in (train.left, ~train.left))
-        self.table = np.round(np.log(left + 0.5) - np.log(right + 0.5), DIGITS)
+        self.table = rounded(np.log(left + 0.5) - np.log(right + 0.5))
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -265,17 +264,12 @@ class Trained:
     trained = True
 
     def __init__(self, arms: int, train: Transcripts) -> None:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
         self.arms = arms
-        self.model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=300))
         features = self._features(train)
         # A tiny pilot may hold one world only, and a learner with one arm has nothing to tell.
-        self.constant = len(set(train.left.tolist())) < 2 or not features.shape[1]
+        self.constant = len(set(train.left.tolist())) < 2 or not len(features)
         if not self.constant:
-            self.model.fit(features, train.left)
+            self.odds = LinearOdds.fit(features.T, train.left)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -289,7 +283,7 @@ class Trained:
         return cls(learner.arms, train)
 
     def _features(self, transcripts: Transcripts) -> Floats:
-        """Return (runs, features): each round's action, neighbouring products, and the releases if seen."""
+        """Return (features, runs): each round's action, neighbouring products, and the releases if seen."""
         actions = transcripts.actions
         if actions.ndim == 2:
             actions = (actions[:, None] == np.arange(1, self.arms)[:, None]).astype(float)
@@ -297,15 +291,14 @@ class Trained:
         rows.append(actions.sum(axis=0) ** 2)
         if transcripts.releases is not None:
             rows.append(transcripts.releases.reshape(-1, transcripts.runs))
-        features: Floats = np.concatenate(rows).T
+        features: Floats = np.concatenate(rows)
         return features
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Return the log odds."""
         if self.constant:
             return np.zeros(transcripts.runs)
-        odds: Floats = np.round(self.model.decision_function(self._features(transcripts)), DIGITS)
-        return odds
+        return self.odds(transcripts.runs, self._features(transcripts).__getitem__)
 
 
 class Boosted:

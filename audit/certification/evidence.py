@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats, Stage
-from ..attacks.recipes import DIGITS, RECIPES, Attack, SequenceRatio
+from ..attacks.recipes import RECIPES, Attack, SequenceRatio
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences, batch_of, decisions
 from ..play.pairs import Pair
@@ -24,6 +24,7 @@ from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics import intervals
 from ..statistics.events import Counts, Event, certify, choose_event, count
 from ..statistics.power import required_runs
+from ..statistics.rounding import best, rounded
 from .stages import play_block
 from .verdict import Result
 
@@ -152,10 +153,10 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
         (k, n, other, m), (hits, hit_runs, misses, miss_runs) = parts
         for i, epsilon in enumerate(epsilons):
             factor = math.exp(epsilon)
-            best = int(np.argmax(k / n - factor * other / m))
-            estimate[i] = max(0.0, hits[best] / hit_runs[best] - factor * misses[best] / miss_runs[best])
-            at_least = intervals.clopper_pearson_lower(hits[best], hit_runs[best], alpha / 2)
-            at_most = intervals.clopper_pearson_upper(misses[best], miss_runs[best], alpha / 2)
+            at = best(k / n - factor * other / m)
+            estimate[i] = max(0.0, hits[at] / hit_runs[at] - factor * misses[at] / miss_runs[at])
+            at_least = intervals.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
+            at_most = intervals.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
             lower[i] = max(0.0, float(at_least - factor * at_most))
     return {"epsilon": _short(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
 
@@ -212,7 +213,7 @@ def _by_round(
             size = arms ** decisions(t, batch)
             start, end = (law.reshape(size, -1).sum(axis=1) for law in (p, q))
             rounds.append(t)
-            epsilons.append(round(epsilon_from_laws(start, end, claim.delta), DIGITS))
+            epsilons.append(float(rounded(epsilon_from_laws(start, end, claim.delta))))
         return {"kind": "exact", "rounds": rounds, "epsilon": _short(epsilons)}
     recipe = next((r for r in RECIPES if r.name == attack.name), None)
     if recipe is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
@@ -246,7 +247,7 @@ def _telling(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) 
     sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))
     rows = []
     for says, named, law in (("left", table >= event.upper, p), ("right", table <= event.lower, q)):
-        for i in np.argsort(-np.where(named, law, -1.0), kind="stable")[:TELLING]:
+        for i in np.argsort(-rounded(np.where(named, law, -1.0)), kind="stable")[:TELLING]:
             if named[i]:
                 arms = [int(a) + 1 for a in sequences[:, i]]
                 rows.append({"arms": arms, "says": says, "left": _one(p[i]), "right": _one(q[i])})

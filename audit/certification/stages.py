@@ -26,6 +26,7 @@ from ..search.influential_rounds import telling_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
 from ..statistics.events import Counts, Event, certify, choose_event, choose_event_from_laws, count
+from ..statistics.rounding import rounded
 from .frame import Audit, Choice
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
@@ -106,7 +107,7 @@ class LearnerAudit(Audit):
         return next((made for made in self.recipes(pair) if made.exact or made is ParticleRatio), None)
 
     def judge(self, pair: Pair, played: Transcripts) -> float:
-        """Return how much a pair promises, from few runs: a ranking of pairs, never a certificate.
+        """Return how much a pair promises, from few runs, rounded: a ranking of pairs, never a certificate.
 
         A likelihood ratio tells the odds of a run's world, with less noise than its label: what the planned runs would
         certify if all were like these. Other attacks are learned on one half, and guess on the other: right guesses
@@ -118,7 +119,7 @@ class LearnerAudit(Audit):
             scores = scores[~np.isnan(scores)]
             p, q = (2 * expit(sign * scores) / max(1, scores.size) for sign in (1, -1))
             bound = expected_bound(p, q, self.claim.delta, self.runs)
-            return bound if bound > 0 else float(np.abs(p - q).sum()) / 2 - 1
+            return float(rounded(bound if bound > 0 else np.abs(p - q).sum() / 2 - 1))
         half = played.runs // 2
         few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
         worths = []
@@ -127,9 +128,9 @@ class LearnerAudit(Audit):
                 continue  # a regression would stand in, which is tried anyway
             attack = self.fit(made, pair, played[:half])
             if few and made is SequenceTable:
-                return self._bet(attack, played[half:])[1]
+                return float(rounded(self._bet(attack, played[half:])[1]))
             worths.append(guessed(attack.score(played[half:]), played.left[half:]))
-        return max(worths)
+        return float(rounded(max(worths)))
 
     def _pilot(self, pair: Pair, index: int, train: int, pilot: int) -> tuple[Choice, int]:
         """Fit every applicable attack and choose its event; return the best, and the runs spent."""

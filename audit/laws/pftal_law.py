@@ -18,13 +18,11 @@ from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.tree import parent
 from ..play.pairs import Pair
+from ..statistics.rounding import rounded
 from .privacy_loss import PrivacyLoss
 
 #: Points of a censored sum's grid, and how far it reaches past the means, in noise scales.
 POINTS, REACH = 256, 20.0
-#: Decimals of a log ratio. Without rounding, the last bits of a float tell the worlds apart: a leak of the arithmetic
-#: (Mironov 2012), which would falsify claims that hold.
-DECIMALS = 9
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
@@ -104,7 +102,9 @@ class ActionLikelihood:
         # Clipped actions repeat: every distinct transcript is evaluated once.
         distinct, inverse = np.unique(actions[:, 0], axis=1, return_inverse=True)
         ratios = self._log_ratio(distinct[:, None])
-        return np.round(ratios, DECIMALS)[inverse.reshape(-1)]
+        # Without rounding, the last bits of a float tell the worlds apart: a leak of the arithmetic (Mironov 2012),
+        # which would falsify claims that hold.
+        return rounded(ratios)[inverse.reshape(-1)]
 
     def _log_ratio(self, actions: Floats) -> Floats:
         centres = self.learner.centres(actions)

@@ -18,6 +18,7 @@ from ..attacks.recipes import ClippedRatio
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE, NotEnumerableError, batch_of, decisions, has_noiseless_law, sequence_laws
 from ..play.pairs import Pair
+from ..statistics.rounding import rounded
 from .families import first_round, freezing
 from .loss_choices import Alphabet, alphabet_of
 from .pair_changes import changes, moved
@@ -81,12 +82,13 @@ class _Oracle:
     known: dict[str, float | None] = field(default_factory=dict)
 
     def __call__(self, pair: Pair) -> float | None:
-        """Return what a pair promises; None where no exact method covers it, or the budget is spent."""
+        """Return what a pair promises, rounded; None where no exact method covers it, or the budget is spent."""
         key = repr(pair.to_json())
         if key not in self.known:
             if self.left <= 0:
                 return None
-            self.known[key] = found = self._compute(pair)
+            found = self._compute(pair)
+            self.known[key] = None if found is None else float(rounded(found))
             self.left -= found is not None
         return self.known[key]
 
@@ -192,7 +194,7 @@ def rank_exactly(
         ]
     except NotExactError:
         return None
-    order = np.argsort([-round(e, 6) for e in epsilons], kind="stable")
+    order = np.argsort(-rounded(epsilons, 6), kind="stable")
     return [pairs[i] for i in order]
 
 

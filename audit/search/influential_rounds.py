@@ -12,6 +12,7 @@ from ...mechanisms.draws import Draws, Floats
 from ..laws.sequences import batch_of
 from ..play.pairs import Pair
 from ..play.transcripts import check_actions
+from ..statistics.rounding import rounded
 from .loss_choices import Alphabet
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
@@ -48,7 +49,8 @@ def telling_pairs(
         score = _dependence(*_play(learner, losses, rounds, draws, runs))
         least = stats.norm.isf(LUCK / (2 * score.size))
         told = score.max(axis=(0, 2))
-        places = {batch * (t // batch): float(told[t]) for t in np.argsort(told).tolist() if told[t] > least}
+        order = np.argsort(told, kind="stable").tolist()
+        places = {batch * (t // batch): float(told[t]) for t in order if told[t] > least}
         found += [(told_of, t0, losses) for t0, told_of in places.items()]
     found.sort(key=lambda one: -one[0])
     same = alphabet.patterns[0]
@@ -82,5 +84,4 @@ def _dependence(coins: Floats, seen: Floats) -> Floats:
     scaled = centred / np.where(spread > 0, spread, 1.0)[..., None]
     score = np.abs(np.einsum("cr,tfr->fct", coins, scaled)) / np.sqrt(runs)
     later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
-    kept: Floats = np.where(later, score, 0.0)
-    return kept
+    return rounded(np.where(later, score, 0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 CANDIDATES = 100
 #: Points that are asked for in vain, one after the other, before the space is taken for exhausted.
 PATIENCE = 20
+#: What tells the known pairs apart on coordinates with an order: see `Proposals`.
+APART = 1e-6
 
 
 class Proposals:
@@ -25,7 +28,8 @@ class Proposals:
 
     The estimator models which points belong to the best tenth, and proposes where that is likeliest: Bergstra,
     Bardenet, Bengio & Kegl 2011, Algorithms for Hyper-Parameter Optimization. The same seed and the same answers give
-    the same proposals.
+    the same proposals, on every processor: coordinates with an order are real numbers, rounded to a place, since the
+    estimator sorts them, and NumPy's order of equal numbers is another where the processor has AVX-512.
     """
 
     def __init__(self, space: PairSpace, seed: int) -> None:
@@ -40,7 +44,7 @@ class Proposals:
         self.asked: tuple[Trial, str] | None = None
         distributions = optuna.distributions
         self.coordinates: dict[str, BaseDistribution] = {
-            name: distributions.IntDistribution(0, size - 1)
+            name: distributions.FloatDistribution(-0.5, size - 0.5)
             if name in ORDERED
             else distributions.CategoricalDistribution(tuple(range(size)))
             for name, size in space.sizes.items()
@@ -53,13 +57,15 @@ class Proposals:
         point = self.space.point(pair)
         self.values[_key(pair)] = worth
         if point is not None:
-            self.study.add_trial(create_trial(params=dict(point), distributions=self.coordinates, value=worth))
+            apart = APART * len(self.values)
+            params = {name: at + apart if name in ORDERED else at for name, at in point.items()}
+            self.study.add_trial(create_trial(params=params, distributions=self.coordinates, value=worth))
 
     def next(self) -> Pair | None:
         """Return a pair that is not known yet; None where the estimator has no other idea."""
         for _ in range(PATIENCE):
             trial = self.study.ask(self.coordinates)
-            pair = self.space.pair(trial.params)
+            pair = self.space.pair(self._point(trial.params))
             key = "" if pair is None else _key(pair)
             if pair is not None and key not in self.values:
                 self.asked = trial, key
@@ -67,6 +73,11 @@ class Proposals:
             # Points of one pair are worth the same; where the worlds do not differ there is nothing to find.
             self.study.tell(trial, self.values.get(key, -1.0))
         return None
+
+    def _point(self, params: dict[str, float]) -> dict[str, int]:
+        """Return the point whose place a trial's numbers lie in; the upper end of the range is the last one's."""
+        sizes = self.space.sizes
+        return {name: min(math.floor(at + 0.5), sizes[name] - 1) for name, at in params.items()}
 
     def tell(self, worth: float) -> None:
         """Say what the last proposal promises."""

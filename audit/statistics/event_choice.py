@@ -22,6 +22,7 @@ from scipy import linalg, special
 
 from ...mechanisms.draws import Floats
 from .events import UNUSED, Event, allotment
+from .rounding import rounded
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
@@ -32,6 +33,8 @@ CERTAIN = 20.0
 #: Quantiles and tail places looked at, of scores with more distinct values than their sum.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
+#: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
+FITTED, NEARLY = 6, 1e-6
 
 
 def choose(
@@ -97,7 +100,7 @@ def choose(
     worth = np.where(allowed, worth, -np.inf)
     if worth.max() <= 0:
         worth, share = _promise(*setting, (quantile, 0.0))
-        worth = np.where(allowed, -np.exp(-worth), -np.inf)  # in the same order, and below every promise
+        worth = np.where(allowed, -rounded(np.exp(-worth)), -np.inf)  # in the same order, and below every promise
     i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
     method = "joint" if one_sided[i, j] else "guess"
     return Event(float(lower[j]), float(upper[i]), method, float(share[i, j])), float(worth[i, j])
@@ -144,7 +147,7 @@ def _promise(
                 of_right[0] / runs_of[0] + of_right[1] / runs_of[1],
                 of_wrong[0] / runs_of[0] + of_wrong[1] / runs_of[1],
             )
-    return promise, share
+    return rounded(promise), share
 
 
 def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
@@ -209,10 +212,10 @@ def smoothed(
         walk, factor = _walk(walk, mine, runs, base, stiff)
         fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - stiff @ np.diff(walk) ** 2 / 2
         evidence = float(fit + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
-        if evidence > best:
+        if evidence > best + NEARLY:  # every step may fit equally well
             best, fitted = evidence, walk + base
     expected = np.zeros(full.size)
-    expected[full] = runs * special.expit(fitted)
+    expected[full] = rounded(runs * special.expit(fitted), FITTED)
     return expected, in_left + in_right - expected
 
 
@@ -227,7 +230,7 @@ def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> Floats:
         weights += move
         if np.abs(move).max() < 1e-4:
             break
-    line: Floats = np.clip(weights[0], 0, 1.5) * guess
+    line: Floats = rounded(np.clip(weights[0], 0, 1.5), FITTED) * guess
     return line
 
 

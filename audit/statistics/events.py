@@ -21,12 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from . import intervals
+from .rounding import best, rounded
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
+_LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are not met
 _Floats = NDArray[np.float64]
 
 
@@ -287,14 +289,15 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
     with np.errstate(invalid="ignore"):
         share = np.sqrt(of_left) / (np.sqrt(of_left) + np.sqrt(of_right))
         share = np.where(np.isfinite(of_left + of_right), np.nan_to_num(share, nan=0.5), 0.5)
-    rounded: _Floats = np.clip(np.round(share, 2), _LEAST_SHARE, 1 - _LEAST_SHARE)
-    return rounded
+    multiples: _Floats = np.clip(np.round(rounded(share), 2), _LEAST_SHARE, 1 - _LEAST_SHARE)
+    return multiples
 
 
 def _best_event(tails: _Tails, rule: _Rule) -> Event:
     if tails.thresholds.size == 0:
         return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
-    return max([rule.best_guess(tails), *rule.best_joint(tails)], key=lambda found: found[0])[1]
+    found = [rule.best_guess(tails), *rule.best_joint(tails)]
+    return found[best([worth for worth, _ in found])][1]
 
 
 @dataclass(frozen=True)
@@ -324,13 +327,15 @@ class _Tails:
 
     @classmethod
     def of_laws(cls, values: _Floats, p: _Floats, q: _Floats) -> _Tails:
-        known = ~np.isnan(values)
+        endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
+        # Sums of whole runs are exact: one that is 0 is so on every processor. What is never met is no outcome.
+        masses = [np.rint(rounded(law, _LAW_DIGITS) * (endless / 2)) for law in (p, q)]
+        known = ~np.isnan(values) & (masses[0] + masses[1] > 0)
         order = np.argsort(values[known], kind="stable")
         values = values[known][order]
         grid = _candidates(values)
-        endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
         # Rounding may take a law's sum beyond 1, where its variance would be negative.
-        sums = [np.minimum(np.append(0.0, np.cumsum(law[known][order])), 1.0) * endless / 2 for law in (p, q)]
+        sums = [np.minimum(np.append(0.0, np.cumsum(law[known][order])), endless / 2) for law in masses]
         below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
         return cls(
             grid,
@@ -400,13 +405,13 @@ class _Rule:
             yield _settle(float(bound), float(pilot[i]), float(worth[i])), event
 
     def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
-        """Return the rule's value; `variance` is that of one certification run, `pilot` that of the pilot."""
+        """Return the rule's value, rounded; `variance` is that of one certification run, `pilot` that of the pilot."""
         quantile = -float(special.ndtri(self.alpha))
         with np.errstate(divide="ignore", invalid="ignore"):
             doubt = quantile * np.sqrt(variance / self.runs) + _PILOT_WEIGHT * np.sqrt(pilot)
             rule = np.log((p - delta) / q) - doubt
         # Where delta explains everything the logarithm says nothing: rank by the difference, below the rest.
-        return np.where(p > delta, rule, p - delta - q - 1e9)
+        return np.where(p > delta, rounded(rule), rounded(p - delta - q) - 1e9)
 
 
 def _settle(bound: float, pilot_variance: float, worth: float) -> float:

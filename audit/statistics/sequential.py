@@ -28,6 +28,7 @@ from scipy import special, stats
 
 from .bisection import bisect
 from .events import UNUSED, Event
+from .rounding import rounded
 
 _Floats = NDArray[np.float64]
 
@@ -45,6 +46,7 @@ _NEAR_WEIGHT = 0.8
 _TILTS = np.geomspace(1e-4, 10.0, 48)
 #: Thresholds tried on each side of an event, and stakes at which its growth is computed.
 _THRESHOLDS, _STAKES = 64, 24
+_SMALL_DIGITS = 12  # decimals of the growth in one run, which is small
 #: The power is averaged over this many equally likely numbers of guesses.
 _GUESS_COUNTS = (np.arange(33) + 0.5) / 33
 
@@ -203,7 +205,8 @@ def choose_growing_event(
     values, p, q = values[known][order], p[known][order], q[known][order]
     distinct = np.unique(values)
     places = np.unique(np.linspace(0, distinct.size - 1, _THRESHOLDS).astype(np.int64))
-    by_mass = values[np.minimum(np.searchsorted(np.cumsum(p + q), np.linspace(0, 1, _THRESHOLDS)), values.size - 1)]
+    mass = rounded(np.cumsum(p + q), _SMALL_DIGITS)
+    by_mass = values[np.minimum(np.searchsorted(mass, np.linspace(0, 1, _THRESHOLDS)), values.size - 1)]
     grid = np.unique(np.concatenate([distinct[places], by_mass]))
     sums = [np.concatenate([[0.0], np.cumsum(law)]) for law in (p, q)]
     below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
@@ -221,7 +224,7 @@ def choose_growing_event(
 
 
 def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Floats:
-    """Return the growth of the log wealth in a run at the best stake; where none grows, a ranking below 0."""
+    """Return the growth of the log wealth in a run at the best stake; where none grows, a ranking below 0. Rounded."""
     largest = 1 / (math.exp(min(epsilon, _LARGEST)) + delta)
     best = np.full(right.shape, -np.inf)
     rest = np.maximum(1 - right - wrong, 0)
@@ -232,7 +235,8 @@ def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Fl
             + rest * np.log1p(-stake * delta)
         )
         best = np.maximum(best, log)
-    return np.where(best > 0, best, right - wrong * math.exp(min(epsilon, _LARGEST)) - delta - 1e3)
+    best = rounded(best, _SMALL_DIGITS)
+    return np.where(best > 0, best, rounded(right - wrong * math.exp(min(epsilon, _LARGEST)) - delta) - 1e3)
 
 
 def first_crossing(bets: Bets, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, alpha: float) -> int | None:
