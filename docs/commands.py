@@ -9,6 +9,7 @@ A page is run from top to bottom in an empty folder of its own.
 - `python`: run; a `text` block right behind it is what it prints.
 - A block whose first line is a comment "# NAME.py", or that follows `<!-- file: NAME -->`, is a file.
 - `<!-- in NAME: OLD -> NEW -->` changes that file; `<!-- not run: WHY -->` leaves the next block out.
+- `<!-- numbers differ: WHY -->`: of what the commands of the next block print, numbers are not compared.
 
 Lines of `text` blocks and inline code that begin with `overclaim` are not run, but their options must exist.
 """
@@ -99,7 +100,8 @@ class Page:
             if block.name:
                 (self.folder / block.name).write_text("\n".join(block.body) + "\n", encoding="utf-8")
             elif block.language == "console":
-                changes.append((block, self._console(block.body)))
+                differ = any(comment.startswith("numbers differ: ") for comment in block.comments)
+                changes.append((block, self._console(block.body, differ=differ)))
             elif block.language == "sh":
                 for command in block.body:
                     self.command(command)
@@ -123,13 +125,13 @@ class Page:
                 raise ValueError(f"{old!r} must be in {file.name} once, found {text.count(old)} times")
             file.write_text(text.replace(old, new), encoding="utf-8")
 
-    def _console(self, body: list[str]) -> list[str]:
+    def _console(self, body: list[str], *, differ: bool = False) -> list[str]:
         starts = [i for i, line in enumerate(body) if line.startswith("$ ")]
         if not starts or starts[0] != 0:
             raise ValueError(f"a console block must begin with a command behind '$ ', got {body[:1]}")
         out: list[str] = []
         for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
-            out += [body[start], *_kept(body[start + 1 : end], self.command(body[start][2:]))]
+            out += [body[start], *_kept(body[start + 1 : end], self.command(body[start][2:]), differ=differ)]
         return out
 
     def command(self, text: str) -> str:
@@ -158,16 +160,24 @@ class Page:
             return done.stdout
 
 
-def _kept(shown: list[str], printed: str) -> list[str]:
-    """Return what is shown if it fits what was printed, but for times and lines "..."; else what was printed."""
+def _kept(shown: list[str], printed: str, *, differ: bool = False) -> list[str]:
+    """Return what is shown if it fits what was printed, but for times and lines "..."; else what was printed.
+
+    Numbers need not fit where they differ between processors.
+    """
+    same = _numberless if differ else _timeless
     lines = [line.rstrip() for line in printed.rstrip("\n").split("\n")] if printed.strip() else []
-    parts = [".*\n" if line == "..." else re.escape(_timeless(line) + "\n") for line in shown]
+    parts = [".*\n" if line == "..." else re.escape(same(line) + "\n") for line in shown]
     pattern = "".join(r"(?:.*\n)*" if line == "..." else part for line, part in zip(shown, parts, strict=True))
-    return shown if re.fullmatch(pattern, "".join(_timeless(line) + "\n" for line in lines)) else lines
+    return shown if re.fullmatch(pattern, "".join(same(line) + "\n" for line in lines)) else lines
 
 
 def _timeless(line: str) -> str:
     return re.sub(r"\b\d+(\.\d+)? ?s\b", "0 s", line)
+
+
+def _numberless(line: str) -> str:
+    return re.sub(r"\d+(,\d{3})*(\.\d+)?", "0", line)
 
 
 def mentioned(text: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
+from ..audit.play.processor import processor
 from ..audit.play.provenance import versions
 from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.multiplicity import p_value
@@ -36,7 +37,11 @@ UNSEEN = 1e-9
 
 
 def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False, jobs: int = 1) -> dict[str, Any]:
-    """Return the record of one audited claim, on request with the data of its figures and with its frozen event."""
+    """Return the record of one audited claim, on request with the data of its figures and with its frozen event.
+
+    Its counts are the same on every processor, unless it is `platform_dependent`: then the floating-point arithmetic
+    of the machine is what was attacked.
+    """
     task, claim, certificate = prepared.task, result.claim, result.certificate
     exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
     record = {
@@ -64,6 +69,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "runs": result.runs,
         "budget": task.runs,
         "pilot_runs": result.pilot,
+        "platform_dependent": task.bits,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
         "untested": untested(result, exact.get(claim.delta)),
@@ -204,6 +210,7 @@ def run_record(
         "block": BLOCK,
         "versions": versions(fast=fast),
         "headline": headline(claims),
+        "processor": processor(),
         "claims": list(claims),
         "regret": list(regret),
         "utility": list(utility),

@@ -93,7 +93,7 @@ _CLAIM = _table(
     blind_spot=_maybe(_BLIND_SPOT),
     pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
     **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published", "untested", "untested_allowed"),
-    **_all(_maybe({"type": "boolean"}), "bits", "pair_given", "attack_exact"),
+    **_all(_maybe({"type": "boolean"}), "bits", "pair_given", "attack_exact", "platform_dependent"),
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
@@ -120,6 +120,7 @@ RECORD = _table(
     versions=_maybe(_table()),
     headline=_maybe({"type": "object", "additionalProperties": COUNT}),
     ledger_of_tests=_maybe(_table(planned=COUNT)),
+    processor=_maybe(_table(machine=TEXT, libc=TEXT, **_all(_list(TEXT), "numpy", "blas"))),
     baseline=_maybe(_table(findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID)))))),
     errors=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "replay")))),
     regret=_maybe(_list(_REGRET)),
