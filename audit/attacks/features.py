@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
+from ..statistics.rounding import rounded
 
 #: A column with at most so many distinct values is discrete.
 FEW_VALUES = 24
@@ -137,7 +138,7 @@ class View:
     @cached_property
     def steps(self) -> Floats:
         """The differences of neighbouring columns, the first from 0."""
-        return np.diff(self.clean, axis=0, prepend=0.0)
+        return rounded(np.diff(self.clean, axis=0, prepend=0.0))  # equal steps are equal but for the last bits
 
     @cached_property
     def step_signs(self) -> Floats:
@@ -153,7 +154,7 @@ class View:
     def halves(self) -> Floats:
         """The sums of the first and of the second half of the columns, (2, runs)."""
         half = len(self.clean) // 2
-        return np.stack([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
+        return rounded([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
 
 
 def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:

@@ -31,6 +31,8 @@ MANY = 8
 FEWEST_BOOSTED = 8000
 #: Decimals of a regression's weights, and leading bits of the means and deviations that features are standardised by.
 WEIGHT_DIGITS, STANDARD_BITS = 4, 20
+#: The spread of what is equal but for rounding, as a share of its size.
+LAST_BITS = 1e-12
 #: Features up to which a regression is fitted by Newton's method, whose result is good to many digits.
 MOST_NEWTON = 512
 MOST_PATTERNS = 64
@@ -322,15 +324,18 @@ class LinearOdds:
         from sklearn.linear_model import LogisticRegression
 
         mean, scale = (significant(some, STANDARD_BITS) for some in (matrix.mean(axis=0), matrix.std(axis=0)))
-        scale[(scale == 0) | (matrix.min(axis=0) == matrix.max(axis=0))] = 1.0  # a mean of equal numbers is not exact
+        told = scale > LAST_BITS * np.abs(matrix).max(
+            axis=0
+        )  # what varies less does so by rounding, which tells nothing
+        scale[~told] = 1.0
         few = matrix.shape[1] <= MOST_NEWTON
         how = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if few else {"max_iter": 300}
         model = LogisticRegression(C=1.0, **how)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a poor fit costs power, and another attack is picked
-            model.fit((matrix - mean) / scale, left)
+            model.fit(np.where(told, (matrix - mean) / scale, 0.0), left)
         # The features are not standardised again for every block: the weights are.
-        weights = rounded(model.coef_[0], WEIGHT_DIGITS) / scale
+        weights = np.where(told, rounded(model.coef_[0], WEIGHT_DIGITS) / scale, 0.0)
         shift = sum(weight * middle for weight, middle in zip(weights.tolist(), mean.tolist(), strict=True))
         return cls(weights, float(rounded(model.intercept_[0], WEIGHT_DIGITS)) - shift)
 

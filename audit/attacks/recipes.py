@@ -309,8 +309,12 @@ class Boosted:
     trained = True
 
     def __init__(self, train: Transcripts) -> None:
-        self.features = Features(self._columns(train))
-        self.scores = Boosting().fit(self.features.view(self._columns(train)), train.left)
+        columns = self._columns(train)
+        #: Of each column's largest number: what is far smaller is no signal but rounding, which trees would split.
+        self.exponents = np.frexp(np.abs(columns).max(axis=1, keepdims=True))[1]
+        columns = self._cut(columns)
+        self.features = Features(columns)
+        self.scores = Boosting().fit(self.features.view(columns), train.left)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -332,7 +336,11 @@ class Boosted:
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Return the log odds."""
-        return self.scores(self.features.view(self._columns(transcripts)))
+        return self.scores(self.features.view(self._cut(self._columns(transcripts))))
+
+    def _cut(self, columns: Floats) -> Floats:
+        cut: Floats = np.ldexp(rounded(np.ldexp(columns, -self.exponents)), self.exponents)
+        return cut
 
 
 def has_release(learner: Learner) -> bool:

@@ -231,6 +231,20 @@ def minimise(barrier: Barrier, linear: Floats, start: Floats) -> Floats:
     raise LearnerError(f"Newton's method did not converge in {_NEWTON_STEPS} steps: is the learning rate too large?")
 
 
+def _axes(hessian: Floats) -> tuple[Floats, Floats]:
+    """Return the eigenvalues (runs, dim) and eigenvectors (runs, dim, dim) of Hessians, the same on every processor.
+
+    Where eigenvalues are equal, as at the centre of a ball or a simplex, any axes will do, and the last bits of a sum
+    would choose them: the Hessian is rounded to a share of 2^-24 of its largest entry. The sign of an axis is free
+    too: the first of its largest components is positive.
+    """
+    largest = np.frexp(np.abs(hessian).max(axis=(1, 2), keepdims=True))[1]
+    unit = np.ldexp(1.0, largest - 24)
+    values, vectors = np.linalg.eigh(np.rint(hessian / unit) * unit)
+    lead = np.argmax(np.rint(np.abs(vectors) * 2.0**20), axis=1)[:, None]
+    return values, vectors * np.where(np.take_along_axis(vectors, lead, axis=1) < 0, -1.0, 1.0)
+
+
 @dataclass
 class ScribleState:
     """The centre of play and the sum of the loss estimates, both (dim, runs) in the barrier's coordinates."""
@@ -286,7 +300,7 @@ class Scrible:
     def act(self, state: ScribleState, draws: Draws) -> Floats:
         """Return one of the 2 dim ends of the axes, (N, runs): one uniform a run."""
         dim, runs = state.centre.shape
-        values, vectors = np.linalg.eigh(self.barrier.derivatives(state.centre)[1])
+        values, vectors = _axes(self.barrier.derivatives(state.centre)[1])
         end = (draws.uniform(runs) * (2 * dim)).astype(np.intp)
         axis, run = end // 2, np.arange(runs)
         direction = vectors[run, :, axis] * ((1.0 - 2.0 * (end % 2)) / np.sqrt(values[run, axis]))[:, None]

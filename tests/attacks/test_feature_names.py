@@ -36,7 +36,7 @@ def test_a_name_says_what_its_feature_is():
         "position of the first number": np.zeros(400),
     }
     for name, values in wanted.items():
-        np.testing.assert_allclose(found[name], values, err_msg=name)
+        np.testing.assert_allclose(found[name], values, atol=1e-8, err_msg=name)
     for name, centred in (("side of column 1", kept[0]), ("side of the step to column 4", kept[2] - kept[1])):
         assert np.mean(np.sign(found[name]) == np.sign(centred - np.median(centred))) > 0.95, name
 

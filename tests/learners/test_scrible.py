@@ -11,6 +11,7 @@ from overclaim.learners.bandits.scrible import (
     PolytopeBarrier,
     Scrible,
     ScribleState,
+    _axes,
     box_barrier,
     minimise,
     simplex_barrier,
@@ -157,6 +158,8 @@ def slow_scrible(name, rounds, eta, losses, noise, draws):
             second = (objective(z + units[i]) - 2 * objective(z) + objective(z - units[i])) / h**2
             assert second == pytest.approx(exact[i, i], rel=0.05)
         eigenvalues, eigenvectors = np.linalg.eigh(exact)
+        for axis in eigenvectors.T:  # the first of the largest components is positive
+            axis *= np.sign(axis[np.argmax(np.round(np.abs(axis), 6))])
         end = int(draws.uniform(1)[0] * 2 * dim)
         sign = 1 if end % 2 == 0 else -1
         i = end // 2
@@ -229,3 +232,15 @@ def test_bad_polytopes_are_named(arguments, message):
 def test_bad_rates_are_named():
     with pytest.raises(ValueError, match="eta must be positive"):
         Scrible(barrier=BallBarrier(1), eta=0.0)
+
+
+@pytest.mark.parametrize("name", ["triangle", "ball"])
+def test_the_axes_do_not_hang_on_the_last_bits_of_a_hessian(name):
+    """At the centre all eigenvalues are equal, and a sum's last bits would choose the axes, and so what is played."""
+    barrier, rng = BARRIERS[name], np.random.default_rng(10)
+    exact = np.repeat(barrier.derivatives(barrier.centre[:, None])[1], 50, axis=0)
+    moved = exact + np.abs(exact).max() * rng.integers(-2, 3, exact.shape) * 2.0**-52
+    moved = (moved + np.swapaxes(moved, 1, 2)) / 2
+    values, vectors = _axes(moved)
+    np.testing.assert_allclose(vectors, np.broadcast_to(vectors[:1], vectors.shape), atol=1e-12)
+    np.testing.assert_allclose(vectors @ (values[:, :, None] * np.swapaxes(vectors, 1, 2)), exact, rtol=0, atol=1e-5)

@@ -204,11 +204,11 @@ def test_the_search_finds_what_no_family_shows(monkeypatch):
     def found(kind):
         monkeypatch.setattr(search, "Proposals", kind)
         audits = [audit_of(learner, claim, runs=100_000, seed=seed) for seed in range(2)]
-        return [leak(audit.find_pair(families)[0]) for audit in audits]
+        return np.mean([leak(audit.find_pair(families)[0]) for audit in audits])
 
-    assert min(found(Proposals)) > 0.6
-    assert max(found(Deaf)) < 0.6
-    assert max(found(Blind)) < 0.6
+    assert found(Proposals) > 0.7
+    assert found(Deaf) < 0.6
+    assert found(Blind) < 0.6
 
 
 class LateLeak:
