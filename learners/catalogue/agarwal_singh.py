@@ -18,7 +18,15 @@ from ..probes.threshold import Threshold
 from ..problems.domains import Ball, Cube, EntropySimplex, Linear, Simplex
 from ..protocol import Learner
 from . import statements as said
-from .agarwal_singh_bounds import ball_bound, cube_bound, experts_bound, l1_norm, l2_norm, perturbed_bound
+from .agarwal_singh_bounds import (
+    ball_bound,
+    cube_bound,
+    experts_bound,
+    l1_norm,
+    l2_norm,
+    perturbed_bound,
+    scrible_sizes,
+)
 from .entries import Case, Entry, RegretClaim, Setting
 
 
@@ -190,10 +198,8 @@ def reduction_scrible(setting: Setting, *, eta: float | None = None, domain: str
     barrier = barriers[domain](n)
     if eta is None:
         lam = 0.0 if math.isinf(setting.epsilon) else l1_norm(setting) / setting.epsilon
-        # M = max |<l, x>| and the squared L2 norm of the domain.
-        largest = {"cube": l1_norm(setting), "ball": l2_norm(setting), "simplex": 1.0}[domain]
-        radius = n if domain == "cube" else 1.0
-        eta = math.sqrt(barrier.nu * math.log(t) / (2 * n**2 * t * (largest**2 + lam**2 * n * radius)))
+        largest, squared = scrible_sizes(setting, domain)
+        eta = math.sqrt(barrier.nu * math.log(t) / (2 * n**2 * t * (largest**2 + lam**2 * n * squared)))
     return reduction(setting, Scrible(barrier=barrier, eta=eta), l1_norm(setting))
 
 

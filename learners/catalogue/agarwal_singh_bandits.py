@@ -23,6 +23,7 @@ from .agarwal_singh import (
     reduction_scrible,
     reduction_threshold,
 )
+from .agarwal_singh_bounds import exp2_bound, scrible_ball_bound, scrible_bound, scrible_simplex_bound
 from .entries import Case, Entry, RegretClaim, Setting
 
 
@@ -103,6 +104,8 @@ def reduction_scrible_simplex(setting: Setting, *, eta: float | None = None) -> 
 
 
 VERSION_1 = "Agarwal & Singh 2017, version 1 (arXiv:1701.07953v1), abstract: (epsilon, delta), sigma is our reading"
+PROOF_4_1 = "Agarwal & Singh 2017, Theorem 4.1, with the constants of its proof"
+PROOF_4_5 = "Agarwal & Singh 2017, Theorem 4.5, with the constants of its proof"
 LEMMA = said.AS_LEMMA_4_2.source
 EVERY_INNER: dict[str, Any] = {"standing": "theorem", "statement": said.AS_LEMMA_4_2}
 FED: dict[str, Any] = {"standing": "proof", "statement": said.AS_PROOF_4_2}
@@ -166,6 +169,7 @@ ENTRIES = (
         build=reduction_exp2,
         rounds=4,
         losses="symmetric",
+        regret=RegretClaim(bound=exp2_bound, exponent=0.5, source=PROOF_4_1),
         cases=(
             Case(expected="falsified", **EVERY_INNER, parameters=SHARP),
             Case(
@@ -188,6 +192,9 @@ ENTRIES = (
         build=reduction_exp2_actions,
         rounds=2,
         losses="symmetric",
+        regret=RegretClaim(
+            bound=exp2_bound, exponent=0.5, source=f"{PROOF_4_1}, read for a set of points", measured=False
+        ),
         cases=(
             Case(expected="falsified", **FED, surface="release", runs=100_000),
             Case(expected="falsified", **EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
@@ -203,6 +210,7 @@ ENTRIES = (
         build=reduction_scrible,
         rounds=2,
         losses="l1-ball",
+        regret=RegretClaim(bound=scrible_bound, exponent=0.5, source=PROOF_4_5, measured=False),
         cases=(
             Case(expected="falsified", **FED, surface="release", runs=100_000),
             Case(
@@ -279,6 +287,9 @@ ENTRIES = (
         build=reduction_exp2_hypercube,
         rounds=2,
         losses="l1-ball",
+        regret=RegretClaim(
+            bound=exp2_bound, exponent=0.5, source=f"{PROOF_4_1}, read for a set of points", measured=False
+        ),
         cases=(
             Case(expected="falsified", **FED, pair=axis_pair(2), surface="release", runs=50_000),
             Case(expected="falsified", **EVERY_INNER, pair=axis_pair(4), rounds=4, parameters=STEEP, runs=100_000),
@@ -307,6 +318,7 @@ ENTRIES = (
         build=reduction_scrible_ball,
         rounds=2,
         losses="l1-ball",
+        regret=RegretClaim(bound=scrible_ball_bound, exponent=0.5, source=PROOF_4_5, measured=False),
         cases=scrible_cases(),
     ),
     Entry(
@@ -316,6 +328,7 @@ ENTRIES = (
         build=reduction_scrible_simplex,
         rounds=2,
         losses="l1-ball",
+        regret=RegretClaim(bound=scrible_simplex_bound, exponent=0.5, source=PROOF_4_5, measured=False),
         cases=scrible_cases(),
     ),
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import scipy  # its parts load when first used
 from scipy.special import comb, gammaincc
 
 from ...mechanisms.tree import depth
+from ..conversions.reduction import BanditReduction
 from ..leaders.ftpl import Ftpl
 from ..leaders.ftrl import Ftrl
 from ..problems.domains import Cube
@@ -80,3 +83,50 @@ def perturbed_bound(setting: Setting, learner: Ftpl) -> float:
     size = math.sqrt(setting.arms) if isinstance(learner.domain, Cube) else 1.0
     stability = setting.rounds * l2_norm(setting) ** 2 / (2 * deviation)
     return size * (deviation * math.sqrt(setting.arms) + stability)
+
+
+def exp2_bound(setting: Setting, learner: BanditReduction) -> float:
+    """Return `ln N / eta + 2 eta T N (1 + lambda^2 ln^2 NT) + 2 T gamma + 1`: the proof of Theorem 4.1, last lines.
+
+    The 1 stands for the rare large noise. Over a set S of points it is our reading of the same: ln |S| for ln N, B for
+    the largest loss 1, and lambda ||x||_1 for the size lambda of the noise.
+    """
+    inner: Any = learner.inner
+    n, t, lam = setting.arms, setting.rounds, learner.noise.scale
+    points = getattr(inner, "points", None)
+    choices, most, size = n, 1.0, 1.0
+    if points is not None:
+        choices, size = points.shape[1], float(np.abs(points).sum(axis=0).max())
+        most = 1.0 if size == 1 else l1_norm(setting)
+    moment = most**2 + (lam * size * math.log(n * t)) ** 2
+    excess = 2 * inner.eta * t * n * moment + 2 * t * inner.gamma * most
+    return float(math.log(max(choices, 2)) / inner.eta + excess + 1)
+
+
+def scrible_sizes(setting: Setting, domain: str) -> tuple[float, float]:
+    """Return M = max |<l, x>| and the largest squared L2 norm of a point, over "cube", "ball" or "simplex"."""
+    largest = {"cube": l1_norm(setting), "ball": l2_norm(setting), "simplex": 1.0}[domain]
+    return largest, setting.arms if domain == "cube" else 1.0
+
+
+def scrible_bound(setting: Setting, learner: BanditReduction, domain: str = "cube") -> float:
+    """Return the last display with constants of the proof of Theorem 4.5 (Appendix D), and 1 for rare large noise.
+
+    `2 eta T N^2 (M^2 + lambda^2 N ||X||_2^2) + nu ln T / eta + 8 lambda ||X||_2 sqrt(N) ln NT + 2 M`.
+    """
+    inner: Any = learner.inner
+    n, t, lam = setting.arms, setting.rounds, learner.noise.scale
+    largest, squared = scrible_sizes(setting, domain)
+    stability = 2 * inner.eta * t * n**2 * (largest**2 + lam**2 * n * squared)
+    rest = 8 * lam * math.sqrt(squared * n) * math.log(n * t) + 2 * largest + 1
+    return float(stability + inner.barrier.nu * math.log(t) / inner.eta + rest)
+
+
+def scrible_ball_bound(setting: Setting, learner: BanditReduction) -> float:
+    """Return `scrible_bound` over the ball."""
+    return scrible_bound(setting, learner, "ball")
+
+
+def scrible_simplex_bound(setting: Setting, learner: BanditReduction) -> float:
+    """Return `scrible_bound` over the simplex."""
+    return scrible_bound(setting, learner, "simplex")

@@ -158,11 +158,14 @@ class RegretClaim:
         The growth in T that it promises, up to logarithms.
     source : str
         Where it is printed, or derived.
+    measured : bool
+        Whether `overclaim run` measures it; where that takes long, `overclaim regret` alone does.
     """
 
     bound: Callable[[Setting, Any], float]
     exponent: float
     source: str
+    measured: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from overclaim.audit.attacks.point_counts import PointCounts
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.bandits.exp3 import Exp3
-from overclaim.learners.catalogue import agarwal_singh_bandits
+from overclaim.learners.catalogue import agarwal_singh_bandits, agarwal_singh_bounds
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.conversions.reduction import BanditReduction, GaussianReduction
 from overclaim.learners.probes.threshold import Threshold
@@ -187,3 +187,20 @@ def test_the_audit_of_the_row_catches_a_planted_bug(name, kind, case):
     how = {"rounds": chosen.rounds, "pair": pair, "runs": 40_000, "confidence": 1 - 1e-6}
     assert falsify(learner, claim, **how).verdict.value != "FALSIFIED"
     assert falsify(bug(learner, kind), claim, **how).verdict.value == "FALSIFIED"
+
+
+def test_regret_bounds_are_the_proofs():
+    """By hand, with N = 2, T = 16 and epsilon = 1; the ball's M is 1 and nu 1, the simplex' nu 2."""
+    one = dict(rounds=16, delta=0.0, epsilon=1.0)
+    exp2 = agarwal_singh_bandits.reduction_exp2(setting(**one), eta=0.1, gamma=0.2)
+    log = math.log(32)
+    expected = math.log(2) / 0.1 + 2 * 0.1 * 16 * 2 * (1 + log**2) + 2 * 16 * 0.2 + 1
+    assert agarwal_singh_bounds.exp2_bound(setting(**one), exp2) == pytest.approx(expected)
+    for name, nu in (("ball", 1), ("simplex", 2)):
+        game = setting(**one, losses="l1-ball")
+        build, bound = (
+            getattr(module, f"{kind}scrible_{name}{end}")
+            for module, kind, end in ((agarwal_singh_bandits, "reduction_", ""), (agarwal_singh_bounds, "", "_bound"))
+        )
+        expected = 2 * 0.1 * 16 * 4 * 3 + nu * math.log(16) / 0.1 + 8 * math.sqrt(2) * log + 2 + 1
+        assert bound(game, build(game, eta=0.1)) == pytest.approx(expected)
