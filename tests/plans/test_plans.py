@@ -210,4 +210,7 @@ def test_the_literature_shares_one_alpha():
     assert {task.target for task in plan.tasks} == set(entries())
     assert plan.report_alpha == 0.01
     assert plan.alpha * len(plan.tasks) == pytest.approx(0.01)
-    assert {task.target for task in plan.regret} == {e.name for e in entries().values() if e.regret}
+    claimed = {entry.name: entry.regret.measured for entry in entries().values() if entry.regret}
+    assert {task.target for task in plan.regret} == {name for name, measured in claimed.items() if measured}
+    slow = ("agarwal-singh/", "ene-nguyen-vladu/oco-")
+    assert all(name.startswith(slow) for name, measured in claimed.items() if not measured)
