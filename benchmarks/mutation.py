@@ -30,9 +30,7 @@ ROOT = HERE.parent
 TESTS = {
     "audit/statistics/intervals.py": "statistics/test_intervals statistics/test_interval_twins",
     "audit/statistics/events.py": "statistics/test_events statistics/test_event_rule",
-    "audit/statistics/sequential.py": (
-        "statistics/test_sequential statistics/test_sequential_twins reports/test_baseline"
-    ),
+    "audit/statistics/sequential.py": "statistics/test_sequential statistics/test_sequential_twins",
     "audit/statistics/power.py": "statistics/test_power",
     "mechanisms/tree.py": "mechanisms/test_tree",
     "mechanisms/noise.py": "mechanisms/test_noise",
