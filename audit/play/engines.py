@@ -13,6 +13,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -32,6 +33,8 @@ class Machines(Protocol):
         """Yield `task(item)` in the order of `items`."""
 
 
+#: The variable by which Python leaves the current folder out, and a value that only we give it.
+SAFE, OURS = "PYTHONSAFEPATH", "overclaim"
 #: Seconds that worker processes take to start; and between their looks whether who started them is there.
 START, WATCH = 1.0, 0.3
 DEAD = "a worker process died: the target ended it, or it was killed, as for want of memory (then fewer --jobs)"
@@ -140,7 +143,8 @@ def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: i
     if not _travels(task):
         return _here(task, items)
     place = os.getcwd(), os.getpid()
-    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_worker)(place, task, item) for item in items)
+    with _safe_path():
+        found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_worker)(place, task, item) for item in items)
 
     def results() -> Iterator[Result]:
         done = 0
@@ -154,6 +158,18 @@ def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: i
             yield from _here(task, items[done:])
 
     return results()
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let processes that start now take no module from the current folder, which may have one called as Python's."""
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = before or OURS
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE]
 
 
 def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -181,6 +197,8 @@ def _in_worker(place: tuple[str, int], task: Callable[[Item], Result], item: Ite
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
     folder, parent = place
     die_with(parent)
+    if os.environ.get(SAFE) == OURS:  # not for what audited code starts
+        del os.environ[SAFE]
     os.chdir(folder)  # without a look at the current one, which may be gone
     return attempt(task, item)
 
@@ -220,7 +238,9 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     try:
-        found: Result = unwrapped(_one_process().submit(_in_worker, (os.getcwd(), os.getpid()), task, item).result())
+        with _safe_path():
+            future = _one_process().submit(_in_worker, (os.getcwd(), os.getpid()), task, item)
+        found: Result = unwrapped(future.result())
         return found
     except BrokenProcessPool:
         _one_process.cache_clear()

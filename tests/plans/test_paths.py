@@ -132,15 +132,18 @@ def test_the_replay_of_a_task_is_one_for_a_shell(target):
 
 
 def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path):
-    """Modules that are imported after the target was loaded; its other neighbours are its own."""
+    """Not for what is imported after the target was loaded, nor in other processes; other neighbours are its own."""
     for name in sys.stdlib_module_names:
         (tmp_path / f"{name}.py").write_text("raise SystemExit(9)\n")
     (tmp_path / "neighbour.py").write_text("SCALE = 0.5\n")
     (tmp_path / "mine.py").write_text(
         "from neighbour import SCALE\ndef noisy(data, rng):\n    return data + rng.laplace(scale=SCALE)\n"
     )
-    words = ["check", tmp_path / "mine.py:noisy", "--epsilon", "1", "--left", "1", "--right", "0", "--runs", "40000"]
-    words = [sys.executable, "-I", "-m", "overclaim", *map(str, words), "--jobs", "2"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("FALSIFIED")
+    claim = (
+        '[[claims]]\ntarget = "mine.py:noisy"\nepsilon = 1\nleft = 1\nright = 0\nruns = 4000\nexpect = "falsified"\n'
+    )
+    (tmp_path / "plan.toml").write_text(claim + claim)
+    words = [sys.executable, "-I", "-m", "overclaim", "run", "plan.toml", "--jobs", "2", "--no-blind-spots"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "2 falsified" in done.stdout
