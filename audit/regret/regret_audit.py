@@ -143,7 +143,7 @@ def audit_regret(
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
 
-    def worst(rounds: int) -> tuple[Learner, str, list[Regret], int]:
+    def play(rounds: int) -> _Played:
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
         chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
@@ -153,42 +153,62 @@ def audit_regret(
             measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i, memory=memory)
             for i, losses in enumerate(chosen.values())
         ]
-        index = int(np.argmax([regret.mean for regret in found]))
-        return learner, list(chosen)[index], found, index
+        return _Played(learner, tuple(chosen), tuple(found))
 
-    learner, sequence, found, index = worst(setting.rounds)
-    means, built_at, limits = {}, {}, {}
-    for t in horizons:
-        built_at[t], _, others, i = (learner, sequence, found, index) if t == setting.rounds else worst(t)
-        means[t], limits[t] = others[i].mean, _limits(others)
-    grown = growth(horizons, [means[t] for t in horizons], confidence=confidence)
-    audit = RegretAudit(regret=replace(found[index], confidence=confidence), sequence=sequence, growth=grown)
+    here = play(setting.rounds)
+    played = {t: here if t == setting.rounds else play(t) for t in horizons}
+    grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=confidence)
+    audit = RegretAudit(regret=replace(here.worst, confidence=confidence), sequence=here.sequence, growth=grown)
     claim = target.regret if isinstance(target, Entry) else None
     if claim is None:
         return audit
 
     def bound_at(t: int) -> float:
         game = replace(setting, rounds=t)
-        return _number(claim.bound(game, built_at.get(t) or _build(target, game, parameters or {})))
+        return _number(claim.bound(game, played[t].learner if t in played else _build(target, game, parameters or {})))
 
-    bound = bound_at(setting.rounds)
-    largest = _largest_per_round(found)
-    binds_from = None if largest is None else first_binding(bound_at, largest)
-    bounds = [bound_at(t) for t in horizons]
-    printed = growth(horizons, bounds).slope if all(0 < b < math.inf for b in bounds) else None
     return replace(
-        audit,
-        bound=bound if math.isfinite(bound) else None,
-        exponent=claim.exponent,
-        source=claim.source,
-        bound_slope=printed,
-        binds_from=binds_from,
-        bound_verdict=judge_bound(found, bound),
-        **_judge_growth(
-            {t: limits[t] for t in horizons if binds_from is not None and t >= binds_from},
-            max(claim.exponent, claim.exponent if printed is None else printed),
-        ),
+        audit, exponent=claim.exponent, source=claim.source, **_judge(claim.exponent, bound_at, setting, here, played)
     )
+
+
+@dataclass(frozen=True)
+class _Played:
+    """The regret of a learner on adversarial sequences at one horizon."""
+
+    learner: Learner
+    names: tuple[str, ...]
+    regrets: tuple[Regret, ...]
+
+    @property
+    def index(self) -> int:
+        return int(np.argmax([regret.mean for regret in self.regrets]))
+
+    @property
+    def worst(self) -> Regret:
+        return self.regrets[self.index]
+
+    @property
+    def sequence(self) -> str:
+        return self.names[self.index]
+
+
+def _judge(
+    exponent: float, bound_at: Callable[[int], float], setting: Setting, here: _Played, played: Mapping[int, _Played]
+) -> dict[str, Any]:
+    """Return what a printed bound and growth rate come to."""
+    bound, bounds = bound_at(setting.rounds), [bound_at(t) for t in played]
+    largest = _largest_per_round(here.regrets)
+    binds_from = None if largest is None else first_binding(bound_at, largest)
+    printed = growth(tuple(played), bounds).slope if all(0 < b < math.inf for b in bounds) else None
+    binding = {t: _limits(p.regrets) for t, p in played.items() if binds_from is not None and t >= binds_from}
+    return {
+        "bound": bound if math.isfinite(bound) else None,
+        "bound_slope": printed,
+        "binds_from": binds_from,
+        "bound_verdict": judge_bound(here.regrets, bound),
+        **_judge_growth(binding, exponent if printed is None else max(exponent, printed)),
+    }
 
 
 def judge_bound(found: Sequence[Regret], bound: float) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 #: Of the record of an audited claim, besides what every record has.
 NEEDED = (
     *("surface", "neighbours", "rounds", "epsilon_lower", "method", "confidence", "p_value", "runs", "counts", "pair"),
-    *("two_interval_bound", "seconds", "seed", "replay"),
+    *("seconds", "seed", "replay"),
 )
 #: Of a claim that could not be audited.
 SAID = ("name", "kind", "message", "replay")
@@ -50,7 +50,7 @@ def _wrong(outcome: Any, name: str, *, claim: bool) -> str | None:
     if (wrong := _unlike(record, name) or _fault({"alpha": 0.5, "claims": [record]})) is not None:
         return wrong
     lacking = [key for key in NEEDED if record.get(key) is None]
-    lacking += [key for key in ("expected", "exact_epsilon", "shrunk") if key not in record]
+    lacking += [key for key in ("expected", "exact_epsilon", "shrunk", "two_interval_bound") if key not in record]
     return f"it has no {', '.join(lacking)}" if lacking else None
 
 

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,7 +154,7 @@ def test_killed_fifty_times(folder):
 
 
 def interrupted(plan, folder, monkeypatch, after):
-    """Run a plan and stop it after so many kept blocks; return its ledger."""
+    """Run a plan and stop it after so many kept blocks; return its ledger, and the claims of the blocks kept."""
     from overclaim.audit.plans import ledger as module
 
     kept, real = [], module.Page.keep_totals
@@ -162,40 +162,44 @@ def interrupted(plan, folder, monkeypatch, after):
     def keep(self, stage, block, counts):
         if len(kept) == after:
             (_ for _ in ()).throw(KeyboardInterrupt)  # as Ctrl-C does, no `raise` statement
-        kept.append(block)
+        kept.append(self.claim)
         real(self, stage, block, counts)
 
     with monkeypatch.context() as patch:
         patch.setattr(module.Page, "keep_totals", keep)
         made = Ledger.begin(folder, plan, resume=True)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) if after is not None else nullcontext():
             run_plan(plan, jobs=1, command="", ledger=made)
-    return made
+    return made, kept
 
 
 @pytest.mark.parametrize("after", [1, 20])
 def test_resumed_at_any_block(folder, monkeypatch, after):
     plan = read_plan(Path("plan.toml"))
     whole = run_plan(plan, jobs=1, command="")
-    made = interrupted(plan, folder / "out", monkeypatch, after)
+    made, _ = interrupted(plan, folder / "out", monkeypatch, after)
     again = run_plan(plan, jobs=2, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
     assert timeless(to_text(again)) == timeless(to_text(whole))
     assert len(made.outcomes()) == 3
 
 
 def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
-    """The blocks: 16 of an exact attack, 7 of one that is learned, whose past is played again, 60 of regret."""
+    """In the middle of an exact attack, of one that is learned, whose past is played again, and of regret."""
     monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda **_: [])
     Path("plan.toml").write_text(EARLY)
     measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
     plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
     whole = run_plan(plan, jobs=1, command="")
     assert [claim["method"] for claim in whole["claims"]] == ["anytime", "anytime"]
-    for after, claim, left in ((9, 0, 9), (20, 1, 4), (70, 2, 47)):
-        made = interrupted(plan, folder / "out", monkeypatch, after)
+    finished, blocks = interrupted(plan, folder / "all", monkeypatch, None)
+    finished.remove()
+    for claim in range(3):
+        assert blocks.count(claim) > 4
+        after = blocks.index(claim) + blocks.count(claim) // 2
+        made, _ = interrupted(plan, folder / "out", monkeypatch, after)
         with closing(sqlite3.connect(made.path)) as connection:
             assert connection.execute("SELECT claim, count(*) FROM blocks GROUP BY claim").fetchall() == [
-                (claim, left)
+                (claim, blocks.count(claim) // 2)
             ]
         resumed = Ledger.begin(folder / "out", plan, resume=True)
         again, kept = run_plan(plan, jobs=1, command="", ledger=resumed), made.outcomes()
@@ -280,7 +284,7 @@ def test_a_ledger_of_another_plan_is_refused(folder, monkeypatch, file, old, new
 
 
 def test_a_ledger_of_another_version_is_refused(folder, monkeypatch):
-    made = interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
+    made, _ = interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
     with sqlite3.connect(made.path) as connection:
         connection.execute("UPDATE about SET value = 'overclaim 0.0.9' WHERE key = 'versions'")
     connection.close()
