@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overclaim.audit.laws.sequences import batch_of
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.loss_choices import Alphabet, alphabet_of
 from overclaim.audit.search.pair_changes import changes, moved
 from overclaim.audit.search.pair_search import _halve
+from overclaim.learners.abilities import batch_of
 from overclaim.learners.protocol import Learner
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Purpose, Stage

@@ -23,7 +23,7 @@ from scipy.special import expit
 from overclaim.audit.attacks.particle import ParticleRatio, select
 from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio
 from overclaim.audit.certification.stages import LEAST_TRAINED, SEARCH, LearnerAudit
-from overclaim.audit.laws.sequences import NotEnumerableError, batch_of, sequence_laws
+from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.transcripts import blocks, concatenate
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import CELLS, expected_bound
@@ -33,8 +33,8 @@ from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
 from overclaim.audit.statistics.events import choose_event, count
 from overclaim.learners import BatchedLaplace, Exp3
+from overclaim.learners.abilities import NotEnumerableError, batch_of, kernel_of
 from overclaim.learners.catalogue.entries import lookup
-from overclaim.learners.protocol import kernel_of
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Stage
 from overclaim.tests.support.combination import Combination

@@ -57,7 +57,7 @@ class Learner(Protocol):
 
 
 @runtime_checkable
-class HasProbabilities(Protocol):
+class HasProbabilities(Learner, Protocol):
     """Ability: the law of the next arm given the state.
 
     A learner whose state is a function of its past actions and feedback (no noise of its own) and that has this
@@ -69,7 +69,7 @@ class HasProbabilities(Protocol):
 
 
 @runtime_checkable
-class HasRelease(Protocol):
+class HasRelease(Learner, Protocol):
     """Ability: the noisy quantities whose privacy the proof composes, each a known mean plus `noise`.
 
     Means are functions of the losses and of what was released before, so the log-likelihood ratio of a release is
@@ -106,7 +106,7 @@ def publishes(learner: Any) -> bool:
 
 
 @runtime_checkable
-class HasInner(Protocol):
+class HasInner(Learner, Protocol):
     """Ability: a bandit wrapper that feeds its inner learner one noisy scalar per batch of rounds."""
 
     @property
@@ -173,11 +173,6 @@ class HasKernel(Protocol):
         """Return the kernel, with arrays for `width` runs; None where this configuration has none."""
 
 
-def kernel_of(learner: Any, width: int = LANES) -> Kernel | None:
-    """Return the learner's kernel, or None."""
-    return learner.kernel(width) if isinstance(learner, HasKernel) else None
-
-
 @runtime_checkable
 class OnALine(Protocol):
     """Ability of a two-armed bandit learner whose state is one real number x, moved affinely by the fed loss.
@@ -191,8 +186,3 @@ class OnALine(Protocol):
 
     def line_step(self, x: Floats, arm: int) -> tuple[Floats, Floats]:
         """Return (offset, slope) of the affine step at states x, each (len(x),)."""
-
-
-def on_a_line(learner: Any) -> bool:
-    """Tell whether the grid filter applies to `learner` as it is configured."""
-    return isinstance(learner, OnALine) and getattr(learner, "arms", 0) == 2

@@ -5,7 +5,7 @@ Exact attacks and exact epsilons trust these. A learner that plays otherwise cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -14,12 +14,22 @@ import numpy as np
 import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
+from ...learners.abilities import (
+    NoDraws,
+    NotEnumerableError,
+    WithoutProbabilities,
+    batch_of,
+    draws_to_learn,
+    has_probabilities,
+    knows_releases,
+)
 from ...learners.blame import blaming
 from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
-from ..laws.sequences import NoDraws, NotEnumerableError, batch_of, has_noiseless_law
+from ...mechanisms.philox import CounterDraws
+from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import play
 
@@ -32,28 +42,20 @@ _LAGS = 3
 #: The exponents of the supermartingales: small ones see small deviations of many runs, large ones rare events.
 _EXPONENTS = 2.0 ** np.arange(-8, 7)
 #: Keys of the draws, apart from those of the conformance suite.
-_ADVERSARY, _LEARNER, _NOISE = 20, 21, 22
-
-
-class WithoutProbabilities:
-    """A learner as it is, but for its `probabilities`, which are no law of its arms where it draws noise to learn."""
-
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("learner", "probabilities") or name.startswith("__"):  # nothing is there while it is unpickled
-            raise AttributeError(name)
-        return getattr(self.learner, name)
+_ADVERSARY, _LEARNER, _NOISE, _KERNEL = 20, 21, 22, 23
+#: Pairs on which a user's kernel is compared with the user's protocol.
+_KERNEL_PAIRS = 4
 
 
 def as_watched(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> Any:
     """Return the learner with the abilities that hold in an audit: `check_stated` decides, and says what it raises.
 
+    Inherited abilities that speak of other methods than it has are not its own: no audit uses them.
+
     One that offers `probabilities` and was seen to draw while it learned, in whatever round, loses them: the noise is
     no function of the arms and losses, and its audit is that of any other learner.
     """
-    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, surface).draws else learner
+    return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, surface, own=True).draws else learner
 
 
 def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> bool:
@@ -85,7 +87,7 @@ def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surfa
     (Freedman 1975), whatever the losses: the test is exact. Noise is compared by the inequality of Dvoretzky, Kiefer
     and Wolfowitz with Massart's constant. Each check accuses a true learner with probability at most 1e-9.
     """
-    return _held(learner, pair, seed, rows, surface).anything
+    return _held(learner, pair, seed, rows, surface, own=False).anything
 
 
 @dataclass(frozen=True)
@@ -97,24 +99,32 @@ class _Held:
 
 
 @blaming
-def _held(learner: Any, pair: Pair, seed: int, rows: Any, surface: str) -> _Held:
+def _held(learner: Any, pair: Pair, seed: int, rows: Any, surface: str, *, own: bool) -> _Held:
     """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return _Held(False)
     name = type(learner).__name__
-    releases = surface != "actions" and isinstance(learner, HasRelease) and not hasattr(learner, "release_log_density")
+    says, batch, known = _offered(learner, own)
+    releases = surface != "actions" and known and not hasattr(learner, "release_log_density")
     if releases:
         _check_noise(learner, pair, seed, name)
-    inner = getattr(learner, "inner", None)
-    says = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
-    if not says and batch_of(learner) == 1:
+    if not says and batch == 1:
         return _Held(releases)
-    seen = _watch(learner, pair, rows, seed, says)
+    seen = _watch(learner, pair, rows, seed, says, batch)
     if seen is not None:
-        _check_batches(seen.actions, batch_of(learner), name)
+        _check_batches(seen.actions, batch, name)
         if says:
             _check_arms(seen, name)
     return _Held(releases or seen is not None, seen is not None and seen.draws)
+
+
+def _offered(learner: Any, own: bool) -> tuple[bool, int, bool]:
+    """Return whether it says its probabilities, its batch, and whether it says the means of its releases."""
+    if own:
+        return has_probabilities(learner), batch_of(learner), knows_releases(learner)
+    inner = getattr(learner, "inner", None)
+    says = isinstance(learner, HasProbabilities) and (inner is None or isinstance(inner, HasProbabilities))
+    return says, int(getattr(learner, "batch", 1)), isinstance(learner, HasRelease)
 
 
 @dataclass
@@ -125,19 +135,19 @@ class _Seen:
     draws: bool = False  # to learn, where it is replayed without
 
 
-def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool) -> _Seen | None:
+def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: int) -> _Seen | None:
     """Play, and note what is said before each round; None for points."""
     rounds, arms = pair.rounds, learner.arms
     runs = max(_FEWEST, min(_MOST, _STEPS // (rounds * arms)))
     feed = _adversary(learner, pair, rows, seed, runs)
     draws = Draws(seed, Stage.CONFORMANCE, block=_LEARNER)
     state = learner.start(runs, draws)
-    replayed = learner.start(runs, NoDraws(0)) if says and has_noiseless_law(learner) else None
+    replayed = learner.start(runs, NoDraws(0)) if says and not draws_to_learn(learner) else None
     seen = _Seen(np.empty((rounds, runs), np.intp), np.zeros((rounds, runs)), np.zeros((rounds, arms, runs)))
     for t in range(rounds):
         if says:
             seen.stated[t] = _probabilities(learner, state, (arms, runs), t)
-        if replayed is not None and t % batch_of(learner) == 0:
+        if replayed is not None and t % batch == 0:
             again = learner.probabilities(replayed)
             if not np.allclose(again, seen.stated[t], rtol=0, atol=1e-9):
                 raise LearnerError(
@@ -194,6 +204,34 @@ def _probabilities(learner: Any, state: Any, shape: tuple[int, int], t: int) -> 
     if (np.abs(sums - 1) > 1e-6).any():
         raise LearnerError(f"{said} sum to 1 over the arms, got {sums[np.abs(sums - 1).argmax()]:g} in round {t + 1}")
     return stated
+
+
+def check_kernel(learner: Any, pairs: Sequence[Pair], seed: int, *, surface: str = "actions") -> None:
+    """Raise LearnerError if a user's kernel plays otherwise than the user's protocol, fed the same draws.
+
+    Ours are held to their protocols by tests. Half of the runs play either world of each of a few pairs.
+    """
+    for number, pair in enumerate(pairs[:_KERNEL_PAIRS]):
+        runs = max(_FEWEST, min(_MOST, _STEPS // (pair.rounds * learner.arms)))
+        key = seed, Stage.CONFORMANCE, number, 0, _KERNEL
+        fast = kernels.play(learner, pair, CounterDraws(*key), runs, surface=surface)
+        slow = play(learner, pair, CounterDraws(*key), runs, surface=surface)
+        parts = [(fast.actions, slow.actions)]
+        if fast.releases is not None and slow.releases is not None:
+            parts.append((fast.releases, slow.releases))
+        same = (fast.releases is None) == (slow.releases is None)
+        if not same or not all(_alike(a, b) for a, b in parts):
+            raise LearnerError(
+                f"the kernel of {type(learner).__name__} plays otherwise than its start, act and update do, fed the "
+                "same draws: audit without fast"
+            )
+
+
+def _alike(fast: Any, slow: Any) -> bool:
+    """Tell whether arms are the same, or points and releases up to rounding."""
+    if fast.shape != slow.shape or slow.dtype.kind != "f":
+        return bool(np.array_equal(fast, slow))
+    return bool(np.allclose(fast, slow, rtol=1e-9, atol=1e-9))
 
 
 def _check_batches(actions: NDArray[np.intp], batch: int, name: str) -> None:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from scipy.special import gammaincc
 
+from ...learners.abilities import is_ours
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
@@ -51,6 +52,7 @@ def _linear(pair: Pair) -> bool:
 def _laplace_leader(learner: Learner, pair: Pair, surface: str) -> bool:
     return (
         surface == "actions"
+        and is_ours(learner)
         and isinstance(learner, Ftrl)
         and isinstance(learner.noise, Laplace)
         and learner.noise.scale > 0
@@ -85,6 +87,7 @@ class SignRatio(_Known):
         """For Gaussian FTPL over the cube, at horizons whose sign sequences are enumerated."""
         return (
             surface == "actions"
+            and is_ours(learner)
             and isinstance(learner, Ftpl)
             and isinstance(learner.domain, Cube)
             and getattr(learner.noise, "sigma", 0.0) > 0
@@ -125,6 +128,7 @@ class Whitened(_Known):
         """For leaders with Gaussian noise and linear losses."""
         return (
             surface == "actions"
+            and is_ours(learner)
             and isinstance(learner, Ftpl | Ftrl)
             and getattr(learner.noise, "sigma", 0.0) > 0
             and _linear(pair)

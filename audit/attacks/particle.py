@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.protocol import HasInner, HasProbabilities, Learner, kernel_of
+from ...learners.abilities import decisions, has_inner, kernel_of
+from ...learners.protocol import HasInner, Learner
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.noise import Laplace
 from ...mechanisms.philox import LANES, lanes
-from ..laws.sequences import decisions
 from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
@@ -86,10 +86,8 @@ class ParticleRatio:
         """Tell whether the learner feeds Laplace-noisy scalars to a learner whose next law is known."""
         return (
             surface == "actions"
-            and isinstance(learner, HasInner)
+            and has_inner(learner)
             and isinstance(learner.noise, Laplace)
-            and learner.noise.scale > 0
-            and isinstance(learner.inner, HasProbabilities)
             and pair.arms is not None
             and pair.t0 // learner.batch < decisions(pair.rounds, learner.batch) - 1
         )

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...learners.abilities import NotEnumerableError, batch_of, decisions, has_noiseless_law, knows_releases
 from ...learners.bandits.exp2 import Exp2
 from ...learners.bandits.scrible import Scrible
 from ...learners.leaders.doubling import Doubling
@@ -20,21 +21,10 @@ from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
 from ...learners.problems.domains import Ball, Cube
 from ...learners.problems.losses import Adaptive, Convex
-from ...learners.protocol import Actions, HasRelease, Learner
+from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
 from ..laws import ftrl_law, pftal_law
-from ..laws.sequences import (
-    COARSE,
-    NotEnumerableError,
-    batch_of,
-    check_enumerable,
-    decisions,
-    has_noiseless_law,
-    index_of,
-    is_noisy,
-    log_likelihood,
-    sequence_laws,
-)
+from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.rounding import rounded
@@ -190,12 +180,12 @@ class ReleaseRatio(_Exact):
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
         """For the surfaces `release` and `publication` of learners that have one."""
-        return surface != "actions" and has_release(learner) and pair.rounds > 1
+        return surface != "actions" and knows_releases(learner) and pair.rounds > 1
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Sum the log density ratios of the noise over the releases."""
         learner = self.learner
-        assert isinstance(learner, HasRelease)
+        assert knows_releases(learner)
         if transcripts.releases is None:
             return np.zeros(transcripts.runs)
         actions = transcripts.actions
@@ -341,11 +331,6 @@ class Boosted:
     def _cut(self, columns: Floats) -> Floats:
         cut: Floats = np.ldexp(rounded(np.ldexp(columns, -self.exponents)), self.exponents)
         return cut
-
-
-def has_release(learner: Learner) -> bool:
-    """Tell whether the learner releases anything noisy."""
-    return isinstance(learner, HasRelease) and is_noisy(learner.noise)
 
 
 def _few_sequences(learner: Learner, pair: Pair) -> bool:

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learners.abilities import decisions
 from ...mechanisms.draws import Floats
-from ..laws.sequences import decisions, index_of
+from ..laws.sequences import index_of
 from ..play.transcripts import Transcripts
 from .encoding import rows_of, scalars, vectors
 from .features import Outputs

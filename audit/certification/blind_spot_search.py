@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ...learners.abilities import batch_of
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import weakened
 from ..laws.exact import NotExactError, exact_epsilon
-from ..laws.sequences import COARSE, batch_of
+from ..laws.sequences import COARSE
 from ..play.pairs import Pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of

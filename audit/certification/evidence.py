@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats, Stage
 from ..attacks.recipes import RECIPES, Attack, SequenceRatio
 from ..laws.exact import epsilon_from_laws
-from ..laws.sequences import all_sequences, batch_of, decisions
+from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics import intervals

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
-from ..assumptions.declared_laws import as_watched
-from ..attacks.recipes import has_release
+from ..assumptions.declared_laws import as_watched, check_kernel
 from ..play.cluster import Cluster
 from ..play.kernels import engine_of
-from ..play.pairs import Pair
+from ..play.pairs import Pair, check_pair
 from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
 from .anytime import until_falsified
@@ -124,6 +124,8 @@ def falsify(
     engine = engine_of(built, options, fast=fast)
     check_fresh(built, options[0], seed)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
+    if engine == "numba" and not is_ours(built):
+        check_kernel(built, options, seed, surface=claim.surface)
     built = as_watched(built, options[0], seed, rows=rows, surface=claim.surface)
 
     audit = LearnerAudit(
@@ -182,14 +184,10 @@ def _check_pairs(
     if not options:
         raise ValueError("there is no pair to audit on")
     if claim.surface != "actions" and not has_release(learner):
-        raise ValueError(f"{type(learner).__name__} releases nothing noisy: audit the surface 'actions'")
+        nothing = f"{type(learner).__name__} releases nothing noisy{inherited(learner)}"
+        raise ValueError(f"{nothing}: audit the surface 'actions'")
     if claim.surface == "publication" and not publishes(learner):
         raise ValueError(f"{type(learner).__name__} publishes nothing: audit the surface 'release' or 'actions'")
-    radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
     for option in options:
-        if option.arms is not None and option.arms != learner.arms:
-            raise ValueError(f"the pair has {option.arms} arms, but the learner has {learner.arms}")
-        if option.length not in (None, learner.arms):
-            raise ValueError(f"the pair's losses have length {option.length}, but the learner has {learner.arms} arms")
-        option.check(claim, radius=radius)
+        check_pair(option, claim, learner)
     return options

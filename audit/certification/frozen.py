@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, join, run_block
 from ..attacks.encoding import rows_of, vectors
@@ -38,7 +39,7 @@ from ..attacks.rules import (
     rule_of,
     text_of,
 )
-from ..laws.sequences import MAX_SEQUENCES, all_sequences, batch_of, decisions
+from ..laws.sequences import MAX_SEQUENCES, all_sequences
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play

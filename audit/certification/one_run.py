@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from ...learners.abilities import batch_of
 from ...learners.blame import blaming
 from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
-from ..laws.sequences import batch_of
 from ..play.pairs import neighbours
 from ..play.transcripts import check_actions
 from ..statistics import intervals

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
 from ..attacks.particle import ParticleRatio
 from ..attacks.recipes import FEWEST_BOOSTED, Attack, Boosted, SequenceRatio, SequenceTable, applicable
-from ..laws.sequences import batch_of, decisions
 from ..play import kernels
 from ..play.engines import in_parallel
 from ..play.pairs import Pair

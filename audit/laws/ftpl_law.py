@@ -13,6 +13,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from ...learners.abilities import is_ours
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.problems.domains import Simplex
 from ...learners.protocol import Learner
@@ -28,9 +29,10 @@ STEP, REACH = 0.125, 10.0
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
-    """Tell whether this is Gaussian FTPL over two arms, linear losses and at most `MAX_ROUNDS` rounds."""
+    """Tell whether this is our Gaussian FTPL over two arms, linear losses and at most `MAX_ROUNDS` rounds."""
     return (
-        isinstance(learner, Ftpl)
+        is_ours(learner)
+        and isinstance(learner, Ftpl)
         and isinstance(learner.domain, Simplex)
         and learner.arms == 2
         and isinstance(learner.noise, Gaussian)

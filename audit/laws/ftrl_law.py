@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from ...learners.abilities import is_ours
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import EntropySimplex
 from ...learners.protocol import Learner
@@ -28,9 +29,10 @@ MISSING = 1e-6
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
-    """Tell whether this is entropy FTRL with Laplace noise over two experts and linear losses."""
+    """Tell whether this is our entropy FTRL with Laplace noise over two experts and linear losses."""
     return (
-        isinstance(learner, Ftrl)
+        is_ours(learner)
+        and isinstance(learner, Ftrl)
         and isinstance(learner.domain, EntropySimplex)
         and learner.arms == 2
         and isinstance(learner.noise, Laplace)
@@ -179,6 +181,7 @@ def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss
     h = grid[1] - grid[0]
     line = np.linspace(-60.0, 60.0, 400_001 if fine else 40_001)
     step = 2e-4 if fine else 2e-3
+    missing = MISSING if fine else 100 * MISSING  # a coarse sum is itself off
     loss: PrivacyLoss | None = None
     for t in (1, 2):
         if t >= pair.rounds:
@@ -194,9 +197,9 @@ def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss
         else:
             width = line[1] - line[0]
             cells = [density(line - law._added(t, world), 1 + padding[t]) * width for world in (0, 1)]
-        if min(cell.sum() for cell in cells) < 1 - MISSING * (1 if fine else 100):  # a coarse sum is itself off
+        if min(cell.sum() for cell in cells) < 1 - missing:
             return None  # the sums lie beyond the grid, in units of so little noise
         kept = (cells[0] > 1e-300) & (cells[1] > 1e-300)
-        part = PrivacyLoss.of_outcomes(cells[0][kept], cells[1][kept], step)
+        part = PrivacyLoss.of_outcomes(cells[0][kept], cells[1][kept], step, resolution=10 * missing)
         loss = part if loss is None else loss.compose(part)
     return loss

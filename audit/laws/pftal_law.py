@@ -12,6 +12,7 @@ import itertools
 
 import numpy as np
 
+from ...learners.abilities import is_ours
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.problems.losses import Absolute, Switch, feedback, resolve
 from ...learners.protocol import Actions, Learner
@@ -26,8 +27,10 @@ POINTS, REACH = 256, 20.0
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
-    """Tell whether this is one-dimensional PFTAL with noise whose centres can be read off the actions."""
-    if not isinstance(learner, Pftal | BanditPftal) or learner.arms != 1 or _scale(learner) <= 0:
+    """Tell whether this is our one-dimensional PFTAL with noise whose centres can be read off the actions."""
+    if not (is_ours(learner) and isinstance(learner, Pftal | BanditPftal)):
+        return False
+    if learner.arms != 1 or _scale(learner) <= 0:
         return False
     return isinstance(learner, Pftal) or 2 * learner.beta > learner.domain.inner_radius
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy  # its parts load when first used: scipy.signal takes as long as all else
+import scipy  # its parts load when first used: scipy.fft takes as long as all else
 
 from ...mechanisms.draws import Floats
 from ..statistics.bisection import bisect
 
 #: Grid steps in the largest loss of a part.
 STEPS = 4000
+#: Below this delta the masses that decide are lost among the rounding errors of a Fourier transform (some 1e-17 for
+#: each of up to a million points), and the laws are tilted first.
+PLAIN = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrivacyLoss:
-    """The law of the log-likelihood ratio under the left world, and under the right.
+    """The law of the log-likelihood ratio under the left world, and under the right: of one part, or of several.
 
     Attributes
     ----------
@@ -27,32 +32,43 @@ class PrivacyLoss:
         The first grid point, in steps.
     left, right : arrays
         Mass at each grid point of ln(dLeft/dRight) in each world.
+    least, most : float, optional
+        The ends of the support in nats, which decide epsilon at delta = 0; those of the grid's masses by default.
+    resolution : float
+        The smallest positive delta that the masses are exact enough for.
+    parts : tuple of PrivacyLoss
+        The independent parts it is composed of; none for a single law.
+
+    Notes
+    -----
+    A mass that decides may be as small as 2^-n for n parts: the ends of the support are added up, never read off the
+    masses. A convolution by Fourier transforms is off by rounding errors of the size of its *largest* masses, so that
+    small ones are lost; where delta is small, both laws are first multiplied by exp(theta * loss), which moves with
+    the convolution and makes the losses around epsilon the likely ones.
     """
 
     step: float
     start: int
     left: Floats
     right: Floats
+    least: float | None = None
+    most: float | None = None
+    resolution: float = 0.0
+    parts: tuple[PrivacyLoss, ...] = ()
 
     @classmethod
     def of_laplace(cls, shifts: list[float], *, step: float | None = None) -> PrivacyLoss:
         """Return the loss of releasing independent Laplace variables, each shifted by this many scales.
 
-        The grid's step is a fixed share of the largest shift where it is not given.
-
-        The atoms at the ends of equal shifts lie on the grid, so their sum, which decides epsilon at delta = 0, is
-        exact; the continuous part is off by at most half a step per variable.
+        The grid's step is a fixed share of the largest shift where it is not given. The ends of the support are exact;
+        the continuous part is off by at most half a step per variable.
         """
         shifts = [s for s in shifts if s > 0]
         if not shifts:
             return cls(1.0 if step is None else step, 0, np.ones(1), np.ones(1))
         step = max(shifts) / STEPS if step is None else step
-        loss: PrivacyLoss | None = None
-        for shift in shifts:
-            part = _laplace_loss(shift, step)
-            loss = part if loss is None else loss.compose(part)
-        assert loss is not None
-        return loss
+        atoms = {shift: _laplace_loss(shift, step) for shift in set(shifts)}
+        return cls.of_parts([atoms[shift] for shift in shifts])
 
     @classmethod
     def mixture(cls, weights: list[float], parts: list[PrivacyLoss], step: float) -> PrivacyLoss:
@@ -64,42 +80,127 @@ class PrivacyLoss:
             here = slice(part.start - start, part.start - start + part.left.size)
             left[here] += weight * part.left
             right[here] += weight * part.right
-        return cls(step, start, left, right)
+        likely = [part for weight, part in zip(weights, parts, strict=True) if weight > 0]
+        least, most = min(part.ends[0] for part in likely), max(part.ends[1] for part in likely)
+        # Its composed parts are not tilted: their small masses are lost in rounding.
+        resolution = max(max(part.resolution, PLAIN if part.parts else 0.0) for part in parts)
+        return cls(step, start, left, right, least, most, resolution)
 
     @classmethod
-    def of_outcomes(cls, p: Floats, q: Floats, step: float) -> PrivacyLoss:
+    def of_outcomes(cls, p: Floats, q: Floats, step: float, resolution: float = 0.0) -> PrivacyLoss:
         """Return the loss of discrete outcomes with positive probabilities p (left) and q (right)."""
-        index = np.round((np.log(p) - np.log(q)) / step).astype(np.int64)
+        losses = np.log(p) - np.log(q)
+        index = np.round(losses / step).astype(np.int64)
         start = int(index.min())
         size = int(index.max()) - start + 1
         left, right = (np.bincount(index - start, weights=w, minlength=size).astype(float) for w in (p, q))
-        return cls(step, start, left, right)
+        return cls(step, start, left, right, float(losses.min()), float(losses.max()), resolution)
+
+    @classmethod
+    def of_parts(cls, parts: list[PrivacyLoss]) -> PrivacyLoss:
+        """Return the loss of releasing all of these, independent."""
+        if len(parts) == 1:
+            return parts[0]
+        step = parts[0].step
+        for part in parts:
+            if not math.isclose(step, part.step):
+                raise ValueError(f"steps must agree, got {step!r} and {part.step!r}")
+        start = sum(part.start for part in parts)
+        left, right = (np.exp(_convolved(parts, world, 0.0)) for world in ("left", "right"))
+        least, most = (math.fsum(part.ends[i] for part in parts) for i in (0, 1))
+        return cls(step, start, left, right, least, most, max(part.resolution for part in parts), tuple(parts))
 
     def compose(self, other: PrivacyLoss) -> PrivacyLoss:
         """Return the loss of releasing both, independent."""
-        if not math.isclose(self.step, other.step):
-            raise ValueError(f"steps must agree, got {self.step!r} and {other.step!r}")
-        left, right = (
-            np.maximum(scipy.signal.fftconvolve(a, b), 0.0)
-            for a, b in ((self.left, other.left), (self.right, other.right))
-        )
-        return PrivacyLoss(self.step, self.start + other.start, left, right)
+        return self.of_parts([*(self.parts or [self]), *(other.parts or [other])])
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest loss, in nats."""
+        support = np.flatnonzero((self.left > 0) | (self.right > 0)) + self.start
+        least = float(support[0]) * self.step if self.least is None else self.least
+        return least, float(support[-1]) * self.step if self.most is None else self.most
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta at which the worlds are (epsilon, delta)-indistinguishable, both ways."""
         losses = (self.start + np.arange(self.left.size)) * self.step
         one = float(np.sum(self.left * -np.expm1(np.minimum(epsilon - losses, 0.0))))
         two = float(np.sum(self.right * -np.expm1(np.minimum(epsilon + losses, 0.0))))
-        return max(one, two)
+        plain = max(one, two)
+        if plain > PLAIN or not self.parts:
+            return plain
+        return max(self._small("left", epsilon), self._small("right", epsilon))
+
+    def _small(self, world: str, epsilon: float) -> float:
+        """Return a delta that is lost in rounding errors otherwise, one way."""
+        sign = 1.0 if world == "left" else -1.0
+        tilt = _tilt(self.parts, world, sign * epsilon)
+        masses = _convolved(self.parts, world, tilt)
+        losses = sign * (self.start + np.arange(masses.size)) * self.step
+        with np.errstate(divide="ignore"):
+            terms = masses + np.log(-np.expm1(np.minimum(epsilon - losses, 0.0)))
+        return float(np.exp(terms).sum())
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon >= 0 for a delta; the largest loss for delta = 0."""
-        support = np.flatnonzero(np.maximum(self.left, self.right) > 1e-15) + self.start
+        """Return the smallest epsilon >= 0 for a delta; the largest loss for delta = 0.
+
+        Raises
+        ------
+        ValueError
+            If delta is positive and below the resolution.
+        """
+        if 0 < delta < self.resolution:
+            raise ValueError(f"this law is numerical: delta must be 0 or at least {self.resolution:g}, got {delta:g}")
+        least, most = self.ends
+        low, high = 0.0, max(-least, most, 0.0)
         if delta == 0:
-            return float(max(-support[0], support[-1], 0) * self.step)
+            return high
         if self.delta(0.0) <= delta:
             return 0.0
-        return bisect(lambda e: self.delta(e) > delta, 0.0, float(max(-support[0], support[-1], 0) * self.step))[1]
+        return bisect(lambda e: self.delta(e) > delta, low, high)[1]
+
+
+def _tilt(parts: tuple[PrivacyLoss, ...], world: str, target: float) -> float:
+    """Return the theta, per nat, at which the tilted mean of the loss is `target`, on the target's side of 0."""
+    different = Counter(parts)
+    sign = math.copysign(1.0, target)
+
+    def mean(theta: float) -> float:
+        total = 0.0
+        for part, many in different.items():
+            losses = (part.start + np.arange(part.left.size)) * part.step
+            with np.errstate(divide="ignore"):
+                weights = np.log(getattr(part, world)) + theta * losses
+            weights = np.exp(weights - weights.max())
+            total += many * float(losses @ weights / weights.sum())
+        return total
+
+    low, high = 0.0, 1.0
+    while sign * mean(sign * high) < abs(target) and high < 2.0**20:
+        high *= 2
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sign * mean(sign * middle) < abs(target) else (low, middle)
+    return sign * low
+
+
+def _convolved(parts: list[PrivacyLoss] | tuple[PrivacyLoss, ...], world: str, tilt: float) -> Floats:
+    """Return the log masses of the sum of independent losses, accurate where losses are likely at this tilt."""
+    size = sum(part.left.size - 1 for part in parts) + 1
+    padded = scipy.fft.next_fast_len(size, real=True)
+    transform, offset = np.ones(padded // 2 + 1, dtype=complex), 0.0
+    step = parts[0].step
+    for part, many in Counter(parts).items():
+        places = np.arange(part.left.size)
+        with np.errstate(divide="ignore"):
+            weights = np.log(getattr(part, world)) + tilt * step * places
+        whole = float(np.logaddexp.reduce(weights))
+        offset += many * whole
+        transform *= scipy.fft.rfft(np.exp(weights - whole), padded) ** many
+    masses = scipy.fft.irfft(transform, padded)[:size]
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(np.maximum(masses, 0.0)) + offset - tilt * step * np.arange(size)
+    return logs
 
 
 def _laplace_loss(shift: float, step: float) -> PrivacyLoss:
@@ -112,4 +213,4 @@ def _laplace_loss(shift: float, step: float) -> PrivacyLoss:
     left = np.diff(np.concatenate([[0.0], above, [1.0]]))
     below = 0.5 * np.exp(x - shift)  # P(shift + noise < x)
     right = -np.diff(np.concatenate([[1.0], below, [0.0]]))
-    return PrivacyLoss(step, -top, left, right)
+    return PrivacyLoss(step, -top, left, right, -shift, shift)

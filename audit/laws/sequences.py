@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import learners
+from ...learners.abilities import (
+    NoDraws,
+    NotEnumerableError,
+    batch_of,
+    decisions,
+    has_grid_law,
+    has_noiseless_law,
+)
 from ...learners.leaders.ftpl import Ftpl
-from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine, on_a_line
-from ...mechanisms.draws import Draws, Floats, Purpose
+from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine
+from ...mechanisms.draws import Floats
 from ..play.pairs import Pair
 from . import ftpl_law
 
@@ -23,25 +30,10 @@ MAX_SEQUENCES = 4096
 FINE, COARSE = 2000, 600
 #: How far the grid reaches: sinh-spaced, since Laplace tails over small probabilities are long.
 REACH = 4000.0
-#: Updates in which a learner is watched for draws, the runs of each, and the ranges of the losses that it is told.
-_PROBED, _PROBES = 32, 8
-_TOLD = ((0.0, 0.0), (1.0, 1.0), (-1.0, -1.0), (0.0, 1.0), (-1.0, 1.0))
-#: Where our learners are, and those of them that are planted to be wrong.
-_LEARNERS, _PLANTED = learners.__name__, f"{learners.__name__}.planted"
-
-
-class NotEnumerableError(ValueError):
-    """The law of the sequences of this learner is not computable here."""
-
-
-def batch_of(learner: Learner) -> int:
-    """Return the rounds that an arm is held: 1 unless the learner says otherwise."""
-    return int(getattr(learner, "batch", 1))
-
-
-def decisions(rounds: int, batch: int) -> int:
-    """Return the number of arms chosen in `rounds` rounds."""
-    return -(-rounds // batch)
+#: The least probability that double precision holds with all its digits, with room for a few factors.
+LEAST = 1e-290
+#: How far the probabilities of all sequences may be from summing to 1.
+SUMS = 1e-6
 
 
 def check_enumerable(learner: Learner, pair: Pair) -> None:
@@ -52,8 +44,7 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
             f"{learner.arms} arms and {chosen} decisions give more than {MAX_SEQUENCES} sequences: shorten the horizon"
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
-    ours = is_ours(learner) and (on_grid or ftpl_law.applies(learner, pair))
-    if not (has_noiseless_law(learner) or ours):
+    if not (on_grid or ftpl_law.applies(learner, pair) or has_noiseless_law(learner)):
         raise NotEnumerableError(f"the law of {type(learner).__name__}'s actions has no closed form here")
 
 
@@ -85,74 +76,30 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
     return grid.law(pair, True), grid.law(pair, False)
 
 
-def has_noiseless_law(learner: Learner) -> bool:
-    """Tell whether the next arm's law is a function of the past arms and losses.
+def log_sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[Floats, Floats]:
+    """Return the logarithms of `sequence_laws`, in which no possible sequence is lost.
 
-    A learner that draws while it learns, such as one with noise of its own, has no such law, whatever it offers; one
-    that draws seldom is found out by `declared_laws`, which watches it on the losses of the audit.
+    Raises
+    ------
+    NotEnumerableError
+        As `sequence_laws`; also if a possible sequence is too unlikely for double precision, or the probabilities do
+        not sum to 1.
     """
-    if not isinstance(learner, HasProbabilities):
-        return False
-    inner = getattr(learner, "inner", None)
-    return (inner is None or isinstance(inner, HasProbabilities)) and not _draws_to_learn(learner)
-
-
-class NoDraws(Draws):
-    """Draws for a learner that must not draw."""
-
-    def stream(self, purpose: Purpose) -> np.random.Generator:
-        """Raise NotEnumerableError."""
-        raise NotEnumerableError("the learner draws noise of its own while it learns: its law is not known")
-
-
-def _draws_to_learn(learner: Learner) -> bool:
-    """Tell whether `start`, or one of the first updates, draws, whatever was played and told: several probes."""
-    try:
-        return _draws_when_probed(cast(Hashable, learner))
-    except TypeError:  # not hashable
-        return _draws_when_probed.__wrapped__(cast(Hashable, learner))
-
-
-@lru_cache(maxsize=64)
-def _draws_when_probed(learner: Hashable) -> bool:
-    return any(_draws_when_told(cast(Learner, learner), *losses) for losses in _TOLD)
-
-
-def _draws_when_told(learner: Learner, low: float, high: float) -> bool:
-    """Tell whether the learner draws to learn from losses in a range, at random arms."""
-    chance = np.random.default_rng(0)
-    shape = (_PROBES,) if learner.feedback == "bandit" else (learner.arms, _PROBES)
-    try:
-        state = learner.start(_PROBES, NoDraws(0))
-        for _ in range(max(_PROBED, batch_of(learner))):
-            arms = chance.integers(learner.arms, size=_PROBES)
-            learner.update(state, arms, chance.uniform(low, high, shape), NoDraws(0))
-    except NotEnumerableError:
-        return True
-    except Exception:  # beyond its horizon, or told what it does not take: until there, nothing was drawn
-        return False
-    return False
-
-
-def is_noisy(noise: Any) -> bool:
-    """Tell whether a law of noise has a positive scale or standard deviation."""
-    return any(getattr(noise, scale, 0.0) > 0 for scale in ("scale", "sigma"))
-
-
-def has_grid_law(learner: Learner) -> bool:
-    """Tell whether the learner feeds one noisy scalar, Laplace or Gaussian, to a two-armed learner on a line."""
-    return isinstance(learner, HasInner) and is_noisy(learner.noise) and on_a_line(learner.inner)
-
-
-def is_ours(learner: Learner) -> bool:
-    """Tell whether a learner and those inside it are ours as they are written.
-
-    A closed form is that of our code. Another class may have the same abilities, and a subclass another update.
-    """
-    inner = getattr(learner, "inner", None)
-    module = type(learner).__module__
-    own = module.startswith(f"{_LEARNERS}.") and not module.startswith(f"{_PLANTED}.")
-    return own and (inner is None or is_ours(inner))
+    check_enumerable(learner, pair)
+    if has_noiseless_law(learner):
+        actions = _all_actions(learner, pair)
+        logs = [log_likelihood(learner, pair, actions, left) for left in (True, False)]
+    else:
+        laws = sequence_laws(learner, pair, cells=cells)
+        possible = _grid(cast(Hashable, learner), cells).possible(pair) if has_grid_law(learner) else True
+        if any((possible & ~(law > LEAST)).any() for law in laws):
+            raise NotEnumerableError(f"some sequences have probabilities below {LEAST:g}: the noise is too small")
+        with np.errstate(divide="ignore"):
+            logs = [np.log(law) for law in laws]
+    for log in logs:
+        if not abs(float(np.exp(log).sum()) - 1) < SUMS:
+            raise NotEnumerableError(f"the probabilities of all sequences sum to {np.exp(log).sum():g}, not to 1")
+    return logs[0], logs[1]
 
 
 def index_of(actions: Actions, arms: int, batch: int) -> NDArray[np.int64]:
@@ -170,11 +117,12 @@ def all_sequences(arms: int, chosen: int) -> Actions:
 
 
 def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:
-    assert isinstance(learner, HasProbabilities)
+    return np.exp(log_likelihood(learner, pair, _all_actions(learner, pair), left))
+
+
+def _all_actions(learner: Learner, pair: Pair) -> Actions:
     batch = batch_of(learner)
-    sequences = all_sequences(learner.arms, decisions(pair.rounds, batch))
-    actions = np.repeat(sequences, batch, axis=0)[: pair.rounds]
-    return np.exp(log_likelihood(learner, pair, actions, left))
+    return np.repeat(all_sequences(learner.arms, decisions(pair.rounds, batch)), batch, axis=0)[: pair.rounds]
 
 
 def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -> Floats:
@@ -225,7 +173,10 @@ class Grid:
 
     def _transition(self, x: Floats, arm: int, loss: float) -> Floats:
         """Return the probabilities of the cells after `arm` and a fed loss of mean `loss`: (cells, len(x))."""
-        offset, slope = self.inner.line_step(x, arm)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            offset, slope = self.inner.line_step(x, arm)
+        lost = ~(np.isfinite(offset) & np.isfinite(slope))  # states in which the arm is never played
+        offset, slope = np.where(lost, 0.0, offset), np.where(lost, 1.0, slope)
         # The noise is symmetric, so the sign of the slope matters only for the centre.
         z = (self.edges[1:-1, None] - (offset + slope * loss)) / np.abs(slope)
         tail = self.noise.tail(np.abs(z))
@@ -245,6 +196,15 @@ class Grid:
         if key not in self._steps:
             self._steps[key] = self._transition(x, arm, loss)
         return self._steps[key]
+
+    def possible(self, pair: Pair) -> NDArray[np.bool_]:
+        """Return which sequences have a positive probability: after the first arm, noise reaches every state."""
+        chosen = decisions(pair.rounds, self.batch)
+        first = self.inner.line_probabilities(np.zeros(1))[:, 0] > 0
+        later = self.inner.line_probabilities(self.centres).max(axis=1) > 0
+        arms = all_sequences(2, chosen)
+        result: NDArray[np.bool_] = first[arms[0]] & later[arms[1:]].all(axis=0)
+        return result
 
     def law(self, pair: Pair, left: bool) -> Floats:
         """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,)."""

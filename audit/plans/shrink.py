@@ -23,7 +23,7 @@ from ..certification.falsify import falsify
 from ..certification.verdict import Result, Verdict
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
-from ..play.pairs import Pair
+from ..play.pairs import Pair, check_pair, radius_of
 from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..search.loss_choices import alphabet_of
 from ..statistics.power import detectable_epsilon
@@ -181,9 +181,7 @@ class _Judge:
                 return False
             try:
                 learner, claim = self.build(pair)
-                pair.check(claim)
-                if pair.arms not in (None, learner.arms):
-                    raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+                check_pair(pair, claim, learner)
                 if learner.feedback == "bandit" and self.size(learner, pair) > self.bound * (1 + TOLERANCE):
                     raise ValueError("the values of the losses are larger than the witness's")
                 self.trials += 1
@@ -197,7 +195,7 @@ class _Judge:
     @staticmethod
     def size(learner: Learner, pair: Pair) -> float:
         """Return the largest value of the pair's convex losses on the learner's domain."""
-        return largest(pair, getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
+        return largest(pair, radius_of(learner))
 
     def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         delta = max(claim.delta, RANKING_DELTA)

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.protocol import Learner, kernel_of
+from ...learners.abilities import kernel_of
+from ...learners.protocol import Learner
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Floats
 from ...mechanisms.philox import LANES, CounterDraws, lanes

@@ -22,7 +22,7 @@ from ...learners.problems.losses import (
     from_json,
     resolve,
 )
-from ...learners.protocol import Actions, FeedbackKind
+from ...learners.protocol import Actions, FeedbackKind, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
 
@@ -220,6 +220,23 @@ class Pair:
             left, right = ([from_json(loss) for loss in side] for side in sides)
             return cls(left, right)  # type: ignore[arg-type]
         return cls(*sides)
+
+
+def radius_of(learner: Any) -> float:
+    """Return the radius of a ball around 0 that holds the learner's domain, where it has one; else 1."""
+    return float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
+
+
+def check_pair(pair: Pair, claim: Claim, learner: Learner) -> None:
+    """Raise ValueError unless a learner can be audited on a pair and the claim speaks of it.
+
+    Every stage asks here: what one of them may be given, no other refuses.
+    """
+    if pair.arms is not None and pair.arms != learner.arms:
+        raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
+    if pair.length not in (None, learner.arms):
+        raise ValueError(f"the pair's losses have length {pair.length}, but the learner has {learner.arms} arms")
+    pair.check(claim, radius=radius_of(learner))
 
 
 def same_loss(a: Any, b: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...learners.abilities import NotEnumerableError, batch_of, decisions, has_noiseless_law
 from ...learners.blame import blaming
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
@@ -16,8 +17,8 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
 from ..attacks.recipes import ClippedRatio
 from ..laws.exact import NotExactError, exact_epsilon
-from ..laws.sequences import COARSE, NotEnumerableError, batch_of, decisions, has_noiseless_law, sequence_laws
-from ..play.pairs import Pair
+from ..laws.sequences import COARSE, sequence_laws
+from ..play.pairs import Pair, check_pair
 from ..statistics.rounding import rounded
 from .families import first_round, freezing
 from .loss_choices import Alphabet, alphabet_of
@@ -220,9 +221,7 @@ def worst_exactly(
     if pairs is None:
         pairs = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
     for pair in pairs:
-        if pair.arms is not None and pair.arms != learner.arms:
-            raise ValueError(f"the pair has {pair.arms} arms, but the learner has {learner.arms}")
-        pair.check(claim)
+        check_pair(pair, claim, learner)
     ranked = rank_exactly(learner, claim, pairs, delta=max(deltas))
     worst = pairs[0] if ranked is None else ranked[0]
     return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...learners.abilities import batch_of, decisions, has_noiseless_law
 from ...learners.protocol import Learner
-from ..laws.sequences import batch_of, decisions, has_noiseless_law
 from ..play.pairs import Pair
 from .loss_choices import Alphabet
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from ...learners.abilities import batch_of
 from ...learners.blame import blaming
 from ...learners.problems.losses import feedback
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats
-from ..laws.sequences import batch_of
 from ..play.pairs import Pair
 from ..play.transcripts import check_actions
 from ..statistics.rounding import rounded

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ...learners.abilities import batch_of
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
-from ..laws.sequences import batch_of
 from ..play.pairs import Pair
 from .exact_search import PLANNED, find_exactly
 from .families import first_round, later

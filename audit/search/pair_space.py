@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...learners.abilities import batch_of, decisions
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
-from ..laws.sequences import batch_of, decisions
 from ..play.pairs import Pair, same_loss
 from .loss_choices import Alphabet, alphabet_of
 

@@ -13,8 +13,9 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
+from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon, check_positive
-from ..protocol import Arms, FeedbackKind, Kernel, Learner, kernel_of
+from ..protocol import Arms, FeedbackKind, Kernel, Learner
 
 
 @dataclass

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace, Noise
+from ..abilities import has_release
 from ..problems.advice import Advice
-from ..protocol import Arms, FeedbackKind, HasRelease, Learner
+from ..protocol import Arms, FeedbackKind, Learner
 from ..sampling import draw_arm
 
 
@@ -59,7 +60,7 @@ class ExpertAdvice:
     @property
     def noise(self) -> Noise:
         """The law of the noise on the inner learner's release; none if it has none."""
-        return self.inner.noise if isinstance(self.inner, HasRelease) else Laplace(0.0)
+        return self.inner.noise if has_release(self.inner) else Laplace(0.0)
 
     def start(self, runs: int, draws: Draws) -> AdvisedState:
         """Return the inner learner's fresh state."""
@@ -77,9 +78,9 @@ class ExpertAdvice:
 
     def release(self, state: AdvisedState) -> Floats | None:
         """Return what the inner learner released, if anything."""
-        return self.inner.release(state.inner) if isinstance(self.inner, HasRelease) else None
+        return self.inner.release(state.inner) if has_release(self.inner) else None
 
     def release_means(self, actions: Arms, releases: Floats, feedback: list[Floats]) -> Floats:
         """Return the noiseless releases: they depend on the losses fed, whichever expert was followed."""
-        assert isinstance(self.inner, HasRelease)
+        assert has_release(self.inner)
         return self.inner.release_means(actions, releases, feedback)

@@ -13,8 +13,9 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, Laplace, laplace_sum_coefficients
 from ...mechanisms.philox import LANES, Stream, lanes
+from ..abilities import kernel_of
 from ..checks import check_epsilon, check_positive
-from ..protocol import Actions, FeedbackKind, Kernel, Learner, kernel_of
+from ..protocol import Actions, FeedbackKind, Kernel, Learner
 
 #: Of two scales, the smaller over the larger: beyond it they are taken for equal.
 NEARLY_EQUAL = 1 - 1e-6

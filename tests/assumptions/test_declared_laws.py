@@ -133,6 +133,9 @@ class Quieter(BatchedLaplace):
     def noise(self):
         return self.said
 
+    def release(self, state):
+        return super().release(state)
+
     def release_means(self, actions, releases, feedback):
         return super().release_means(actions, releases, feedback) + self.off
 

@@ -15,9 +15,10 @@ from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_loss
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
-from overclaim.audit.laws.sequences import has_noiseless_law, sequence_laws
+from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
+from overclaim.learners.abilities import has_noiseless_law
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import Absolute

@@ -12,12 +12,12 @@ from scipy import stats
 from overclaim.audit.laws.sequences import index_of, sequence_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
+from overclaim.learners.abilities import on_a_line
 from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.bandits.exp4 import BatchedExp4, Exp4, SteadyExp4, expert_losses, expert_weights, mixture
 from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.learners.conversions.expert_advice import ExpertAdvice
 from overclaim.learners.problems.advice import Advice, graded_advice
-from overclaim.learners.protocol import on_a_line
 from overclaim.mechanisms.draws import Draws
 
 #: Every statistical test here accuses a right implementation with at most this probability.

@@ -13,6 +13,7 @@ from overclaim.audit.plans import shrink as room
 from overclaim.audit.plans.shrink import CERTIFICATES, FRESH, shrink, shrink_task
 from overclaim.audit.plans.simplify import largest, simplifications
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, LearnerError, Threshold
 from overclaim.learners.problems.losses import Quadratic
 
@@ -183,3 +184,23 @@ def test_unit_vectors_are_tried_for_diagonal_ones():
 def test_a_number_without_a_short_form_is_printed_whole():
     shown = room.ShrunkWitness(Pair([[0.12345678], [0.5]], [[0.25], [0.5]]), 1, 1.5, 1.0, 0, 100, 0, 0.99)
     assert "*(0.12345678)*  (0.5)" in str(shown)
+
+
+def test_a_witness_on_a_larger_domain_is_shrunk():
+    """Losses must be 1-Lipschitz on the learner's own radius: shrinking looked at another, and ended in an error."""
+    parameters = {"radius": 2, "curvature": 0.337, "epsilon": 1}
+    task = Task(
+        target="smith-thakurta/pftal",
+        epsilon=0.2,
+        surface="release",
+        rounds=4,
+        arms=1,
+        parameters=parameters,
+        runs=20_000,
+    )
+    prepared = task.prepare()
+    result = prepared.audit()
+    assert result.verdict is Verdict.FALSIFIED
+    shrunk = shrink_task(task, result)
+    assert shrunk.epsilon_lower > 0.2
+    assert worst_exactly(prepared.learner, prepared.claim, 4, [result.pair], (0.0,))[1] is result.pair

@@ -13,7 +13,6 @@ import pytest
 
 from overclaim import Claim, falsify
 from overclaim.audit.attacks.particle import ParticleRatio
-from overclaim.audit.attacks.recipes import has_release
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.plans.ledger import versions
 from overclaim.audit.plans.plan import read_plan
@@ -21,6 +20,7 @@ from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
+from overclaim.learners.abilities import has_release, kernel_of
 from overclaim.learners.bandits.exp2 import Exp2, signed_axes
 from overclaim.learners.bandits.exp4 import BatchedExp4, Exp4, SteadyExp4
 from overclaim.learners.bandits.htinf import Htinf
@@ -30,7 +30,6 @@ from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.probes.threshold import Threshold
 from overclaim.learners.problems.advice import Advice, graded_advice
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
-from overclaim.learners.protocol import kernel_of
 from overclaim.mechanisms.elementary import cos_turns, exp, log
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox

@@ -7,7 +7,7 @@ from overclaim import Claim, Pair, falsify
 from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio, SequenceTable, Trained
 from overclaim.audit.certification.stages import LearnerAudit, guessed
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
-from overclaim.audit.laws.sequences import batch_of, sequence_laws
+from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import clipped_laws, expected_bound
 from overclaim.audit.search.families import first_round, later
@@ -18,6 +18,7 @@ from overclaim.audit.search.pair_search import candidates, climb
 from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
 from overclaim.learners import Exp3
+from overclaim.learners.abilities import batch_of
 from overclaim.learners.catalogue.entries import entries, lookup
 from overclaim.learners.problems.losses import Switch
 from overclaim.mechanisms.draws import Draws

@@ -1,0 +1,142 @@
+"""Whether a class is one of ours as we wrote it, down to what its methods call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+_ROOT = __name__.rpartition(".learners.")[0]
+_ROOMS = (f"{_ROOT}.learners.", f"{_ROOT}.mechanisms.")
+#: Faults planted in subclasses of ours: they inherit abilities that were tested with their parents.
+_PLANTED = f"{_ROOT}.learners.planted."
+#: Whose functions and classes our code calls.
+_TRUSTED = {"numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
+#: What Python and dataclasses write into a class. None of it plays.
+_TEXT = """
+    __module__ __qualname__ __doc__ __dict__ __weakref__ __slots__ __firstlineno__ __static_attributes__
+    __annotations__ __annotate__ __annotate_func__ __annotations_cache__ __parameters__ __orig_bases__ __type_params__
+    __init__ __post_init__ __init_subclass__ __repr__ __str__ __eq__ __hash__ __setattr__ __delattr__ __replace__
+    __getstate__ __setstate__ __match_args__ __dataclass_fields__ __dataclass_params__ __abstractmethods__ _abc_impl
+    _is_protocol _is_runtime_protocol __protocol_attrs__ __non_callable_proto_members__
+"""
+BOOKKEEPING = frozenset(_TEXT.split())
+#: A place, a name in it, and what we wrote there; without a name, all the names of a class.
+_Written = tuple[Mapping[str, Any], str, Any]
+
+
+#: What else a class of ours may hold that can be called or bound.
+_HARMLESS = (type, BuiltinFunctionType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType)
+
+
+class _ReplacedError(Exception):
+    """Something beneath the class is not ours."""
+
+
+def in_our_rooms(kind: type) -> bool:
+    """Tell whether a class says that it is one of our learners, mechanisms or their parts."""
+    return kind.__module__.startswith(_ROOMS) and not kind.__module__.startswith(_PLANTED)
+
+
+def is_written(kind: type) -> bool:
+    """Tell whether a class is found in a module of ours and nothing beneath it was replaced.
+
+    Beneath it are its methods and those of its bases, the functions and classes of ours that their code names, and so
+    on. Names are not believed: a class must be the one that our module holds, a function must have been compiled
+    there. What is not looked into: attributes of NumPy and SciPy, and code that was made to pass.
+    """
+    if not in_our_rooms(kind):
+        return False
+    try:
+        beneath = _beneath(kind)
+    except _ReplacedError:
+        return False
+    return all(
+        place.get(name) is value if name else place.keys() - BOOKKEEPING == value for place, name, value in beneath
+    )
+
+
+@cache  # a failure is not kept: what was replaced may be put back
+def _beneath(kind: type) -> tuple[_Written, ...]:
+    found: dict[tuple[int, str], _Written] = {}
+    _visit_class(kind, found)
+    return tuple(found.values())
+
+
+def _visit_class(kind: type, found: dict[tuple[int, str], _Written]) -> None:
+    for owner in kind.__mro__:
+        if vars(owner).get("_is_protocol", False) or owner.__module__ in ("builtins", "typing", "abc", "enum"):
+            continue
+        module = vars(sys.modules[owner.__module__])
+        if not owner.__module__.startswith(_ROOMS) or module.get(owner.__qualname__) is not owner:
+            raise _ReplacedError(owner.__qualname__)
+        found[id(owner), ""] = (vars(owner), "", vars(owner).keys() - BOOKKEEPING)
+        for name, value in vars(owner).items():
+            if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in found:
+                continue
+            found[id(owner), name] = (vars(owner), name, value)
+            for function in _functions(value):
+                if isinstance(value, staticmethod):  # a function of the module, under a name of the class
+                    _visit_named(function, name, found)
+                elif not _is_trusted(function):  # as enumerations have
+                    _visit_function(function, module, f"{owner.__qualname__}.{name}", found)
+
+
+def _functions(value: Any) -> Iterator[FunctionType]:
+    """Yield the functions behind an attribute of a class."""
+    if isinstance(value, property):
+        parts: tuple[Any, ...] = (value.fget, value.fset, value.fdel)
+    elif isinstance(value, cached_property):
+        parts = (value.func,)
+    else:
+        parts = (getattr(value, "__wrapped__", value),)  # classmethod, staticmethod, functools.cache
+    for part in parts:
+        if isinstance(part, FunctionType):
+            yield part
+        elif (callable(part) or hasattr(part, "__get__")) and not isinstance(part, _HARMLESS):
+            raise _ReplacedError(repr(part))
+
+
+def _visit_function(
+    function: FunctionType, module: Mapping[str, Any], name: str, found: dict[tuple[int, str], _Written]
+) -> None:
+    if function.__globals__ is not module or function.__code__.co_qualname != name:
+        raise _ReplacedError(name)
+    for named in set(_names(function.__code__)) & module.keys():
+        if (id(module), named) not in found:
+            found[id(module), named] = (module, named, module[named])
+            _visit_named(module[named], named, found)
+
+
+def _visit_named(value: Any, name: str, found: dict[tuple[int, str], _Written]) -> None:
+    """Visit what a name of a module stands for: a function or class of ours. Modules and constants are let be."""
+    value = getattr(value, "__wrapped__", value)
+    if isinstance(value, type) and value.__module__.startswith(_ROOMS):
+        _visit_class(value, found)
+    elif isinstance(value, FunctionType) and not _is_trusted(value):
+        home = vars(sys.modules.get(value.__globals__.get("__name__", ""), sys))
+        if not home.get("__name__", "").startswith(_ROOMS):
+            raise _ReplacedError(name)
+        _visit_function(value, home, value.__code__.co_qualname, found)
+    elif isinstance(value, type) and value.__module__.partition(".")[0] not in _TRUSTED:
+        raise _ReplacedError(name)
+
+
+def _is_trusted(function: FunctionType) -> bool:
+    return str(function.__globals__.get("__name__", "")).partition(".")[0] in _TRUSTED
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
