@@ -20,6 +20,7 @@ from ...mechanisms.noise import Laplace
 from ..play.pairs import Pair
 from ..play.transcripts import play
 from .declared_laws import check_stated
+from .shared_state import check_unshared, shared_state
 
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
@@ -171,6 +172,8 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     except BaseException as error:
         raise _raised(learner, error) from error
 
+    shared = shared_state(learner)  # after a first play: what is filled in once may be
+
     def feed(t: int, actions: Actions) -> Floats:
         return pair.feedback(t, actions, learner.feedback, True)
 
@@ -195,6 +198,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
                 f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
                 "than independent runs do. Draw for every run, as in draws.uniform(runs)"
             )
+    check_unshared(learner, shared)
 
 
 def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Floats, seed: int) -> None:

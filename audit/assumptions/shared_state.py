@@ -1,0 +1,219 @@
+"""What all runs of a user's learner share: attributes of its classes, globals, closures, default arguments.
+
+None of it may change while it plays. A run that leaves something behind for later runs makes them dependent, whether
+or not the few runs of a check act on it; intervals count runs as independent trials.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Iterator, Mapping, Set
+from functools import cached_property
+from types import CodeType, FunctionType, GeneratorType, ModuleType, NoneType
+from typing import Any
+
+import numpy as np
+
+from ...learners.abilities import is_ours
+from ...learners.protocol import LearnerError
+from ...learners.scalar import Scalar
+from ...learners.written import BOOKKEEPING
+
+#: Values that are looked into, at most: what lies beyond is not compared.
+MOST = 200_000
+#: Our own rooms, and where installed packages lie: their code is not followed, values of their classes are.
+_ROOMS = tuple(
+    f"{__name__.partition('.audit.')[0]}.{room}." for room in ("audit", "learners", "mechanisms", "reports")
+)
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+#: Values that are what they print; and packages whose objects change for reasons of their own.
+_PLAIN = (NoneType, bool, int, float, complex, str, bytes, bytearray)
+_BUSY = ("logging", "threading")
+#: From the name of a value to the value, kept so that no other takes its place in memory, and a digest.
+Shared = dict[str, tuple[Any, str]]
+
+
+def shared_state(learner: Any) -> Shared:
+    """Return everything that the runs of a learner share, with digests, by its name; nothing for one of ours."""
+    found: Shared = {}
+    if not is_ours(learner):
+        _Walk(found).owner(learner)
+    return found
+
+
+def check_unshared(learner: Any, before: Shared) -> None:
+    """Raise LearnerError if something that the runs of a learner share has changed since `before`.
+
+    Code of installed packages is not followed; nor are files, other processes and C extensions seen.
+    """
+    after = shared_state(learner)
+    changed = [name for name in {**after, **before} if _differ(before.get(name), after.get(name))]
+    if changed:
+        kind = learner.user_class if isinstance(learner, Scalar) else type(learner)
+        place = "self, made in __init__" if isinstance(learner, Scalar) else "what start returns"
+        raise LearnerError(
+            f"{kind.__name__} keeps state between runs: {changed[0]} changed while it played. A run's state "
+            f"belongs to {place}"
+        )
+
+
+def _differ(before: tuple[Any, str] | None, after: tuple[Any, str] | None) -> bool:
+    """Tell whether something else is there now: another value, or an equal one that was put in its place."""
+    return before is None or after is None or before[0] is not after[0] or before[1] != after[1]
+
+
+class _Walk:
+    """Follows a user's code, and takes digests of the values that it finds."""
+
+    def __init__(self, found: Shared) -> None:
+        self.found, self.seen, self.left = found, set[int](), MOST
+
+    def owner(self, learner: Any) -> None:
+        if isinstance(learner, Scalar):
+            self.of_class(learner.user_class)
+            for name, value in learner.parameters.items():
+                self.value(f"its parameter {name}", value)
+            return
+        self.of_class(type(learner))
+        for name, value in getattr(learner, "__dict__", {}).items():
+            if isinstance(getattr(type(learner), name, None), cached_property):
+                continue
+            if hasattr(value, "update") and hasattr(value, "act"):  # a learner inside
+                if not is_ours(value):
+                    self.owner(value)
+            else:
+                self.value(f"its attribute {name}", value)
+
+    def of_class(self, kind: type) -> None:
+        for owner in kind.__mro__:
+            if id(owner) in self.seen or not _is_users(owner.__module__, sys.modules.get(owner.__module__)):
+                continue
+            self.seen.add(id(owner))
+            for name, value in vars(owner).items():
+                functions = list(_functions(value))
+                for function in functions:
+                    self.of_function(function)
+                if not functions and name not in BOOKKEEPING and not isinstance(value, property | cached_property):
+                    self.value(f"{owner.__name__}.{name}", value)
+
+    def of_function(self, function: FunctionType) -> None:
+        if id(function) in self.seen:
+            return
+        self.seen.add(id(function))
+        known = function.__globals__
+        if not _is_users(known.get("__name__", ""), known):
+            return
+        name = function.__qualname__
+        self.value(f"a default argument of {name}", function.__defaults__)
+        self.value(f"a keyword's default of {name}", function.__kwdefaults__)
+        for attribute, value in vars(function).items():
+            self.value(f"{name}.{attribute}", value)
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                self.value(f"{variable}, which {name} encloses,", cell.cell_contents)
+            except ValueError:  # not filled yet
+                continue
+        for named in dict.fromkeys(_names(function.__code__)):
+            if named in known:
+                self.value(f"the global {named}", known[named])
+
+    def value(self, name: str, value: Any) -> None:
+        """Keep a digest of a value under a name; follow it instead where it is code."""
+        if isinstance(value, type):
+            self.of_class(value)
+        elif functions := list(_functions(value)):
+            for function in functions:
+                self.of_function(function)
+        elif not isinstance(value, ModuleType) and not name.startswith("the global __"):
+            digest = hashlib.blake2b(digest_size=16)
+            self._digest(value, digest, set())
+            self.found[name] = value, digest.hexdigest()
+
+    def _digest(self, value: Any, digest: Any, above: set[int]) -> None:
+        kind = type(value)
+        digest.update(f"{kind.__module__}.{kind.__qualname__};".encode())
+        self.left -= 1
+        if self.left < 0 or id(value) in above:
+            return
+        if (
+            value is None
+            or kind in (bool, int, float, complex, str, bytes, bytearray)
+            or isinstance(value, np.generic)
+        ):
+            digest.update(repr(value).encode("utf-8", "replace"))
+        elif isinstance(value, np.ndarray) and value.dtype != object:
+            digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
+        elif isinstance(value, type):
+            self.of_class(value)
+        elif isinstance(value, FunctionType):
+            self.of_function(value)
+        else:
+            for part in _parts(value):
+                self._digest(part, digest, above | {id(value)})
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield what makes up a value's state."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield key
+            yield item
+    elif isinstance(value, Set):
+        yield sorted(map(repr, value))
+    elif isinstance(value, list | tuple | deque | np.ndarray):
+        yield from value
+    elif isinstance(value, np.random.Generator):
+        yield value.bit_generator.state
+    elif isinstance(value, np.random.RandomState):
+        yield value.get_state()
+    elif isinstance(value, GeneratorType):
+        yield None if value.gi_frame is None else (value.gi_frame.f_lasti, dict(value.gi_frame.f_locals))
+    elif type(value).__module__ == "itertools":
+        yield repr(value)
+    elif hasattr(value, "getstate"):  # random.Random
+        yield value.getstate()
+    elif not isinstance(value, ModuleType) and type(value).__module__.partition(".")[0] not in (
+        "logging",
+        "threading",
+    ):
+        slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+        held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        held |= {name: item for name, item in getattr(value, "__dict__", {}).items() if not _is_cached(value, name)}
+        yield held
+
+
+def _is_cached(value: Any, name: str) -> bool:
+    return isinstance(getattr(type(value), name, None), cached_property)
+
+
+def _functions(value: Any) -> Iterator[FunctionType]:
+    """Yield the functions behind a value, if it is code."""
+    parts = (
+        (value.fget, value.fset, value.fdel)
+        if isinstance(value, property)
+        else (value.func,)
+        if isinstance(value, cached_property)
+        else (getattr(value, "__func__", None), getattr(value, "__wrapped__", None), value)
+    )
+    for part in parts:
+        if isinstance(part, FunctionType):
+            yield part
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_users(name: str, module: Any) -> bool:
+    """Tell whether a module, or its globals, is a user's own file, and not ours or an installed package."""
+    if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or name.startswith(_ROOMS):
+        return False
+    known = module if isinstance(module, dict) else getattr(module, "__dict__", {})
+    return not str(known.get("__file__") or "").startswith(_INSTALLED)

@@ -1,0 +1,220 @@
+"""What a user's learner keeps between runs, wherever it is, is refused before an audit; what is constant is not."""
+
+import itertools
+import random
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, falsify
+from overclaim.audit.assumptions.shared_state import check_unshared, shared_state
+from overclaim.learners import BatchedLaplace, Exp3, LearnerError
+
+LOG = []
+COUNT = 0
+TABLE = {"rate": 0.5, "arms": [0, 1]}
+TICKS = itertools.count()
+DICE = random.Random(0)
+
+
+class Fair:
+    feedback = "bandit"
+
+    def __init__(self, arms, rounds, rng):
+        self.arms, self.rng, self.last = arms, rng, 0.0
+
+    def act(self):
+        return int(self.rng.integers(self.arms))
+
+    def update(self, feedback):
+        self.last = feedback * TABLE["rate"]
+
+
+class Memory(Fair):
+    memory = []  # noqa: RUF012
+
+    def update(self, feedback):
+        self.memory.append(feedback)
+
+
+class Attribute(Fair):
+    best = None
+
+    def update(self, feedback):
+        type(self).best = feedback + 0.5
+
+
+class Helper:
+    total = np.zeros(2)
+
+    @staticmethod
+    def note(feedback):
+        Helper.total[0] += feedback
+
+
+class Helped(Fair):
+    def update(self, feedback):
+        Helper.note(feedback)
+
+
+class Logging(Fair):
+    def update(self, feedback):
+        remember(feedback)
+
+
+def remember(feedback):
+    LOG.append(feedback)
+
+
+class Counting(Fair):
+    def act(self):
+        global COUNT
+        COUNT += 1
+        return super().act()
+
+
+class Default(Fair):
+    def update(self, feedback, past={}):  # noqa: B006
+        past[len(past)] = feedback
+
+
+def enclosing():
+    calls = 0
+
+    class Enclosed(Fair):
+        def act(self):
+            nonlocal calls
+            calls += 1
+            return super().act()
+
+    return Enclosed
+
+
+class Ticking(Fair):
+    def act(self):
+        next(TICKS)
+        return super().act()
+
+
+class Dicing(Fair):
+    def update(self, feedback):
+        DICE.random()
+
+
+class Functional(Fair):
+    def update(self, feedback):
+        remember_here.last = feedback + 0.5
+
+
+def remember_here():
+    return None
+
+
+class Holder:
+    def __init__(self):
+        self.inside = {"past": [0.0]}
+
+
+class Deep(Fair):
+    holder = Holder()
+
+    def update(self, feedback):
+        self.holder.inside["past"][0] += feedback + 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A batched learner whose recipe, which all runs share, remembers."""
+
+    arms: int = 2
+    feedback: str = "bandit"
+    past: list = field(default_factory=list)
+
+    def start(self, runs, draws):
+        return {"runs": runs}
+
+    def act(self, state, draws):
+        return (draws.uniform(state["runs"]) < 0.5).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        self.past.append(1)
+
+
+@pytest.mark.parametrize(
+    ("learner", "name"),
+    [
+        (Memory, "Memory.memory"),
+        (Attribute, "Attribute.best"),
+        (Helped, "Helper.total"),
+        (Logging, "the global LOG"),
+        (Counting, "the global COUNT"),
+        (Default, "a default argument of Default.update"),
+        (enclosing(), "calls, which .*Enclosed.act encloses,"),
+        (Ticking, "the global TICKS"),
+        (Dicing, "the global DICE"),
+        (Functional, "remember_here.last"),
+        (Deep, "Deep.holder"),
+        (Recipe(), "its attribute past"),
+        (BatchedLaplace(Recipe(), epsilon=1.0, batch=1), "its attribute past"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_changes_beside_a_run_is_refused(learner, name):
+    with pytest.raises(LearnerError, match=f"keeps state between runs: {name} changed while it played"):
+        falsify(learner, Claim(epsilon=1.0), rounds=3, runs=2000)
+
+
+class Caching(Fair):
+    """What is filled in once, constants, and a cache of a pure function are no state."""
+
+    size = 3
+
+    @cached_property
+    def half(self):
+        return self.arms / 2
+
+    def act(self):
+        return int(self.rng.random() * slowly(self.half)) if TABLE["arms"] else 0
+
+
+@lru_cache
+def slowly(x):
+    return 2 * x
+
+
+class Lazy(Fair):
+    table = None
+
+    def act(self):
+        if Lazy.table is None:
+            Lazy.table = np.arange(2.0)
+        return super().act()
+
+
+@pytest.mark.parametrize("learner", [Fair, Caching, Lazy], ids=lambda kind: kind.__name__)
+def test_what_does_not_change_is_let_be(learner):
+    falsify(learner, Claim(epsilon=1.0), rounds=3, runs=2000)
+
+
+def test_ours_have_nothing_to_look_at():
+    assert shared_state(Exp3(arms=2, eta=0.5)) == {}
+
+
+def test_installed_code_is_not_followed_but_its_values_are():
+    class Sorted(Fair):
+        generator = np.random.default_rng(0)
+
+        def act(self):
+            return int(np.argmin(self.rng.random(self.arms)))
+
+    from overclaim.learners.scalar import Scalar
+
+    learner = Scalar(Sorted, 2, 3)
+    before = shared_state(learner)
+    assert not any("numpy" in name for name in before)
+    check_unshared(learner, before)
+    Sorted.generator.random()
+    with pytest.raises(LearnerError, match=r"Sorted\.generator changed"):
+        check_unshared(learner, before)
