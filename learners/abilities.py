@@ -19,7 +19,7 @@ import numpy as np
 from ..mechanisms.draws import Draws, Purpose
 from ..mechanisms.philox import LANES
 from .protocol import HasInner, HasProbabilities, HasRelease, Kernel, Learner, OnALine
-from .written import BOOKKEEPING, in_our_rooms, is_written
+from .written import in_our_rooms, is_written, playing
 
 #: Updates in which a learner is watched for draws, the runs of each, and the ranges of the losses that it is told.
 _PROBED, _PROBES = 32, 8
@@ -68,7 +68,7 @@ def _owns(thing: Any, ability: str) -> bool:
         owner = ours
     tested = {name: value for kind in reversed(owner.__mro__[:-1]) for name, value in vars(kind).items()}
     tested = {name: value for name, value in tested.items() if not getattr(value, "__isabstractmethod__", False)}
-    below = {name for kind in classes[: classes.index(owner)] for name in vars(kind)} - BOOKKEEPING
+    below = playing(name for kind in classes[: classes.index(owner)] for name in vars(kind))
     replaced = {name for name in held if _plays(tested.get(name))}
     return not replaced and not below & {*tested, "__getattr__", "__getattribute__"}
 

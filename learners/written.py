@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from types import (
     BuiltinFunctionType,
@@ -30,6 +30,8 @@ _TEXT = """
     _is_protocol _is_runtime_protocol __protocol_attrs__ __non_callable_proto_members__
 """
 BOOKKEEPING = frozenset(_TEXT.split())
+#: What stands before every attribute of an object.
+_HOOKS = {"__getattr__", "__getattribute__", "__class__"}
 #: A place, a name in it, and what we wrote there; without a name, all the names of a class.
 _Written = tuple[Mapping[str, Any], str, Any]
 
@@ -40,6 +42,11 @@ _HARMLESS = (type, BuiltinFunctionType, MemberDescriptorType, MethodDescriptorTy
 
 class _ReplacedError(Exception):
     """Something beneath the class is not ours."""
+
+
+def playing(names: Iterable[str]) -> set[str]:
+    """Return those names of a class that matter to play: Python adds others when it likes, to pickle for one."""
+    return {name for name in names if not name.startswith("__") or name in _HOOKS}
 
 
 def in_our_rooms(kind: type) -> bool:
@@ -60,9 +67,7 @@ def is_written(kind: type) -> bool:
         beneath = _beneath(kind)
     except _ReplacedError:
         return False
-    return all(
-        place.get(name) is value if name else place.keys() - BOOKKEEPING == value for place, name, value in beneath
-    )
+    return all(place.get(name) is value if name else playing(place) == value for place, name, value in beneath)
 
 
 @cache  # a failure is not kept: what was replaced may be put back
@@ -79,7 +84,7 @@ def _visit_class(kind: type, found: dict[tuple[int, str], _Written]) -> None:
         module = vars(sys.modules[owner.__module__])
         if not owner.__module__.startswith(_ROOMS) or module.get(owner.__qualname__) is not owner:
             raise _ReplacedError(owner.__qualname__)
-        found[id(owner), ""] = (vars(owner), "", vars(owner).keys() - BOOKKEEPING)
+        found[id(owner), ""] = (vars(owner), "", playing(vars(owner)))
         for name, value in vars(owner).items():
             if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in found:
                 continue

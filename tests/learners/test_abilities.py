@@ -1,6 +1,7 @@
 """Whose abilities are whose: a subclass, a part or an object that plays otherwise is not judged by its parent's."""
 
 import importlib
+import pickle
 import pkgutil
 from dataclasses import dataclass, replace
 
@@ -147,6 +148,15 @@ def test_every_class_of_ours_is_as_it_is_written():
             for kind in vars(module).values():
                 if isinstance(kind, type) and kind.__module__ == found.name and in_our_rooms(kind):
                     assert is_written(kind), kind
+
+
+def test_pickling_changes_nothing():
+    """Python then adds a name to the class."""
+    learner = Renamed(arms=2, eta=0.5)
+    for one in (made(), learner):
+        assert pickle.loads(pickle.dumps(one)) == one
+    assert is_ours(made())
+    assert owns(learner, "probabilities")
 
 
 class Renamed(Exp3):
