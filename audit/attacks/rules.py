@@ -16,13 +16,12 @@ from ..laws.sequences import index_of
 from ..play.transcripts import Transcripts
 from .encoding import rows_of, scalars, vectors
 from .features import Outputs
+from .learned import LinearOdds
 
 Sides = NDArray[np.int8]  # (runs,): 1 names the left world, -1 the right one, 0 neither
 #: What an event says of one outcome, in a record.
 LETTERS = {1: "l", -1: "r", 0: "-"}
 _SIDES = {letter: side for side, letter in LETTERS.items()}
-#: Digits of a score.
-_DIGITS = 6
 #: Shares of the spread around the centre in which the side of a number counts, and the largest standardised one.
 _NEAR, _FAR = 0.1, 1e3
 
@@ -114,6 +113,7 @@ class Linear:
     centre: Floats
     spread: Floats
     weights: Floats
+    constant: float
     lower: float
     upper: float
 
@@ -126,8 +126,8 @@ class Linear:
 
     def score(self, columns: Floats) -> Floats:
         """Return the weighted sum, (runs,)."""
-        total: Floats = np.round(self.weights @ self.features(columns, self.centre, self.spread), _DIGITS)
-        return total
+        features = self.features(columns, self.centre, self.spread)
+        return LinearOdds(self.weights, self.constant)(columns.shape[1], features.__getitem__)
 
     def sides(self, seen: Any) -> Sides:
         """Compare the score with the thresholds."""
@@ -141,6 +141,7 @@ class Linear:
             "kind": "linear",
             "arms": self.arms,
             **lists,
+            "constant": self.constant,
             "lower": _finite(self.lower),
             "upper": _finite(self.upper),
         }
@@ -176,7 +177,7 @@ def rule_of(data: Any) -> Rule:
             centre, spread, weights = (np.array(data[name], dtype=float) for name in ("centre", "spread", "weights"))
             if centre.ndim != 1 or (spread.shape, weights.shape) != (centre.shape, (3 * centre.size - 1,)):
                 raise NotFrozenError("centre, spread and weights do not fit each other")
-            return Linear(int(data["arms"]), centre, spread, weights, *ends)
+            return Linear(int(data["arms"]), centre, spread, weights, float(data["constant"]), *ends)
     except NotFrozenError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, join, run_block
 from ..attacks.encoding import rows_of, vectors
+from ..attacks.learned import STANDARD_BITS, LinearOdds
 from ..attacks.recipes import SequenceRatio, SequenceTable
 from ..attacks.rules import (
     Intervals,
@@ -44,6 +45,7 @@ from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
 from ..statistics.events import Counts, Event, choose_event, count
+from ..statistics.rounding import significant
 from .verdict import Result
 
 #: Sides read as scores.
@@ -56,8 +58,7 @@ COUNTED = 50_000
 FEWEST = 200
 #: Beyond so many intervals, outcomes, letters of all outcomes, or columns, an event is not written.
 MOST_CUTS, MOST_OUTCOMES, MOST_LETTERS, MOST_COLUMNS = 400, 400, 20_000, 400
-#: Significant digits of written numbers, and the largest: JSON has no infinity.
-_DIGITS = 6
+#: The largest written number: JSON has no infinity.
 _LARGEST = float(np.finfo(float).max)
 _LOOK, _CHOOSE, _COUNT = 0, 1, 2  # keys of the draws
 
@@ -228,26 +229,19 @@ def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
 
 def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule, float]:
     """Return a regression that stands in for the attack, and the share of its event."""
-    from sklearn.linear_model import LogisticRegression
-
     arms = target.arms if isinstance(result.pair, Pair) else 0
     seen, left = _together(play, _LOOK, 0.5, runs)
     columns = columns_of(seen, arms)
     if not 0 < len(columns) <= MOST_COLUMNS:
         raise NotFrozenError(f"{len(columns)} columns are too many to write an event of")
     finite = np.where(np.isfinite(columns), columns, 0.0)
-    centre, spread = _short(np.median(finite, axis=1)), _short(finite.std(axis=1))
+    centre, spread = np.median(finite, axis=1), significant(finite.std(axis=1), STANDARD_BITS)
     spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
-    weights = np.zeros(3 * len(columns) - 1)
+    odds = LinearOdds(np.zeros(3 * len(columns) - 1), 0.0)
     if left.any() and not left.all():
-        model = LogisticRegression(C=1.0, max_iter=300).fit(Linear.features(columns, centre, spread).T, left)
-        weights = _short(model.coef_[0])
-    rule = Linear(arms, centre, spread, weights, math.nan, math.nan)
+        odds = LinearOdds.fit(Linear.features(columns, centre, spread).T, left)
+    rule = Linear(arms, centre, spread, odds.weights, odds.constant, math.nan, math.nan)
     seen, left = _together(play, _CHOOSE, 0.5, runs)
     delta, alpha = result.claim.delta, result.certificate.alpha
     event = choose_event(rule.score(columns_of(seen, arms)), left, delta=delta, alpha=alpha, runs=COUNTED)
-    return Linear(arms, centre, spread, weights, event.lower, event.upper), event.share
-
-
-def _short(values: Sequence[float] | Floats) -> Floats:
-    return np.array([float(f"{value:.{_DIGITS}g}") for value in values])
+    return replace(rule, lower=event.lower, upper=event.upper), event.share
