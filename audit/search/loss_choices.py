@@ -112,7 +112,7 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
     up, down = ups_downs[0]
     rows: list[Any] = [flat, *(loss for both in ups_downs for loss in both)]
     patterns = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
-    if isinstance(learner, Pftal | BanditPftal):  # their theorems hold against adversaries that see the actions
+    if isinstance(learner, Pftal):  # Theorem 3 holds against adversaries that see the actions
         switches = (Switch(below=down, above=up), Switch(below=up, above=down))
         rows += switches
         patterns += [(s, s) for s in switches]

@@ -182,7 +182,7 @@ def oco_cases(dim: int, inside: dict[str, Any]) -> tuple[Case, ...]:
     """Return the audits of NoisyOCO over one of its oracles; `inside` are the parameters where actions are seen."""
     short, pair = gradient_pair(2, dim), gradient_pair(4, dim)
     return (
-        Case(expected="falsified", **READING, pair=short, rounds=2, parameters=inside, runs=50_000),
+        Case(expected="falsified", **READING, pair=short, rounds=2, parameters=inside, runs=100_000),
         Case(expected="falsified", **READING, pair=pair, surface="release", runs=20_000),
         Case(expected="survived", **REPAIRED, pair=short, rounds=2, parameters=inside, runs=50_000),
         Case(expected="survived", **REPAIRED, pair=pair, surface="release", runs=20_000),
