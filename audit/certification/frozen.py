@@ -51,7 +51,7 @@ from .verdict import Result
 #: Sides read as scores.
 BY_SIDE = Event(-0.5, 0.5, "guess")
 #: Runs that show which outcomes there are, or that a regression is fitted on, and as many to choose its thresholds.
-LOOKED = 20_000
+LOOKED = 10_000
 #: Runs that are counted where an audit's own cannot serve: the event is another, or changed on the way.
 COUNTED = 50_000
 #: Runs of each, at least.
