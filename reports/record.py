@@ -39,8 +39,8 @@ UNSEEN = 1e-9
 def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False, jobs: int = 1) -> dict[str, Any]:
     """Return the record of one audited claim, on request with the data of its figures and with its frozen event.
 
-    Its counts are the same on every processor, unless it is `platform_dependent`: then the floating-point arithmetic
-    of the machine is what was attacked.
+    No choice behind it hangs on the last bits of a float, unless it is `platform_dependent`: then the floating-point
+    arithmetic of the machine is what was attacked.
     """
     task, claim, certificate = prepared.task, result.claim, result.certificate
     exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
