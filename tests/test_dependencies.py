@@ -117,3 +117,31 @@ def test_what_is_imported_is_declared(folders, groups):
         if not {canonicalize_name(place) for place in places.get(name, [name])} & allowed
     }
     assert undeclared == {}
+
+
+spec = importlib.util.spec_from_file_location("ci_versions", ROOT / ".ci" / "versions.py")
+versions = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(versions)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.mark.parametrize("python", versions.PYTHONS)
+def test_ci_installs_the_lowest_versions_that_are_allowed(python):
+    """Each package once, at its own bound for this Python: `make lowest` fails if they do not go together."""
+    pinned = dict(pin.split("==") for pin in versions.pins(PROJECT, python, "lowest"))
+    names = {Requirement(need).name for need in PROJECT["dependencies"]}
+    assert names < set(pinned)
+    assert {"distributed", "numba", "pytest"} < set(pinned)
+    assert pinned["numpy"] == {"3.11": "1.26", "3.13": "2.1"}[python]
+    for need in versions.requirements(PROJECT, python):
+        assert need.specifier.contains(pinned[need.name])
+        assert f"{need.name}{need.specifier}" in versions.pins(PROJECT, python, "newest")
+
+
+def test_ci_tries_both_and_says_what_it_skips(monkeypatch):
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert {"lowest", "newest"} <= set(re.search(r"for target in (.*); do", run)[1].split())
+    monkeypatch.setattr(versions, "PYTHONS", ("2.6", f"{sys.version_info.major}.{sys.version_info.minor}"))
+    (_, none), (_, here) = versions.interpreters()
+    assert none is None
+    assert here == sys.executable

@@ -270,7 +270,7 @@ class _Workers:
             If the scheduler has not answered for PATIENCE.
         """
         now = time.monotonic()
-        if now - self._asked > every:
+        if self.silent_since or now - self._asked > every:
             left = PATIENCE - (now - (self.silent_since or now))
             if left <= 0:
                 raise ClusterLostError(f"the scheduler at {self.scheduler} did not answer for {PATIENCE:g} s")
