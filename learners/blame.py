@@ -58,6 +58,8 @@ def deliberate(error: BaseException) -> bool:
     """Tell whether a `raise` statement of our own raised an error, and no accident did."""
     if getattr(error, "accident", False):  # as a worker process has found: the frames stay there
         return False
+    if getattr(type(error), "deliberate", False):  # raised on another machine: so do these
+        return True
     *_, last = [(None, 0), *frames(error)]
     return last[0] is not None and _of_rooms(str(last[0].f_globals.get("__name__"))) and _raises(*last)
 

@@ -40,6 +40,8 @@ _COMPARED = {*sys.stdlib_module_names, "overclaim", "numpy", "scipy", "sklearn",
 class ClusterError(Exception):
     """The cluster cannot be used: unreachable, without workers, or of other versions."""
 
+    deliberate = True
+
 
 class ClusterLostError(ClusterError):
     """The cluster went away midway."""

@@ -161,6 +161,7 @@ def test_every_recipe_is_reached():
         (built("agarwal-singh/ftpl-cube", delta=0.01), worlds(4, 2, **small), "actions"),
         (built("agarwal-singh/ftpl-ball", delta=0.01), worlds(4, 2, **small), "actions"),
         (built("smith-thakurta/pftal"), worlds(4, 1, low=-1.0), "actions"),
+        (built("ene-nguyen-vladu/private-bandit-laplace", rounds=16), worlds(16, 2, **small), "actions"),
     ]
     found = {recipe for case in cases for recipe in applicable(*case)}
     assert found == set(RECIPES)

@@ -114,7 +114,7 @@ def test_a_module_that_is_another_on_the_worker(machines, folder, monkeypatch):
     words += ["--engine", "dask", "--scheduler", machines.address]
     (folder / "named.py").write_text(COIN)
     lacking = CliRunner().invoke(main, words)
-    assert (lacking.exit_code, lacking.stderr.count("\n")) == (2, 1)
+    assert (lacking.exit_code, lacking.stderr.count("\n")) == (2, 1), lacking.stderr
     assert "has no module named: it must be as it is here" in lacking.stderr
     (machines.folder / "named.py").write_text(COIN + "\n# of yesterday")
     other = CliRunner().invoke(main, words)

@@ -137,6 +137,9 @@ class Sizes(Audit):
     def counter(self, choice):
         return _size_of
 
+    def of(self, target):
+        raise NotImplementedError
+
 
 @pytest.mark.parametrize("blocks_of", [1, 1024, 1025, 3 * 1024 - 7, 70_000])
 @pytest.mark.parametrize("known", [(), (0,), (0, 2, 5)])

@@ -153,7 +153,9 @@ def test_every_entry_of_the_catalogue_can_be_measured():
     """Small budget: no entry raises, and none is wrongly accused (each bound is wrong with probability 1e-6)."""
     for name, entry in entries().items():
         setting = entry.setting(rounds=16)
-        found = audit_regret(entry, setting, runs=50, horizons=(4, 8, 16, 32, 64, 128), confidence=1 - 1e-6)
+        shortest = 16 if "bandit" in name else 4  # smoothing radii grow as horizons shrink, out of the domain
+        horizons = tuple(shortest * 2**k for k in range(6))
+        found = audit_regret(entry, setting, runs=50, horizons=horizons, confidence=1 - 1e-6)
         assert found.bound_verdict != VIOLATED, name
         assert found.regret.mean > -16, name
 

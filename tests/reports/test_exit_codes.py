@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from overclaim.reports.command_line import cli
-from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL
+from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
 from overclaim.tests.support.command_line import check, overclaim
 
 OWN = """
@@ -115,11 +115,11 @@ def test_a_crash_of_a_mechanism_exits_4_with_one_line(own, name):
 @pytest.mark.parametrize("name", ["Unspeakable", "Locked", "Closing"])
 def test_odd_targets_have_a_verdict(own, name):
     result = check(f"own.py:{name}", "--rounds", 2, "--runs", 2000)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("SURVIVED")
+    assert result.exit_code in (OK, UNDERPOWERED), result.output
+    assert result.stdout.startswith(("SURVIVED", "UNTESTED"))
 
 
-@pytest.mark.parametrize("words", [("smoke", "--epsilon", 1), ("regret",), ("exact", "--epsilon", 1)])
+@pytest.mark.parametrize("words", [("smoke", "--epsilon", 1), ("regret",)])
 def test_every_command_blames_the_target(own, words):
     result = overclaim(words[0], "own.py:Runtime", *words[1:], "--rounds", 8)
     assert (result.exit_code, result.stderr.count("\n")) == (CRASHED, 1), result.output
@@ -140,7 +140,7 @@ def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypat
     words = ("--epsilon", 1, "--rounds", 2, "--runs", 40_000)
     one = overclaim("check", "own.py:Locked", *words, "--jobs", 1)
     two = overclaim("check", "own.py:Locked", *words, "--jobs", 2)
-    assert (one.exit_code, one.stderr, two.exit_code) == (0, "", 0), two.output
+    assert (one.exit_code, one.stderr, two.exit_code) == (UNDERPOWERED, "", UNDERPOWERED), two.output
     assert two.stdout == one.stdout
     assert two.stderr == "overclaim: the target cannot be sent to other processes: it is played in this one\n"
 

@@ -39,7 +39,7 @@ def test_a_claim_of_any_epsilon_has_a_verdict(epsilon, stop):
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-160, 1e-10, 1e308])
 def test_a_mechanism_of_any_claim_has_a_verdict(epsilon):
-    words = ("check", "mechanisms/laplace", "--epsilon", epsilon, "--set", "epsilon=1", "--runs", 300, "--jobs", 1)
+    words = ("check", "mechanisms/laplace", "--epsilon", epsilon, "--set", "epsilon=1", "--runs", 2000, "--jobs", 1)
     assert fine(*words).exit_code == (1 if epsilon < 1 else 3)
 
 

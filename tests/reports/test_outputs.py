@@ -410,7 +410,7 @@ def test_no_input_of_the_action_is_part_of_its_scripts():
 def test_the_action_runs(folder, tmp_path):
     """The script of its audit step, as the runner would call it: names with spaces, quoted arguments, a baseline."""
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
-    script = re.search(r"      run: \|\n(        words=.*)", text, re.DOTALL).group(1)
+    script = re.search(r"      run: \|\n(        refuse\(\).*)", text, re.DOTALL).group(1)
     (folder / "a plan.toml").write_text(PLAN[: PLAN.index('[[claims]]\ntarget = "mine.py:Parrot"')])
     (folder / "a base.json").write_text((folder / "out" / "record.json").read_text())
     names = {"PLAN": "a plan.toml", "BASELINE": "a base.json", "OUT": "out again"}
@@ -430,4 +430,5 @@ def test_the_action_runs(folder, tmp_path):
     (tmp_path / "summary").unlink()
     assert run(PLAN="nowhere.toml").returncode == 2
     assert not (tmp_path / "summary").exists()  # the record of the run before is not this run's
-    assert run(ARGUMENTS="'--jobs").returncode not in (0, 2)
+    refused = run(ARGUMENTS="'--jobs")
+    assert (refused.returncode, "::error::overclaim: the input arguments" in refused.stdout) == (2, True)

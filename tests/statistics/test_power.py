@@ -126,7 +126,7 @@ def test_one_run_may_be_enough():
     [
         (lambda: power.detectable_epsilon(-1.0, 10), "claimed must be .*-1.0"),
         (lambda: power.detectable_epsilon(math.inf, 10), "claimed must be .*inf"),
-        (lambda: power.detectable_epsilon(1.0, 0), "runs must be at least 1, but got 0"),
+        (lambda: power.detectable_epsilon(1.0, 0), "runs must be at least 1 and at most 2.50, but got 0"),
         (lambda: power.detectable_epsilon(1.0, 10, power=1.0), "power must be in"),
         (lambda: power.detectable_epsilon(1.0, 10, alpha=2.0), "alpha must be in .*2.0"),
         (lambda: power.detectable_epsilon(1.0, 10, delta=-1.0), "delta must be in"),
