@@ -287,5 +287,5 @@ def test_a_planted_traceback_is_seen(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("x.json").write_text("{}")
     monkeypatch.setattr(Path, "read_bytes", lambda *_, **__: {}["planted"])
-    with pytest.raises(AssertionError, match="== 70|70 in|in \(0, 1, 2, 3, 4\)|planted"):
+    with pytest.raises(AssertionError, match=r"== 70|70 in|in \(0, 1, 2, 3, 4\)|planted"):
         answer("report", "x.json", "--html", "y.html")
