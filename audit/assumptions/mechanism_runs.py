@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +78,43 @@ class Sample:
     def of_left(self) -> Sample:
         """Return the runs of the left world."""
         return Sample(some(self.outputs, self.left), self.left[self.left])
+
+
+#: Outputs of these very types come back from bytes as they were.
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def to_bytes(sample: Sample) -> bytes | None:
+    """Return runs as bytes, small ones: None where outputs are more than plain numbers, texts and lists of them."""
+    outputs = sample.outputs
+    if not isinstance(outputs, np.ndarray):
+        if all(type(output) is np.float64 for output in outputs):
+            kind, held = "numbers", np.array(outputs, dtype=np.float64)
+        elif all(map(_is_plain, outputs)):
+            kind, held = "json", np.frombuffer(json.dumps(outputs).encode(), dtype=np.uint8)
+        else:
+            return None
+    else:
+        kind, held = "array", outputs
+    file = io.BytesIO()
+    np.savez_compressed(file, kind=np.array(kind), outputs=held, left=sample.left)
+    return file.getvalue()
+
+
+def _is_plain(output: Any) -> bool:
+    return type(output) in _PLAIN or (type(output) is list and all(map(_is_plain, output)))
+
+
+def from_bytes(data: bytes) -> Sample | None:
+    """Return the runs that `to_bytes` wrote; None where the bytes are damaged."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as found:
+            kind, held, left = str(found["kind"]), found["outputs"], found["left"]
+        if kind == "json":
+            return Sample(json.loads(held.tobytes()), left)
+        return Sample(held if kind == "array" else list(held), left)
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
 
 
 def some(outputs: Outputs, runs: NDArray[np.bool_]) -> Outputs:

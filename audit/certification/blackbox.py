@@ -16,9 +16,9 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.weakening import NoiseParameter, with_parameter
 from ..assumptions.independence import check_independence, check_neighbours, check_replay
-from ..assumptions.mechanism_runs import DataPair, Sample, join, run_block
+from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
 from ..attacks.encoding import Encoder
-from ..attacks.features import Features, Outputs, View
+from ..attacks.features import Features, Labels, Outputs, View
 from ..attacks.float_leaks import BitColumns, HasSampler, PreimageRatio
 from ..attacks.learned import Histogram, Model, Table, models
 from ..play.cluster import Cluster
@@ -40,6 +40,9 @@ MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 SEARCH_DOUBT = 0.5
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
+
+#: A block of runs: the index of its pair, its number, its runs.
+_Block = tuple[int, int, int]
 
 
 @blaming
@@ -201,7 +204,7 @@ class MechanismAudit(Audit):
             best, kept, spent = self._halve(options)
         train = max(10, self._share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
-        kept = kept + self._play([(best, options[best], block) for block in blocks(more)], Stage.TRAIN)
+        kept = kept + self._play([(best, *block) for block in blocks(more)], options, Stage.TRAIN)
         choice, _ = self._fit(options[best], best, kept, thorough=True)
         return choice, spent + more
 
@@ -214,22 +217,34 @@ class MechanismAudit(Audit):
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
         budget = max(40, self._share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
+        some: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
         while len(alive) > 1:
             each = max(10, budget // len(alive))
-            new = [(i, options[i], (len(samples[i]) + n, size)) for i in alive for n, size in blocks(each)]
-            for (i, *_), sample in zip(new, self._play(new, Stage.SEARCH), strict=True):
-                samples[i].append(sample)
+            for i in alive:
+                some[i] += [(len(some[i]) + n, size) for n, size in blocks(each)]
             spent += each * len(alive)
-            seen = {i: samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive}) for i in alive}
-            worth = {i: self._fit(options[i], i, seen[i], thorough=False)[1] for i in alive}
-            alive = sorted(alive, key=lambda i: -worth[i])[: len(alive) // 2]
-        return alive[0], samples[alive[0]], spent
 
-    def _play(self, items: Sequence[tuple[int, DataPair, tuple[int, int]]], stage: Stage) -> list[Sample]:
-        task = partial(_play_block, self.mechanism, self.seed, stage)
-        return list(in_parallel(task, items, jobs=self.jobs))
+            def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
+                # All of them, the first time that one is asked for.
+                missing = [(j, *block) for j in alive for block in some[j][len(samples[j]) :]]
+                for (j, *_), sample in zip(missing, self._play(missing, options, Stage.SEARCH), strict=True):
+                    samples[j].append(sample)
+                seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
+                return float(self._fit(options[i], i, seen, thorough=False)[1])
+
+            worths = {i: self.once(f"worth/{i}/{len(some[i])}", partial(worth, i)) for i in alive}
+            alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
+        won = alive[0]
+        missing = [(won, *block) for block in some[won][len(samples[won]) :]]
+        return won, samples[won] + self._play(missing, options, Stage.SEARCH), spent
+
+    def _play(self, some: Sequence[_Block], options: Sequence[DataPair], stage: Stage) -> list[Sample]:
+        """Return runs of pairs, block by block."""
+        pairs = {index: options[index] for index, *_ in some}
+        play = partial(in_parallel, partial(_play_block, self.mechanism, self.seed, stage, pairs), jobs=self.jobs)
+        return self.kept_blocks(stage.name, some, play, from_bytes, to_bytes)
 
     def _fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
         """Return the attack and event that promise most, and what they promise."""
@@ -254,20 +269,12 @@ class MechanismAudit(Audit):
         columns = encoder(outputs)
         features = Features(columns)
         view = features.view(columns)
-        even = np.arange(left.size) % 2 == 0
-        folds = [(view.part(half), view.part(~half), left[half], half) for half in (even, ~even)]
-        best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
-        won = np.zeros(0)
-        for model in [*self._known(pair, columns), *models(view, left, thorough=thorough)]:
-            # From halves every outcome of a small table would have two scores, and more luck.
-            if isinstance(model, Table) and model.few:
-                scores = model.fit(view, left)(view)
-            else:
-                scores = np.empty(left.size)
-                for train, held_out, labels, half in folds:
-                    scores[~half] = model.fit(train, labels)(held_out)
+        scored = partial(_cross_fitted, view, left)
+
+        def bet(model: Model, now: list[Floats]) -> list[Any]:
+            now.append(scored(model))
             event, worth = choose(
-                scores,
+                now[0],
                 left,
                 delta=self.claim.delta,
                 alpha=self.alpha,
@@ -275,17 +282,24 @@ class MechanismAudit(Audit):
                 doubt=model.doubt if thorough else SEARCH_DOUBT * model.doubt,
                 log_odds=model.log_odds,
             )
+            return [float(worth), event.lower, event.upper, event.method, event.share]
+
+        best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
+        won: list[Floats] = []
+        for i, model in enumerate([*self._known(pair, columns), *models(view, left, thorough=thorough)]):
+            now: list[Floats] = []
+            worth, *about = self.once(f"fit/{index}/{i}", partial(bet, model, now)) if thorough else bet(model, now)
             # What a few bins say more than their feature is mostly luck, unless it is much.
             handicap = COARSE * abs(best[0]) if isinstance(model, Histogram) and math.isfinite(best[0]) else 0.0
             if worth > best[0] + handicap:
-                best, won = (worth, model, event), scores
+                best, won = (worth, model, Event(*about)), now
         worth, winner, event = best
         if winner is None:  # the outputs are constant
             return Choice(pair, _NoEvidence(), event, index), worth
         attack: Any = _NoEvidence()
         if thorough:
             model_of_all = winner.fit(view, left)
-            event = transfer(event, won, model_of_all(view))
+            event = transfer(event, won[0] if won else scored(winner), model_of_all(view))
             attack = _Scorer(winner.name, encoder, features, model_of_all)
         return Choice(pair, attack, event, index), worth
 
@@ -299,6 +313,18 @@ class MechanismAudit(Audit):
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""
         return partial(_count_block, self.mechanism, choice, self.seed)
+
+
+def _cross_fitted(view: View, left: Labels, model: Model) -> Floats:
+    """Return the scores of all runs by a model that was fitted on the other half of them."""
+    # From halves every outcome of a small table would have two scores, and more luck.
+    if isinstance(model, Table) and model.few:
+        return model.fit(view, left)(view)
+    scores = np.empty(left.size)
+    even = np.arange(left.size) % 2 == 0
+    for half in (even, ~even):
+        scores[~half] = model.fit(view.part(half), left[half])(view.part(~half))
+    return scores
 
 
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
@@ -317,9 +343,9 @@ class _NoEvidence:
         return np.full(runs, math.nan)
 
 
-def _play_block(mechanism: Any, seed: int, stage: Stage, item: tuple[int, DataPair, tuple[int, int]]) -> Sample:
-    index, pair, (number, runs) = item
-    return run_block(mechanism, pair, Draws(seed, stage, index, 0, number), runs)
+def _play_block(mechanism: Any, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:
+    index, number, runs = block
+    return run_block(mechanism, pairs[index], Draws(seed, stage, index, 0, number), runs)
 
 
 def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:

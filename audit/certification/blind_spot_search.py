@@ -28,9 +28,8 @@ from ..laws.sequences import COARSE
 from ..play.pairs import Pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
-from ..statistics.events import Counts
 from .blind_spot import LARGEST, BlindSpot
-from .frame import Audit, Memory, all_runs
+from .frame import Apart, Audit, all_runs
 from .verdict import Result, Verdict
 
 #: The factors that noise is divided by.
@@ -99,20 +98,6 @@ def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Resu
     return replace(result, blind_spot=blind_spot(audit, result.pair, how.weaken, parameter=how.parameter))
 
 
-@dataclass(frozen=True)
-class _Apart:
-    """A memory whose stages have names of their own."""
-
-    memory: Memory
-    name: str
-
-    def recall(self, stage: str) -> dict[int, Counts]:
-        return self.memory.recall(f"{self.name}/{stage}")
-
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        self.memory.keep(f"{self.name}/{stage}", block, counts)
-
-
 def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
     """Return what an audit that survived on this pair catches on weaker targets.
 
@@ -139,7 +124,7 @@ def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noi
         factor = FACTORS[middle]
         weaker = replace(tests.of(weaken(factor)), seed=audit.seed + FRESH + middle)
         if audit.memory is not None:
-            weaker = replace(weaker, memory=_Apart(audit.memory, f"weaker {factor:g}"))
+            weaker = replace(weaker, memory=Apart(audit.memory, f"weaker {factor:g}"))
         bounds[factor] = all_runs(weaker, [pair]).certificate.epsilon_lower
         low, high = (low, middle) if bounds[factor] > audit.claim.epsilon else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None

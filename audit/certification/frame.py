@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from ...mechanisms.claim import Claim
 from ..play.cluster import Cluster
@@ -18,15 +18,57 @@ from ..statistics.events import Certificate, Counts, Event, certify
 from ..statistics.power import detectable_epsilon
 from .verdict import Result, decide
 
+Kept = TypeVar("Kept")
+Block = TypeVar("Block")
+#: The most bytes of a block of runs that are kept for a resumed audit; a larger one is played again.
+MOST_KEPT = 2**21
+
 
 class Memory(Protocol):
-    """Finished certification blocks of one audit, kept across interruptions: a `ledger.Page`."""
+    """Finished blocks and stages of one audit, kept across interruptions: a `ledger.Page`."""
 
     def recall(self, stage: str) -> dict[int, Counts]:
         """Return the finished blocks of a stage."""
 
     def keep(self, stage: str, block: int, counts: Counts) -> None:
         """Keep one finished block."""
+
+    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+        """Return the JSON that a stage came to, as it was kept, or as it is computed now."""
+
+    def recall_stage(self, stage: str) -> Any:
+        """Return the bytes that were kept of a stage; None where nothing was."""
+
+    def keep_stage(self, stage: str, value: bytes) -> None:
+        """Keep the bytes that a stage came to."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A memory whose stages have names of their own, for an audit inside another."""
+
+    memory: Memory
+    name: str
+
+    def recall(self, stage: str) -> dict[int, Counts]:
+        """As `Memory.recall`."""
+        return self.memory.recall(f"{self.name}/{stage}")
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        """As `Memory.keep`."""
+        self.memory.keep(f"{self.name}/{stage}", block, counts)
+
+    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+        """As `Memory.once`."""
+        return self.memory.once(f"{self.name}/{stage}", compute)
+
+    def recall_stage(self, stage: str) -> Any:
+        """As `Memory.recall_stage`."""
+        return self.memory.recall_stage(f"{self.name}/{stage}")
+
+    def keep_stage(self, stage: str, value: bytes) -> None:
+        """As `Memory.keep_stage`."""
+        self.memory.keep_stage(f"{self.name}/{stage}", value)
 
 
 @dataclass(frozen=True)
@@ -72,6 +114,41 @@ class Audit(ABC):
     @abstractmethod
     def of(self, target: Any) -> Self:
         """Return the same audit of another target."""
+
+    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+        """Return the JSON that a stage comes to, as the memory has it or computed now."""
+        return compute() if self.memory is None else self.memory.once(stage, compute)
+
+    def kept_blocks(
+        self,
+        stage: str,
+        some: Sequence[Block],
+        play: Callable[[Sequence[Block]], Iterable[Kept]],
+        read: Callable[[bytes], Kept | None],
+        write: Callable[[Kept], bytes | None],
+    ) -> list[Kept]:
+        """Return what blocks of runs showed: those that the memory knows, and the others played now and kept there.
+
+        Parameters
+        ----------
+        stage : str
+            Everything that the blocks depend on besides their numbers and sizes.
+        read, write : callable
+            From bytes, and to them: None for what cannot be kept, or is damaged; then it is played again.
+        """
+        found: dict[Block, Kept] = {}
+        for block in some if self.memory is not None else ():
+            data = self.memory.recall_stage(f"{stage}/{block}")  # type: ignore[union-attr]
+            known = read(data) if isinstance(data, bytes) else None
+            if known is not None:
+                found[block] = known
+        missing = [block for block in some if block not in found]
+        for block, shown in zip(missing, play(missing), strict=True):
+            found[block] = shown
+            data = write(shown) if self.memory is not None else None
+            if self.memory is not None and data is not None and len(data) <= MOST_KEPT:
+                self.memory.keep_stage(f"{stage}/{block}", data)
+        return [found[block] for block in some]
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event in order: of blocks that the memory knows, and of fresh ones.

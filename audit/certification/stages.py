@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..attacks.recipes import FEWEST_BOOSTED, Attack, Boosted, SequenceRatio, Se
 from ..play import kernels
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
-from ..play.transcripts import Transcripts, blocks, concatenate, play
+from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
 from ..search.exact_search import expected_bound, rank_exactly
 from ..search.influential_rounds import telling_pairs
 from ..search.pair_search import LEAST, Trial, climb
@@ -72,10 +72,16 @@ class LearnerAudit(Audit):
         """Return the pair to audit on, its index, and the runs that it took to find it."""
         if len(options) == 1:
             return options[0], 0, 0
+        _, index, spent = found = self.once("search", lambda: self._searched(options))
+        return options[index] if index < len(options) else Pair.from_json(found[0]), index, spent
+
+    def _searched(self, options: Sequence[Pair]) -> list[Any]:
+        """Return the pair that a search finds, unless it is one of the options, its index and the runs spent."""
         ranked = rank_exactly(self.learner, self.claim, options)
         if ranked is not None:
-            return ranked[0], next(i for i, option in enumerate(options) if option is ranked[0]), 0
+            return [None, next(i for i, option in enumerate(options) if option is ranked[0]), 0]
 
+        given = len(options)
         space, budget, looked = None, self._share(SEARCH), 0
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
@@ -85,7 +91,7 @@ class LearnerAudit(Audit):
             options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
         each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED
         pair, index, spent = climb(options, self.trial(), budget - looked, space=space, each=each, seed=self.seed)
-        return pair, index, spent + looked
+        return [pair.to_json() if index >= given else None, index, spent + looked]
 
     def trial(self) -> Trial:
         """Return what plays runs of a pair at the search stage, and judges them; no run is played twice."""
@@ -94,7 +100,11 @@ class LearnerAudit(Audit):
         def try_pair(pair: Pair, index: int, runs: int) -> tuple[float, int]:
             some = [(begun.get(index, 0) + number, size) for number, size in blocks(runs)]
             begun[index] = some[-1][0] + 1
-            return self.judge(pair, concatenate(list(self.play_blocks(pair, index, Stage.SEARCH, some)))), runs
+
+            def judged() -> float:
+                return float(self.judge(pair, concatenate(list(self.play_blocks(pair, index, Stage.SEARCH, some)))))
+
+            return self.once(f"trial/{index}/{some}", judged), runs
 
         return try_pair
 
@@ -136,16 +146,22 @@ class LearnerAudit(Audit):
         """Fit every applicable attack and choose its event; return the best, and the runs spent."""
         recipes = self.recipes(pair)
         needed = any(r.trained for r in recipes)
-        training = self._play(pair, index, Stage.TRAIN, train) if needed else None
-        chosen_on = self._play(pair, index, Stage.PILOT, pilot)
-        best: tuple[float, Choice] | None = None
-        for made in recipes:
-            attack = self.fit(made, pair, training)
-            event, worth = self._bet(attack, chosen_on)
-            if best is None or worth > best[0]:
-                best = worth, Choice(pair, attack, event, index)
-        assert best is not None
-        return best[1], chosen_on.runs + (training.runs if training is not None else 0)
+
+        @cache
+        def runs_of(stage: Stage) -> Transcripts:
+            return self._play(pair, index, stage, train if stage is Stage.TRAIN else pilot)
+
+        @cache
+        def fitted(i: int) -> Attack:
+            return self.fit(recipes[i], pair, runs_of(Stage.TRAIN) if needed else None)
+
+        def bet(i: int) -> list[Any]:
+            event, worth = self._bet(fitted(i), runs_of(Stage.PILOT))
+            return [worth, event.lower, event.upper, event.method, event.share]
+
+        bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(recipes))]
+        won = max(range(len(bets)), key=lambda i: bets[i][0])
+        return Choice(pair, fitted(won), Event(*bets[won][1:]), index), pilot + (train if needed else 0)
 
     def _bet(self, attack: Attack, played: Transcripts) -> tuple[Event, float]:
         """Return the event to bet on with this attack, and what it promises."""
@@ -166,7 +182,8 @@ class LearnerAudit(Audit):
         return float(counts.right / counts.guesses - 1)
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
-        return concatenate(list(self.play_blocks(pair, index, stage, blocks(runs))))
+        play = partial(self.play_blocks, pair, index, stage)
+        return concatenate(self.kept_blocks(f"{stage.name}/{index}", blocks(runs), play, from_bytes, to_bytes))
 
     def play_blocks(
         self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
 from ..certification.blackbox import falsify_mechanism
 from ..certification.falsify import falsify
+from ..certification.frame import Memory
 from ..certification.verdict import Verdict
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
@@ -58,11 +60,20 @@ class Finding:
         return self.outcome in ("CAUGHT", "QUIET")
 
 
-def selftest(*, seed: int = 0, jobs: int = 1, progress: bool = False, sound: bool = True) -> list[Finding]:
-    """Audit every planted bug and, unless `sound` is false, every sound original."""
+def selftest(
+    *, seed: int = 0, jobs: int = 1, progress: bool = False, sound: bool = True, memory: Memory | None = None
+) -> list[Finding]:
+    """Audit every planted bug and, unless `sound` is false, every sound original; what a memory knows is not."""
     items = [item for item in _items() if sound or item[1]]
-    found = in_parallel(partial(_look, seed=seed), items, jobs=jobs, progress="bugs" if progress else None)
-    return list(found)
+    kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
+    found = {item: Finding(**json.loads(text)) for item, text in kept.items() if text is not None}
+    missing = [item for item in items if item not in found]
+    looked = in_parallel(partial(_look, seed=seed), missing, jobs=jobs, progress="bugs" if progress else None)
+    for item, finding in zip(missing, looked, strict=True):
+        found[item] = finding
+        if memory is not None:
+            memory.keep_stage(repr(item), json.dumps(asdict(finding)).encode())
+    return [found[item] for item in items]
 
 
 def _items() -> list[tuple[int, str]]:

@@ -14,12 +14,14 @@ import json
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
 from ..certification.falsify import falsify
+from ..certification.frame import Apart, Memory
 from ..certification.verdict import Result, Verdict
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
@@ -52,7 +54,7 @@ HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
 Build = Callable[[Pair], tuple[Learner, Claim]]
 
 
-def shrink_task(task: Task, result: Result) -> ShrunkWitness | None:
+def shrink_task(task: Task, result: Result, *, memory: Memory | None = None) -> ShrunkWitness | None:
     """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
 
     Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
@@ -63,6 +65,8 @@ def shrink_task(task: Task, result: Result) -> ShrunkWitness | None:
         The audit.
     result : Result
         Its outcome. No run of it is used again.
+    memory : Memory, optional
+        What was judged before is taken from it, and kept in it.
     """
     if result.verdict is not Verdict.FALSIFIED or not isinstance(result.pair, Pair):
         return None
@@ -72,10 +76,11 @@ def shrink_task(task: Task, result: Result) -> ShrunkWitness | None:
         return prepared.learner, prepared.claim
 
     runs = min(task.runs, CERTIFIED_RUNS)
-    found = shrink(build, result.pair, runs=runs, seed=task.seed, confidence=task.confidence, fast=task.fast)
+    how: dict[str, Any] = {"seed": task.seed, "confidence": task.confidence, "fast": task.fast, "memory": memory}
+    found = shrink(build, result.pair, runs=runs, **how)
     if found is None:
         learner = build(result.pair)[0]
-        how: dict[str, Any] = {"claimed": result.claim.epsilon, "seed": task.seed, "runs": task.runs, "trials": 0}
+        how = {"claimed": result.claim.epsilon, "seed": task.seed, "runs": task.runs, "trials": 0}
         how |= {"confidence": task.confidence, "replay": task.command(), "fresh": False}
         return ShrunkWitness(result.pair, learner.arms, result.epsilon_lower, **how)
     how = {"runs": found.runs, "seed": found.seed, "confidence": found.confidence, "stop": "budget"}
@@ -101,6 +106,7 @@ def shrink(
     seed: int = 0,
     confidence: float = 0.99,
     fast: bool = False,
+    memory: Memory | None = None,
 ) -> ShrunkWitness | None:
     """Return the smallest pair found on which the claim is still falsified; None if no smaller one certifies.
 
@@ -119,9 +125,11 @@ def shrink(
         1 - alpha, shared by the certificates that are tried.
     fast : bool
         Play on compiled kernels where the learner has one.
+    memory : Memory, optional
+        What was judged before is taken from it, and kept in it.
     """
     share = (1 - confidence) / CERTIFICATES
-    judge = _Judge(build, runs, seed, share, fast)
+    judge = _Judge(build, runs, seed, share, fast, memory)
     judge.use(pair)
     best = _fewer_arms(judge, pair)
     best = _fewer_rounds(judge, best)
@@ -131,6 +139,7 @@ def shrink(
         learner, claim = build(smaller)
         own = seed + FRESH + (i and EXACT + i)  # beyond those of the trials
         budget: dict[str, Any] = {"runs": runs, "seed": own, "confidence": 1 - share, "fast": fast}
+        budget |= {"memory": Apart(memory, f"shrunk {i}") if memory is not None else None}
         result = falsify(learner, claim, pair=smaller, arms=learner.arms, **budget)
         if result.verdict is Verdict.FALSIFIED:
             found = result.epsilon_lower, claim.epsilon, own, runs, judge.trials, 1 - share
@@ -153,6 +162,7 @@ class _Judge:
     seed: int
     alpha: float
     fast: bool = False
+    memory: Memory | None = None
     trials: int = 0
     work: int = 0
     exactly: bool = True
@@ -185,7 +195,10 @@ class _Judge:
                 if learner.feedback == "bandit" and self.size(learner, pair) > self.bound * (1 + TOLERANCE):
                     raise ValueError("the values of the losses are larger than the witness's")
                 self.trials += 1
-                self.known[key] = (self._exact if self.exactly else self._trial)(learner, claim, pair)
+                self.work += 0 if self.exactly else self._runs * pair.rounds
+                judge = partial(self._exact if self.exactly else self._trial, learner, claim, pair)
+                stage = f"shrink/{self.trials}"
+                self.known[key] = judge() if self.memory is None else self.memory.once(stage, lambda: bool(judge()))
             except (ValueError, LearnerError):  # no such learner, or NotExactError
                 self.known[key] = False
             if self.known[key]:
@@ -197,6 +210,11 @@ class _Judge:
         """Return the largest value of the pair's convex losses on the learner's domain."""
         return largest(pair, radius_of(learner))
 
+    @property
+    def _runs(self) -> int:
+        """The runs of a trial."""
+        return min(self.runs // 4, TRIAL_RUNS)
+
     def _exact(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         delta = max(claim.delta, RANKING_DELTA)
         true = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta]
@@ -204,9 +222,7 @@ class _Judge:
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = self.seed + FRESH + self.trials
-        runs = min(self.runs // 4, TRIAL_RUNS)
-        self.work += runs * pair.rounds
-        budget: dict[str, Any] = {"runs": runs, "seed": seed, "confidence": 1 - DOUBT, "fast": self.fast}
+        budget: dict[str, Any] = {"runs": self._runs, "seed": seed, "confidence": 1 - DOUBT, "fast": self.fast}
         result = falsify(learner, claim, pair=pair, arms=learner.arms, **budget)
         return result.verdict is Verdict.FALSIFIED
 

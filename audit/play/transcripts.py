@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +51,24 @@ class Transcripts:
         """Return the transcripts of some of the runs."""
         releases = None if self.releases is None else self.releases[..., runs]
         return Transcripts(self.actions[..., runs], self.left[runs], releases)
+
+
+def to_bytes(played: Transcripts) -> bytes:
+    """Return transcripts as bytes, small ones: arrays alone, no objects."""
+    file = io.BytesIO()
+    arrays: dict[str, Any] = {"actions": played.actions, "left": played.left}
+    arrays |= {} if played.releases is None else {"releases": played.releases}
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def from_bytes(data: bytes) -> Transcripts | None:
+    """Return the transcripts that `to_bytes` wrote; None where the bytes are damaged."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as found:
+            return Transcripts(found["actions"], found["left"], found.get("releases"))
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
 
 
 def concatenate(parts: Sequence[Transcripts]) -> Transcripts:

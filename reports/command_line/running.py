@@ -79,7 +79,10 @@ def run_plan(
     if plan.regret:
         record["regret"] = _measured(plan, measured, jobs=jobs, ledger=ledger)
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
-        found = selftest(jobs=jobs, sound=False)
+        page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
+        found = selftest(jobs=jobs, sound=False, memory=page)
+        if page is not None:
+            page.close()
         record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
     return record
 
@@ -166,8 +169,9 @@ def _audit_task(item: Item, *, jobs: int) -> Outcome:
     try:
         prepared = task.prepare()
         result = prepared.audit(jobs=jobs, memory=page, cluster=cluster)
-        record = claim_record(prepared, result, with_evidence=True, jobs=jobs)
-        shrunk = shrink_task(task, result)
+        written = partial(claim_record, prepared, result, with_evidence=True, jobs=jobs)
+        record = written() if page is None else page.once("record", written)
+        shrunk = shrink_task(task, result, memory=page)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
     except BaseException as error:
         outcome = None, unaudited(task, error)
