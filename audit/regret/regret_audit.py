@@ -44,8 +44,8 @@ class RegretAudit:
     bound_slope : float or None
         The slope of the printed bound itself over the same horizons, with its logarithms.
     binds_from : int or None
-        The first horizon at which the bound is below the largest possible regret, by the bound's own formula; None
-        where there is none up to 2^60, or nothing bounds the losses.
+        The horizon from which on the bound is below the largest possible regret, by the bound's own formula; None
+        where it is not at 2^60, or nothing bounds the losses.
     bound_verdict : str or None
         Of the setting's horizon. VIOLATED: on some sequence the expected regret exceeds the bound. HOLDS: it is below
         the bound on every sequence played, and the bound is below the largest possible regret. VACUOUS: the bound is
@@ -224,9 +224,10 @@ def judge_bound(found: Sequence[Regret], bound: float) -> str:
 
 
 def first_binding(bound_at: Callable[[int], float], largest_per_round: float) -> int | None:
-    """Return the first horizon at which a bound is below the largest possible regret; None if there is none to 2^60.
+    """Return the horizon from which on a bound is below the largest possible regret; None if it is not at 2^60.
 
-    Found by doubling and bisection: exact where the bound grows slower than the horizon from there on.
+    Found by doubling and bisection: exact where the bound crosses the largest regret once between two powers of two.
+    A bound may say something at tiny horizons too, where its logarithms are 0: that is not what is asked.
     """
 
     def binds(t: int) -> bool:
@@ -235,16 +236,16 @@ def first_binding(bound_at: Callable[[int], float], largest_per_round: float) ->
         except ValueError:  # so short a game is refused
             return False
 
-    horizon = 1
-    while not binds(horizon):
-        horizon *= 2
-        if horizon > _FARTHEST:
-            return None
-    low = horizon // 2
-    while horizon - low > 1:
-        middle = (low + horizon) // 2
-        low, horizon = (low, middle) if binds(middle) else (middle, horizon)
-    return horizon
+    high = _FARTHEST
+    if not binds(high):
+        return None
+    while high > 1 and binds(high // 2):
+        high //= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if binds(middle) else (middle, high)
+    return high
 
 
 def _largest_per_round(found: Sequence[Regret]) -> float | None:

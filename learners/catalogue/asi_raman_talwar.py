@@ -303,7 +303,7 @@ ENTRIES = (
         rounds=4,
         regret=RegretClaim(bound=trivial_bound, exponent=0.5, source="Corollary 24, its constant unknown to us"),
         cases=(
-            *survives({"eta": 2.0, "cap": 8, "batch": 1}, runs=100_000),
+            *survives({"eta": 2.0, "cap": 8, "batch": 1}, runs=200_000),
             *answered(4, {"eta": 2.0, "cap": 8, "batch": 1}),
         ),
     ),

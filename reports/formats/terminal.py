@@ -327,8 +327,9 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
     ]
     if audit.get("source"):
         binds = audit.get("binds_from")
-        says = f"says something from T = {binds:,} on" if binds is not None else "says nothing at any horizon tried"
-        lines.append(f"bound {number(audit['bound'])}: {audit['bound_verdict']}; it {says} ({audit['source']})")
+        none = "no largest regret is known" if audit.get("largest") is None else "it says nothing up to T = 2^60"
+        says = f"it says something from T = {binds:,} on" if binds is not None else none
+        lines.append(f"bound {number(audit['bound'])}: {audit['bound_verdict']}; {says} ({audit['source']})")
         own = audit.get("bound_slope")
         certified = [number(audit.get(f"growth_{end}")) for end in ("lower", "upper")]
         lines.append(

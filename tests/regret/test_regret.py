@@ -304,7 +304,8 @@ def test_what_the_intervals_say_of_a_bound(found, bound, verdict):
 
 
 @pytest.mark.parametrize(
-    ("bound", "first"), [(lambda t: 10 * math.sqrt(t), 101), (lambda t: 0.5, 1), (lambda t: t, None)]
+    ("bound", "first"),
+    [(lambda t: 10 * math.sqrt(t), 101), (lambda t: 0.5, 1), (lambda t: t, None), (lambda t: 9 * math.log(t), 31)],
 )
 def test_a_bound_binds_from_the_first_horizon_below_the_largest_regret(bound, first):
     assert first_binding(bound, 1.0) == first
