@@ -140,6 +140,8 @@ def test_point_counts_are_those_of_the_sequences():
 class VarianceForDeviation(GaussianReduction):
     """Bug: the root of sigma is taken for sigma."""
 
+    release, release_means = GaussianReduction.release, GaussianReduction.release_means  # what it says it releases
+
     def update(self, state, actions, feedback, draws):
         wrong = Gaussian(math.sqrt(self.noise.sigma))
         state.fed = feedback + wrong.sample(actions.shape, draws)

@@ -252,7 +252,8 @@ def test_a_target_that_quits_has_crashed(tmp_path, target, more, message, late):
     more = more or ("--rounds", 2, "--runs", 30_000)
     result = overclaim("check", f"{tmp_path / 'mine.py'}:{target}", "--epsilon", 1, "--jobs", 1, *more)
     assert result.exit_code == 4, result.output
-    assert message in result.stderr
+    # What counts its calls on the recipe is refused for that, where the first checks are passed.
+    assert message in result.stderr or (late and "Batched keeps state between runs" in result.stderr)
     assert result.stderr.count("\n") == 1
 
 
