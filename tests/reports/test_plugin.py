@@ -251,7 +251,8 @@ def test_the_replay_is_one_command_for_a_shell(pytester):
     folder = pytester.mkdir("a folder; touch pwned")
     (folder / "test_awkward.py").write_text(AWKWARD)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    replays = [line.removeprefix("replay ").strip() for line in result.outlines if line.startswith("replay ")]
+    # Where CI is set, pytest repeats a failure in its summary: each line counts once.
+    replays = {line.removeprefix("replay ").strip() for line in result.outlines if line.startswith("replay ")}
     assert len(replays) == 4
     for replay in replays:
         said = subprocess.run(
