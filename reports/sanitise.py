@@ -65,6 +65,13 @@ def is_untested(claim: Mapping[str, Any]) -> bool:
     return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
 
 
+def untested_words(claim: Mapping[str, Any]) -> str:
+    """Return why an audit that a claim survived is no test of it."""
+    if not claim.get("blind_spot"):
+        return "untested: nothing can be seen here, both worlds act exactly alike"
+    return "untested: this audit would not have caught three times too little noise"
+
+
 def by_holm(claim: Mapping[str, Any]) -> bool:
     """Tell whether Holm's procedure over the report falsified a claim that its own bound, at alpha / m, does not."""
     return bool(claim.get("holm"))

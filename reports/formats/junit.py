@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from ..sanitise import bound_words, is_untested, legible
+from ..sanitise import bound_words, is_untested, legible, untested_words
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -55,7 +55,7 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     told = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     untested = is_untested(claim) and not claim.get("untested_allowed")
     if untested:
-        told += "; untested: this audit would not have caught three times too little noise"
+        told += f"; {untested_words(claim)}"
     elif claim["verdict"] == expected:
         return _case(name, claim["seconds"] or 0.0, None)
     undecided = claim["verdict"] == "UNDERPOWERED" or (untested and expected == "SURVIVED")

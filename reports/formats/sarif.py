@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ..sanitise import bound_words, json_text, legible, visible
+from ..sanitise import bound_words, is_untested, json_text, legible, untested_words, visible
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
@@ -18,6 +18,7 @@ RULES = {
     "underpowered": "The budget could not have falsified a claim this large.",
     "not-audited": "The claim could not be audited.",
     "baseline": "Something got worse since the accepted baseline.",
+    "untested": "The claim survived an audit that was seen to catch too little to be called a test.",
 }
 
 
@@ -57,7 +58,7 @@ def sarif(record: Mapping[str, Any]) -> str:
 
 
 def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what there is to say about a claim; nothing where it survived as expected."""
+    """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = (claim["expected"] or "survived").upper()
     claimed = claim["claimed"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
@@ -74,6 +75,9 @@ def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict
     if claim["verdict"] != expected:
         text = f"{head}: expected to be falsified, but it survived {_runs(claim)}. {tail}"
         return _result("unexpected", "error", text, claim["replay"], where)
+    if is_untested(claim) and not claim.get("untested_allowed"):
+        text = f"{head}: it survived {_runs(claim)}, {untested_words(claim)}. {tail}"
+        return _result("untested", "warning", text, claim["replay"], where)
     return None
 
 

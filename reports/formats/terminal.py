@@ -26,6 +26,7 @@ from ..sanitise import (
     exact_words,
     is_mechanism,
     is_untested,
+    untested_words,
     visible,
     visible_line,
 )
@@ -244,11 +245,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "SURVIVED":
         lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
     if is_untested(claim):
-        lines.append(
-            "untested: nothing can be seen here, both worlds act exactly alike"
-            if not claim.get("blind_spot")
-            else "untested: this audit would not have caught three times too little noise; no attack known"
-        )
+        lines.append(untested_words(claim) + ("; no attack known" if claim.get("blind_spot") else ""))
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *_shrunk_lines(claim)])

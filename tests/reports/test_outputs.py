@@ -184,6 +184,27 @@ def test_sarif_points_to_the_learner(record):
     assert len({r["partialFingerprints"]["claim/v1"] for r in results}) == 5
 
 
+@pytest.mark.parametrize(
+    ("spot", "why"),
+    [
+        ({"factor": None, "tried": 3.0, "missed": 3.0, "bounds": []}, "would not have caught three times too little"),
+        (None, "both worlds act exactly alike"),
+    ],
+)
+@pytest.mark.parametrize("allowed", [False, True])
+def test_an_untested_claim_is_said_by_every_format(record, spot, why, allowed):
+    claim = next(c for c in record["claims"] if c["verdict"] == "SURVIVED")
+    claim |= {"expected": None, "untested": True, "untested_allowed": allowed, "blind_spot": spot}
+    record["claims"], record["errors"] = [claim], []
+    results = check_sarif(sarif(record))["runs"][0]["results"]
+    case = check_junit(junit(record)).find("testsuite/testcase")
+    assert len(results) == len(case) == (0 if allowed else 1)
+    if not allowed:
+        assert (results[0]["ruleId"], results[0]["level"]) == ("untested", "warning")
+        assert why in results[0]["message"]["text"]
+        assert why in case[0].text
+
+
 def test_findings_against_a_baseline_are_in_every_output(record):
     finding = {"kind": "regression", "name": "mine.py:Parrot", "message": "worse"}
     record["baseline"] = {"findings": [finding, {**finding, "kind": "new"}]}
