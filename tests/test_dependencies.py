@@ -99,7 +99,7 @@ def imported(folders):
 @pytest.mark.parametrize(
     ("folders", "groups"),
     [
-        (("audit", "learners", "mechanisms", "reports"), ("dependencies", "cluster", "fast")),
+        (("audit", "learners", "mechanisms", "reports", "testing"), ("dependencies", "cluster", "fast", "inputs")),
         (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
         (("examples",), ("dependencies", "adapters")),
     ],

@@ -1,0 +1,206 @@
+"""Data as mechanisms take it, and its form in a record: JSON, where arrays, frames, tuples and NaN have tags.
+
+What JSON can hold is itself. Everything else is an object of one key that begins with `$`, so that it reads back as it
+was: `{"$float": "nan"}`, `{"$array": {"dtype": "int64", "data": [1, 2]}}`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+#: Types of array elements that a record holds: no objects, which only pickles can.
+ARRAY_KINDS = "biufcUSMm"
+
+
+class UnreadableDataError(ValueError):
+    """Data that no record can hold, or a form that stands for no data."""
+
+
+def is_frame(data: Any) -> bool:
+    """Tell whether data is a frame of pandas; pandas is not imported for it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def is_series(data: Any) -> bool:
+    """Tell whether data is a series of pandas; pandas is not imported for it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.Series)
+
+
+def to_json(data: Any) -> Any:
+    """Return the form of data in a record.
+
+    Raises
+    ------
+    UnreadableDataError
+        For what a record cannot hold, such as an object of the user's.
+    """
+    if data is None or type(data) in (bool, int, str):
+        return data
+    if type(data) is float:
+        return data if math.isfinite(data) else {"$float": repr(data)}
+    if type(data) is list:
+        return [to_json(part) for part in data]
+    if type(data) is dict:
+        plain = all(type(key) is str and not key.startswith("$") for key in data)
+        if plain:
+            return {key: to_json(value) for key, value in data.items()}
+        return {"$map": [[to_json(key), to_json(value)] for key, value in data.items()]}
+    if type(data) is tuple:
+        return {"$tuple": [to_json(part) for part in data]}
+    if type(data) in (set, frozenset):
+        return {f"${type(data).__name__}": [to_json(part) for part in sorted(data, key=repr)]}
+    if type(data) is bytes:
+        return {"$bytes": base64.b64encode(data).decode()}
+    if isinstance(data, np.ndarray):
+        return {"$array": _array(data)}
+    if isinstance(data, np.generic) and data.dtype.kind in ARRAY_KINDS:
+        return {"$scalar": _array(np.asarray(data))}
+    if is_frame(data):
+        return {"$frame": {"columns": [[to_json(_plain(name)), _column(data[name])] for name in data.columns]}}
+    if is_series(data):
+        return {"$series": _column(data)}
+    raise UnreadableDataError(f"a record cannot hold an input of the type {type(data).__name__}: {data!r:.80}")
+
+
+def _array(array: Any) -> dict[str, Any]:
+    if array.dtype.kind not in ARRAY_KINDS or array.dtype.hasobject:
+        raise UnreadableDataError(f"a record cannot hold an array of {array.dtype}")
+    if array.dtype.kind in "Mm":
+        return {"dtype": array.dtype.str, "shape": list(array.shape), "data": array.view("int64").ravel().tolist()}
+    if array.dtype.kind == "c":
+        parts = np.stack([array.real, array.imag], axis=-1)
+        return {"dtype": array.dtype.str, "shape": list(array.shape), "data": to_json(parts.ravel().tolist())}
+    form: dict[str, Any] = {"dtype": array.dtype.str if array.dtype.kind in "US" else str(array.dtype)}
+    if not array.size and array.ndim != 1:
+        form["shape"] = list(array.shape)
+    return {**form, "data": to_json(array.tolist())}
+
+
+def _column(column: Any) -> dict[str, Any]:
+    values = [_plain(value) for value in column.tolist()]
+    return {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_missing(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def from_json(form: Any) -> Any:
+    """Return the data that a form stands for; what has no tag is itself.
+
+    Raises
+    ------
+    UnreadableDataError
+        For a tag whose value cannot be read.
+    """
+    if isinstance(form, list):
+        return [from_json(part) for part in form]
+    if not isinstance(form, dict):
+        return form
+    if len(form) == 1:
+        ((tag, value),) = form.items()
+        if tag in _READERS:
+            try:
+                return _READERS[tag](value)
+            except UnreadableDataError:
+                raise
+            except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+                raise UnreadableDataError(f"cannot read the input {json.dumps(form)[:80]}: {error}") from None
+    return {key: from_json(value) for key, value in form.items()}
+
+
+def _read_array(form: Mapping[str, Any]) -> Any:
+    dtype = np.dtype(form["dtype"])
+    if dtype.kind not in ARRAY_KINDS or dtype.hasobject:
+        raise UnreadableDataError(f"an input cannot be an array of {dtype}")
+    data = from_json(form["data"])
+    if dtype.kind in "Mm":
+        return np.array(data, dtype="int64").reshape(form["shape"]).view(dtype)
+    if dtype.kind == "c":
+        parts = np.array(data, dtype=float).reshape(*form["shape"], 2)
+        return (parts[..., 0] + 1j * parts[..., 1]).astype(dtype)
+    array = np.array(data, dtype=dtype)
+    return array.reshape(form["shape"]) if "shape" in form else array
+
+
+def _read_series(form: Mapping[str, Any]) -> Any:
+    pandas = import_pandas()
+    return pandas.Series(from_json(form["data"]), dtype=form["dtype"])
+
+
+def _read_frame(form: Mapping[str, Any]) -> Any:
+    pandas = import_pandas()
+    return pandas.DataFrame({from_json(name): _read_series(column) for name, column in form["columns"]})
+
+
+def import_pandas() -> Any:
+    """Return pandas; raise UnreadableDataError where it is not installed."""
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise UnreadableDataError("data frames need pandas, which is not installed: pip install pandas") from None
+
+
+def _read_float(text: str) -> float:
+    if text not in ("nan", "inf", "-inf"):
+        raise UnreadableDataError(f"$float must be nan, inf or -inf, got {text!r}")
+    return float(text)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "$float": _read_float,
+    "$tuple": lambda parts: tuple(from_json(parts)),
+    "$set": lambda parts: set(from_json(parts)),
+    "$frozenset": lambda parts: frozenset(from_json(parts)),
+    "$map": lambda items: {from_json(key): from_json(value) for key, value in items},
+    "$bytes": lambda text: base64.b64decode(text, validate=True),
+    "$array": _read_array,
+    "$scalar": lambda form: _read_array(form)[()],
+    "$series": _read_series,
+    "$frame": _read_frame,
+}
+
+
+def key_of(data: Any) -> str:
+    """Return a text that equal data have alike, NaN being equal to itself; other data have another."""
+    return json.dumps(to_json(data), sort_keys=True, allow_nan=False)
+
+
+def shown(form: Any) -> str:
+    """Return a record's form of data as a reader would write it: arrays as lists, frames by their columns."""
+    if isinstance(form, list):
+        return f"[{', '.join(map(shown, form))}]"
+    if not isinstance(form, dict):
+        return json.dumps(form, ensure_ascii=False)
+    tag, value = next(iter(form.items()), ("", cast(Any, None)))
+    if len(form) != 1 or not tag.startswith("$"):
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {shown(v)}" for key, v in form.items()) + "}"
+    if tag == "$float":
+        return str(value)
+    if tag == "$tuple":
+        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+    if tag in ("$array", "$series"):
+        return f"{tag[1:]}({shown(value['data'])})"
+    if tag == "$scalar":
+        return shown(value["data"])
+    if tag == "$map":
+        return "{" + ", ".join(f"{shown(key)}: {shown(part)}" for key, part in value) + "}"
+    if tag == "$frame":
+        columns = (f"{shown(name)}: {shown(column['data'])}" for name, column in value["columns"])
+        return f"frame({', '.join(columns)})"
+    return f"{tag[1:]}({shown(value)})"

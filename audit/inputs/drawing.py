@@ -1,0 +1,134 @@
+"""What a Hypothesis strategy draws, by seed alone: no database, no health check, no profile, no code that is loaded.
+
+Hypothesis is imported when something is drawn, and not before.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+from ...learners.blame import said
+from ...learners.protocol import LearnerError
+
+
+class MissingPackageError(ValueError):
+    """A package that is asked for, and is not installed."""
+
+
+def import_hypothesis() -> Any:
+    """Return the package; raise MissingPackageError where it is not installed."""
+    try:
+        import hypothesis
+    except ImportError:
+        raise MissingPackageError(
+            "inputs are drawn by hypothesis, which is not installed: pip install overclaim[inputs]"
+        ) from None
+    return hypothesis
+
+
+def is_strategy(thing: Any) -> bool:
+    """Tell whether something is a Hypothesis strategy."""
+    return isinstance(thing, import_hypothesis().strategies.SearchStrategy)
+
+
+def check_strategy(thing: Any) -> None:
+    """Raise ValueError unless something is a Hypothesis strategy."""
+    if not is_strategy(thing):
+        raise ValueError(f"inputs must be a Hypothesis strategy, as in st.lists(st.floats(0, 1)), got {thing!r:.80}")
+
+
+def draw(strategy: Any, many: int, seed: int) -> list[Any]:
+    """Return up to so many draws of a strategy, the simplest first; the same for the same seed.
+
+    Raises
+    ------
+    ValueError
+        If nothing fits the strategy.
+    LearnerError
+        If code of the user's in it raises.
+    """
+    hypothesis, found = import_hypothesis(), list[Any]()
+
+    @hypothesis.seed(seed)
+    @_settings(many, "generate")
+    @hypothesis.given(strategy)
+    def collect(data: Any) -> None:
+        found.append(data)
+
+    with _alone():
+        try:
+            collect()
+        except hypothesis.errors.Unsatisfiable:
+            pass
+        except Exception as error:
+            _explain(error)
+    if not found:
+        raise ValueError("nothing fits the strategy of inputs: not one example was drawn")
+    return found
+
+
+def simplest(strategy: Any) -> Any:
+    """Return the simplest example of a strategy: of lists, a shortest one."""
+    hypothesis = import_hypothesis()
+    with _alone():
+        try:
+            settings = _settings(200, "generate", "shrink")
+            return hypothesis.find(strategy, lambda _: True, settings=settings, random=random.Random(0))
+        except (hypothesis.errors.Unsatisfiable, hypothesis.errors.NoSuchExample):
+            raise ValueError("nothing fits the strategy of inputs: not one example was drawn") from None
+        except Exception as error:
+            _explain(error)
+
+
+def _explain(error: Exception) -> None:
+    """Raise what an error of a draw means: our own as they are, Hypothesis' as bad input, the user's as theirs."""
+    if isinstance(error, ValueError | LearnerError) and type(error).__module__.startswith(__name__.partition(".")[0]):
+        raise error
+    module = import_hypothesis().errors.HypothesisException
+    if isinstance(error, module):
+        raise ValueError(f"the strategy of inputs cannot be drawn from: {said(error)}") from None
+    raise LearnerError(f"drawing inputs raised {said(error)}") from error
+
+
+def _settings(many: int, *phases: str) -> Any:
+    hypothesis = import_hypothesis()
+    return hypothesis.settings(
+        max_examples=many,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=[hypothesis.Phase[phase] for phase in phases],
+        suppress_health_check=list(hypothesis.HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Draw as if nothing but Hypothesis were loaded: it takes constants from the code of loaded modules."""
+    providers: Any = None
+    with suppress(ImportError):
+        providers = import_module("hypothesis.internal.conjecture.providers")
+    known = getattr(providers, "_get_local_constants", None)
+    none = getattr(providers, "Constants", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what users may want to know of a strategy, they see in tests of their own
+        try:
+            if known is not None and none is not None:
+                providers._get_local_constants = none
+                _forget(providers)
+            yield
+        finally:
+            if known is not None:
+                providers._get_local_constants = known
+                _forget(providers)
+
+
+def _forget(providers: Any) -> None:
+    with suppress(AttributeError):
+        providers.CONSTANTS_CACHE.cache.clear()

@@ -1,0 +1,148 @@
+"""Neighbouring inputs as a Hypothesis strategy: pairs of data that differ in one person's contribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from ...learners.blame import said
+from ...learners.protocol import LearnerError
+from .data import key_of
+from .drawing import check_strategy, import_hypothesis, is_strategy, simplest
+from .records import UnfitError, features_of, records_of, with_feature
+
+#: The neighbour relations by name.
+RELATIONS = ("replace", "add-remove", "substitute-feature")
+#: The most neighbours of one input that a user's function is asked for.
+MOST = 1000
+#: The attribute of a strategy of pairs that holds how it was made.
+_MADE_BY = "overclaim_neighbours"
+
+
+def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", *, where: Any = None) -> Any:
+    """Return a Hypothesis strategy of pairs (left, right) of neighbouring inputs.
+
+    A record is an item of a list or tuple, a row of an array or data frame, a row across all parts of labelled data
+    `(X, y)` or of a dictionary of columns, an item of a dictionary of anything else; other data is one record.
+
+    Parameters
+    ----------
+    strategy : hypothesis strategy
+        Of the data: lists, numpy arrays, pandas frames and series, dictionaries or tuples of them, or single values.
+    relation : str or callable
+        "replace": one record is another one, as the strategy draws it elsewhere. "add-remove": one record more or
+        less. "substitute-feature": one feature of one record is another's. Or a function from data to all its
+        neighbours, an iterable or a strategy of them.
+    where : callable, optional
+        Whether data is in the domain. Records move to other places and other data sets than they were drawn in; where
+        the strategy would not allow that (records that depend on each other, a sorted list), say what it allows.
+
+    Returns
+    -------
+    SearchStrategy
+        `inputs=` of `falsify_mechanism` searches it; in a test of your own it draws pairs as any other strategy.
+
+    Raises
+    ------
+    ValueError
+        For a relation that is not known or cannot apply, or a strategy that nothing fits.
+
+    Examples
+    --------
+    >>> from hypothesis import strategies as st
+    >>> pairs = neighbours(st.lists(st.floats(0, 1), min_size=1, max_size=5), "replace")
+    """
+    made = Neighbours(strategy, relation, where)
+    drawn = made.pairs()
+    setattr(drawn, _MADE_BY, made)
+    return drawn
+
+
+def made_by(strategy: Any) -> Neighbours | None:
+    """Return what `neighbours` knows of a strategy of pairs; None where it did not make it."""
+    made: Neighbours | None = getattr(strategy, _MADE_BY, None)
+    return made
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A strategy of data with a neighbour relation."""
+
+    strategy: Any
+    relation: str | Callable[[Any], Any] = "replace"
+    where: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_strategy(self.strategy)
+        if not callable(self.relation) and self.relation not in RELATIONS:
+            raise ValueError(f"relation must be one of {', '.join(RELATIONS)}, or a function, got {self.relation!r}")
+        least = records_of(self.simplest)  # tells at once what the relation cannot apply to
+        if self.relation == "add-remove" and type(least).__name__ == "_Single":
+            least.take([])
+
+    @cached_property
+    def simplest(self) -> Any:
+        """The simplest data: no data set is made that has fewer records."""
+        return simplest(self.strategy)
+
+    @cached_property
+    def fewest(self) -> int:
+        """The fewest records of a data set."""
+        return records_of(self.simplest).size
+
+    def allows(self, data: Any) -> bool:
+        """Tell whether data is in the domain."""
+        try:
+            return self.where is None or bool(self.where(data))
+        except Exception as error:
+            raise LearnerError(f"where raised {said(error)}") from error
+
+    def neighbours_of(self, data: Any) -> Any:
+        """Return what the user's function says are neighbours: a list, or a strategy."""
+        assert callable(self.relation)
+        try:
+            found = self.relation(data)
+            return found if is_strategy(found) else list(islice(found, MOST))
+        except Exception as error:
+            raise LearnerError(f"the neighbour relation raised {said(error)}") from error
+
+    def pairs(self) -> Any:
+        """Return a Hypothesis strategy of pairs."""
+        st = import_hypothesis().strategies
+        made = self
+
+        @st.composite
+        def pairs(draw: Any) -> tuple[Any, Any]:
+            data = draw(made.strategy)
+            other = made._other(draw, st, data)
+            if not (made.allows(data) and made.allows(other)) or key_of(data) == key_of(other):
+                import_hypothesis().reject()
+            return (data, other) if draw(st.booleans()) else (other, data)
+
+        return pairs()
+
+    def _other(self, draw: Any, st: Any, data: Any) -> Any:
+        """Draw a neighbour of data."""
+        if callable(self.relation):
+            found = self.neighbours_of(data)
+            return draw(found if is_strategy(found) else st.sampled_from(found) if found else st.nothing())
+        here = records_of(data)
+        if here.size <= (self.fewest if self.relation == "add-remove" else 0):
+            import_hypothesis().reject()
+        at = draw(st.integers(0, here.size - 1))
+        if self.relation == "add-remove":
+            return here.without(at)
+        there = records_of(draw(self.strategy))
+        if not there.size:
+            import_hypothesis().reject()
+        record = there.record(draw(st.integers(0, there.size - 1)))
+        try:
+            if self.relation == "substitute-feature":
+                mine = here.record(at)
+                record = with_feature(mine, draw(st.integers(0, max(0, features_of(mine) - 1))), record)
+            return here.put(at, record)
+        except UnfitError:
+            import_hypothesis().reject()

@@ -1,0 +1,266 @@
+"""The records of a data set, whatever holds them: lists, arrays, frames, tables of several parts, dictionaries.
+
+A record is what one person contributes: an item of a list, a row of an array or a frame, a row across the parts of
+labelled data `(X, y)` or of a dictionary of columns, an item of a dictionary of scalars. Data that is none of these is
+one record.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .data import import_pandas, is_frame, is_series
+
+
+class RelationError(ValueError):
+    """A neighbour relation that cannot apply to the data."""
+
+
+class UnfitError(RelationError):
+    """A record that does not fit the place it is put into, while others may."""
+
+
+class Records(ABC):
+    """The records of one data set. Nothing is changed in place: every method returns data anew.
+
+    Attributes
+    ----------
+    data : object
+        The data set itself.
+    size : int
+        How many records it has.
+    """
+
+    data: Any
+    size: int
+
+    @abstractmethod
+    def record(self, index: int) -> Any:
+        """Return a record."""
+
+    @abstractmethod
+    def take(self, indices: Sequence[int]) -> Any:
+        """Return the data of some records, in this order."""
+
+    @abstractmethod
+    def put(self, index: int, record: Any) -> Any:
+        """Return the data with another record in the place of one; UnfitError where it does not fit."""
+
+    def without(self, index: int) -> Any:
+        """Return the data without a record."""
+        return self.take([i for i in range(self.size) if i != index])
+
+
+def records_of(data: Any) -> Records:
+    """Return the records of a data set.
+
+    Raises
+    ------
+    RelationError
+        For parts of a table that have different numbers of rows.
+    """
+    if isinstance(data, np.ndarray) and data.ndim:
+        return _Array(data)
+    if is_frame(data) or is_series(data):
+        return _Frame(data)
+    if isinstance(data, Mapping):
+        held = list(data.values())
+        return _Table(data, held) if held and all(map(_is_rows, held)) else _Keyed(data)
+    if isinstance(data, tuple) and len(data) > 1 and all(map(_is_rows, data)):
+        return _Table(data, list(data))
+    if isinstance(data, list | tuple):
+        return _Items(data)
+    if isinstance(data, set | frozenset):
+        return _Set(data)
+    return _Single(data)
+
+
+def _is_rows(part: Any) -> bool:
+    return (
+        isinstance(part, list) or is_frame(part) or is_series(part) or (isinstance(part, np.ndarray) and part.ndim > 0)
+    )
+
+
+class _Items(Records):
+    def __init__(self, data: Any) -> None:
+        self.data, self.size = data, len(data)
+
+    def record(self, index: int) -> Any:
+        return self.data[index]
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return type(self.data)([self.data[i] for i in indices])
+
+    def put(self, index: int, record: Any) -> Any:
+        return type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
+
+
+class _Set(_Items):
+    def __init__(self, data: Any) -> None:
+        super().__init__(sorted(data, key=repr))
+        self.kind = type(data)
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self.kind(super().take(indices))
+
+    def put(self, index: int, record: Any) -> Any:
+        return self.kind(super().put(index, record))
+
+
+class _Array(Records):
+    def __init__(self, data: Any) -> None:
+        self.data, self.size = data, len(data)
+
+    def record(self, index: int) -> Any:
+        return self.data[index]
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self.data[np.asarray(indices, dtype=np.intp)]
+
+    def put(self, index: int, record: Any) -> Any:
+        if np.shape(record) != self.data.shape[1:]:
+            raise UnfitError(f"a record of shape {np.shape(record)} does not fit rows of {self.data.shape[1:]}")
+        changed = self.data.copy()
+        changed[index] = record
+        return changed
+
+
+class _Frame(Records):
+    def __init__(self, data: Any) -> None:
+        self.data, self.size = data, len(data)
+
+    def record(self, index: int) -> Any:
+        return self.data.iloc[[index]]
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self.data.iloc[list(indices)].reset_index(drop=True)
+
+    def put(self, index: int, record: Any) -> Any:
+        pandas = import_pandas()
+        parts = [self.data.iloc[:index], record, self.data.iloc[index + 1 :]]
+        changed = pandas.concat([part for part in parts if len(part)], ignore_index=True)
+        alike = changed.dtypes.equals(self.data.dtypes) if is_frame(changed) else changed.dtype == self.data.dtype
+        if not alike:
+            raise UnfitError("a record with other types of columns does not fit the frame")
+        return changed
+
+
+class _Table(Records):
+    """Several parts with a row for each record."""
+
+    def __init__(self, data: Any, held: Sequence[Any]) -> None:
+        self.data, self.parts = data, [records_of(part) for part in held]
+        sizes = [part.size for part in self.parts]
+        self.size = sizes[0]
+        if len(set(sizes)) > 1:
+            raise RelationError(
+                f"the parts of a table must have a row for each record, got {', '.join(map(str, sizes))} rows; for "
+                "other data give a function as the relation"
+            )
+
+    def _whole(self, parts: Sequence[Any]) -> Any:
+        return tuple(parts) if isinstance(self.data, tuple) else dict(zip(self.data, parts, strict=True))
+
+    def record(self, index: int) -> Any:
+        return _Row([part.record(index) for part in self.parts])
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return self._whole([part.take(indices) for part in self.parts])
+
+    def put(self, index: int, record: Any) -> Any:
+        if not isinstance(record, _Row) or len(record.cells) != len(self.parts):
+            raise UnfitError("a record with other parts does not fit the table")
+        return self._whole([part.put(index, cell) for part, cell in zip(self.parts, record.cells, strict=True)])
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A record of a table: the row of each part."""
+
+    cells: list[Any]
+
+
+class _Keyed(Records):
+    """A dictionary whose items are the records."""
+
+    def __init__(self, data: Mapping[Any, Any]) -> None:
+        self.data, self.size, self.items = data, len(data), list(data.items())
+
+    def record(self, index: int) -> Any:
+        return self.items[index]
+
+    def take(self, indices: Sequence[int]) -> Any:
+        return dict(self.items[i] for i in indices)
+
+    def put(self, index: int, record: Any) -> Any:
+        key, value = record
+        if key != self.items[index][0] and key in self.data:
+            raise UnfitError(f"the key {key!r} is there already")
+        return dict((key, value) if i == index else item for i, item in enumerate(self.items))
+
+
+class _Single(Records):
+    """Data that is one record, and always there."""
+
+    def __init__(self, data: Any) -> None:
+        self.data, self.size = data, 1
+
+    def record(self, index: int) -> Any:
+        return self.data
+
+    def take(self, indices: Sequence[int]) -> Any:
+        if list(indices) != [0]:
+            raise RelationError(f"{type(self.data).__name__} data is one record, which cannot be taken away")
+        return self.data
+
+    def put(self, index: int, record: Any) -> Any:
+        return record
+
+
+def features_of(record: Any) -> int:
+    """Return how many features a record has: a number or a text has one."""
+    if isinstance(record, _Row):
+        return sum(map(features_of, record.cells))
+    if is_frame(record):
+        return int(record.shape[1])
+    if isinstance(record, np.ndarray):
+        return int(record.size) if record.ndim else 1
+    if isinstance(record, list | tuple | Mapping):
+        return len(record)
+    return 1
+
+
+def with_feature(record: Any, feature: int, other: Any) -> Any:
+    """Return a record with one feature of another record; UnfitError where the other has none."""
+    if isinstance(record, _Row):
+        cells = list(record.cells)
+        for i, cell in enumerate(cells):
+            if feature < features_of(cell):
+                cells[i] = with_feature(cell, feature, other.cells[i])
+                return _Row(cells)
+            feature -= features_of(cell)
+    if is_frame(record):
+        changed = record.copy()
+        changed[changed.columns[feature]] = other[changed.columns[feature]].to_numpy()
+        return changed
+    if isinstance(record, np.ndarray) and record.ndim:
+        if np.shape(other) != record.shape:
+            raise UnfitError("the records have different shapes")
+        changed = record.copy()
+        changed.flat[feature] = np.asarray(other).flat[feature]
+        return changed
+    if isinstance(record, Mapping):
+        key = list(record)[feature]
+        if key not in other:
+            raise UnfitError(f"the other record has no {key!r}")
+        return {**record, key: other[key]}
+    if isinstance(record, list | tuple):
+        if len(other) <= feature:
+            raise UnfitError("the other record has fewer features")
+        return type(record)([other[i] if i == feature else part for i, part in enumerate(record)])
+    return other
