@@ -72,7 +72,7 @@ def digest_with_imports(place: str) -> str:
 def loaded_files() -> dict[str, str]:
     """Return the hashes of the user's files that are loaded as modules now, by their paths."""
     known = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    paths = {path for path in known if isinstance(path, str) and _is_users(Path(path))}
+    paths = {path for path in known if isinstance(path, str) and _is_users(path)}
     return {path: found for path in sorted(paths) if (found := _hash(Path(path)))}
 
 
@@ -103,9 +103,10 @@ def _real(path: Path) -> Path:
         return path
 
 
-def _is_users(path: Path) -> bool:
+@cache  # a worker asks for every module that it has loaded, after every claim
+def _is_users(name: str) -> bool:
     """Tell whether a file is the user's own: neither Python's, nor ours, nor installed."""
-    path = _real(path)
+    path = _real(Path(name))
     if {"site-packages", "dist-packages"} & set(path.parts) or any(map(path.is_relative_to, _of_others())):
         return False
     ours = (*(_ROOT / room for room in (*_ROOMS, "reports")), _ROOT / "__init__.py", _ROOT / "__main__.py")
@@ -143,7 +144,7 @@ class _Imports:
             folders = None if spec.submodule_search_locations is None else list(spec.submodule_search_locations)
             if spec.has_location and spec.origin and done not in self.found:
                 own = done.partition(".")[0] == self.package
-                if not own and not _is_users(Path(spec.origin)):
+                if not own and not _is_users(spec.origin):
                     return True
                 self._read(done, Path(spec.origin), done if folders is not None else done.rpartition(".")[0])
         return True
