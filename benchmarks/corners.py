@@ -18,6 +18,7 @@ from scipy.special import expit, log_ndtr
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.laws.ftrl_law import supremum
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners.catalogue.agarwal_singh import exp2_rates
 from overclaim.learners.catalogue.ene_nguyen_vladu import released_levels
@@ -213,7 +214,9 @@ def theorem_4_5():
     """The theorem's own step parameter, certified: its actions have no law in closed form here."""
     corners = []
     for arms, rounds in ((1, 2), (1, 3), (2, 2)):
-        task = Task(target="agarwal-singh/reduction-scrible", epsilon=1.0, rounds=rounds, arms=arms, runs=60_000)
+        task = Task(
+            target="agarwal-singh/reduction-scrible", epsilon=1.0, rounds=rounds, arms=arms, budget=Budget(runs=60_000)
+        )
         corners.append((task.prepare().audit().epsilon_lower, 1.0, f"N={arms}, T={rounds}"))
     return row("Agarwal & Singh 2017, Theorem 4.5", "N = 1, 2, T = 2, 3", "certified, 60,000 runs", corners)
 

@@ -37,6 +37,7 @@ from tqdm import tqdm  # noqa: E402
 
 from overclaim.audit.plans.plan import Plan  # noqa: E402
 from overclaim.audit.plans.tasks import Task  # noqa: E402
+from overclaim.audit.play.execution import Budget  # noqa: E402
 from overclaim.audit.play.pairs import Pair  # noqa: E402
 from overclaim.reports.baseline import compare, failed  # noqa: E402
 from overclaim.reports.command_line.comparing import count_again  # noqa: E402
@@ -121,12 +122,19 @@ OTHER = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
 
 def learner(name: str, **more: Any) -> Task:
     """Return a claim about a learner, on a pair of losses that is given: the search costs most of an audit."""
-    return Task(target=f"subjects.py:{name}", **{"epsilon": 3.0, "pair": PAIR, "runs": RUNS, **more})
+    return Task(target=f"subjects.py:{name}", **{"epsilon": 3.0, "pair": PAIR, "budget": Budget(RUNS), **more})
 
 
 def mechanism(name: str, **more: Any) -> Task:
     """Return a claim about a mechanism, on two inputs."""
-    return Task(target=f"subjects.py:{name}", **{"epsilon": 3.0, "left": 0, "right": 1, "runs": RUNS, **more})
+    return Task(
+        target=f"subjects.py:{name}", **{"epsilon": 3.0, "left": 0, "right": 1, "budget": Budget(RUNS), **more}
+    )
+
+
+def spending(task: Task, **changes: Any) -> Task:
+    """Return a claim with another budget."""
+    return replace(task, budget=replace(task.budget, **changes))
 
 
 @dataclass(frozen=True)
@@ -148,16 +156,16 @@ def changes() -> list[Change]:
         Change("nothing", (one, noise), (one, noise)),
         Change("claims reordered", (two, one), (one, two)),
         Change("delta .2 to .05", (learner("follower", **delta),), (learner("follower", delta=0.05),)),
-        Change("confidence .99999 to .9", (replace(one, confidence=0.99999),), (replace(one, confidence=0.9),)),
+        Change("confidence .99999 to .9", (spending(one, confidence=0.99999),), (spending(one, confidence=0.9),)),
         Change("another left", (noise,), (replace(noise, left=0.5),)),
         Change("bits", (noise,), (replace(noise, bits=True),)),
         Change("another pair of losses", (one,), (replace(one, pair=OTHER),)),
-        Change("1 to 20 claims", (one,), tuple(replace(t, confidence=1 - ALPHA / 20) for t in (*others, one))),
+        Change("1 to 20 claims", (one,), tuple(spending(t, confidence=1 - ALPHA / 20) for t in (*others, one))),
         Change("probabilities added", (learner("chance"),), (learner("told"),), "chance"),
         Change("u < p to 1 - u < p", (one,), (learner("mirrored"),), "follower"),
-        Change("another seed", (one, noise), tuple(replace(t, seed=10**6) for t in (one, noise))),
-        Change("runs doubled", (one, noise), tuple(replace(t, runs=2 * RUNS) for t in (one, noise))),
-        Change("stop early", (replace(one, stop="early"),), (replace(one, stop="early", seed=10**6),)),
+        Change("another seed", (one, noise), tuple(spending(t, seed=10**6) for t in (one, noise))),
+        Change("runs doubled", (one, noise), tuple(spending(t, runs=2 * RUNS) for t in (one, noise))),
+        Change("stop early", (spending(one, stop="early"),), (spending(one, stop="early", seed=10**6),)),
     ]
 
 
@@ -176,7 +184,7 @@ def record_of(task: Task, known: Records) -> dict[str, Any]:
 
 def compared(change: Change, number: int, known: Records) -> tuple[bool, list[str]]:
     """Return whether a comparison failed, and the kinds of its findings."""
-    before = [replace(task, seed=task.seed + number) for task in change.before]
+    before = [spending(task, seed=task.budget.seed + number) for task in change.before]
     base, claims = ([record_of(task, known) for task in tasks] for tasks in (before, change.after))
     if change.renamed is not None:  # the file changed, and not what the plan calls it
         for claim in claims:

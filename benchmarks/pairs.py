@@ -24,6 +24,7 @@ from overclaim.audit.attacks.particle import ParticleRatio, select
 from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio
 from overclaim.audit.certification.stages import LEAST_TRAINED, SEARCH, LearnerAudit
 from overclaim.audit.laws.sequences import sequence_laws
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.transcripts import blocks, concatenate
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import CELLS, expected_bound
@@ -146,7 +147,9 @@ class Promising(Withheld):
         worths = []
         for kind in recipes:
             scores = self.fit(kind, pair, training).score(fresh)
-            event = choose_event(scores, fresh.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
+            event = choose_event(
+                scores, fresh.left, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs
+            )
             worths.append(self.promise(event, count(event, scores, fresh.left)))
         return max(worths), played.runs
 
@@ -174,8 +177,8 @@ class Game:
         return self._audit(kinds[not self.black_box], seed)
 
     def _audit(self, kind, seed):
-        how = {"learner": self.learner, "claim": self.claim, "runs": self.runs, "alpha": 0.01, "engine": self.engine}
-        return kind(seed=seed, searched=True, **how)
+        how = {"learner": self.learner, "claim": self.claim, "engine": self.engine}
+        return kind(budget=Budget(self.runs, seed), searched=True, **how)
 
     def each(self, audit):
         return search.LEAST if audit._likelihood(self.options[0]) else LEAST_TRAINED

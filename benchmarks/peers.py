@@ -21,6 +21,7 @@ from scipy import stats
 from overclaim.audit.certification.blackbox import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.execution import Budget
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.one_shot.sparse_vector import SparseVector1
 from overclaim.mechanisms.one_shot.zoo import zoo
@@ -164,7 +165,12 @@ def verdict_of(name, seed):
     """Return the verdict on a true claim."""
     budget = {"runs": 4000, "confidence": 0.95, "seed": seed}
     if name in SOUND_LEARNERS:
-        return Task(target=name, rounds=2, parameters=SOUND_LEARNERS[name], **budget).prepare().audit().verdict
+        return (
+            Task(target=name, rounds=2, parameters=SOUND_LEARNERS[name], budget=Budget(**budget))
+            .prepare()
+            .audit()
+            .verdict
+        )
     return audit(name, 1.0, zoo()[f"mechanisms/{name}"].claimed(1.0), **budget).verdict
 
 

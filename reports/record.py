@@ -67,7 +67,7 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         **asked(task),
         "engine": result.engine,
         "runs": result.runs,
-        "budget": task.runs,
+        "budget": task.budget.runs,
         "pilot_runs": result.pilot,
         "platform_dependent": task.bits,
         "detectable_epsilon": finite(result.detectable_epsilon),
@@ -109,7 +109,7 @@ def untested(result: Result, exact: float | None) -> bool:
 def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any]:
     """Return the event as data, with counts that a later run is compared with; or why there is none."""
     try:
-        return freeze(prepared.learner, result, budget=prepared.task.runs, jobs=jobs).to_json()
+        return freeze(prepared.learner, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
     except NotFrozenError as error:
         return {"kind": "none", "reason": str(error)}
 
@@ -123,7 +123,7 @@ def attack_facts(result: Result) -> dict[str, Any]:
 def asked(task: Task) -> dict[str, Any]:
     """Return how an audit was asked for, beside its claim and budget."""
     given = task.pair is not None or bool(task.inputs())
-    return {"stop": task.stop, "bits": task.bits, "pair_given": given}
+    return {"stop": task.budget.stop, "bits": task.bits, "pair_given": given}
 
 
 def counted(result: Result) -> dict[str, Any]:

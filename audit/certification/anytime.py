@@ -59,10 +59,10 @@ def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
         whatever their event, and what the whole budget could at best have caught and certified.
     """
     pair, best, searched = _find_pair(audit, options)
-    claimed, budget = audit.claim.epsilon, audit.runs - searched
+    claimed, budget = audit.claim.epsilon, audit.budget.runs - searched
     if budget < FEWEST:
         many = f"choosing among {len(options)} pairs takes {searched}"
-        raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.runs}: {many}")
+        raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.budget.runs}: {many}")
     trained = applicable(audit.learner, pair, audit.claim.surface)[0].trained
     first = min(FIRST, max(10, budget // 4)) if trained else 0
     some = epochs(first, budget)
@@ -72,14 +72,14 @@ def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
         for got, falsified in _counted(audit, bets, attacks, epoch, counts):
             counts = counts + got
             wrong = counts.guesses - counts.right
-            bound = max(bound, bets.epsilon_lower(counts.right, wrong, counts.runs, audit.alpha))
+            bound = max(bound, bets.epsilon_lower(counts.right, wrong, counts.runs, audit.budget.alpha))
             if falsified:
                 bound = max(bound, math.nextafter(claimed, math.inf))
         if bound > claimed:
             end = epoch
             break
-    certificate = Certificate(bound, "anytime", audit.claim.delta, audit.alpha, counts, 0.0)
-    power = {"delta": audit.claim.delta, "alpha": audit.alpha}
+    certificate = Certificate(bound, "anytime", audit.claim.delta, audit.budget.alpha, counts, 0.0)
+    power = {"delta": audit.claim.delta, "alpha": audit.budget.alpha}
     detectable = sequential.detectable_epsilon(claimed, budget - first, **power)
     ceiling = sequential.ceiling_epsilon(claimed, budget - first, **power)
     return Found(attacks.of(end), searched + first, certificate, detectable, ceiling)
@@ -104,15 +104,16 @@ def _counted(
     The last block of a falsified claim is short, and is not kept: a resumed audit meets its end again.
     """
     stage = f"early/{attacks.index}"  # the plan fixes the rest
-    known = audit.memory.recall(stage) if audit.memory is not None else {}
+    memory = audit.execution.memory
+    known = memory.recall(stage) if memory is not None else {}
     guesses = attacks.guesses(epoch, [block for block in epoch.blocks if block[0] not in known])
     for number, _ in epoch.blocks:
         if number in known:
             got, falsified = known[number], False
         else:
-            got, falsified = _bet(audit.alpha, bets, before, next(guesses))
-            if audit.memory is not None and not falsified:
-                audit.memory.keep(stage, number, got)
+            got, falsified = _bet(audit.budget.alpha, bets, before, next(guesses))
+            if memory is not None and not falsified:
+                memory.keep(stage, number, got)
         before = before + got
         yield got, falsified
         if falsified:
@@ -178,7 +179,9 @@ class _Attacks:
         taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST + 1))
         choice = self.of(epoch)
         task = partial(_guess, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice, taught)
-        for (number, _), found in zip(some, in_parallel(task, some, jobs=self.audit.jobs, alike=True), strict=True):
+        for (number, _), found in zip(
+            some, in_parallel(task, some, jobs=self.audit.execution.jobs, alike=True), strict=True
+        ):
             if found.transcripts is not None:
                 self.seen[number] = found.transcripts
             yield found
@@ -195,7 +198,8 @@ def _guess(
 
 def _find_pair(audit: LearnerAudit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
     """Return the pair to audit on, its index, and the runs that it took to find it: few, since few may decide."""
-    return replace(audit, runs=min(audit.runs, round(SEARCH_RUNS / SEARCH))).find_pair(options)
+    runs = min(audit.budget.runs, round(SEARCH_RUNS / SEARCH))
+    return replace(audit, budget=replace(audit.budget, runs=runs)).find_pair(options)
 
 
 def _choose_unseen(audit: LearnerAudit, pair: Pair, index: int) -> Choice:

@@ -23,11 +23,12 @@ from ..attacks.float_leaks import BitColumns, HasSampler, PreimageRatio
 from ..attacks.learned import Histogram, Model, Table, models
 from ..play.cluster import Cluster
 from ..play.engines import in_parallel
+from ..play.execution import HERE, Budget, Execution, Memory
 from ..play.transcripts import blocks
 from ..statistics.event_choice import choose, transfer
 from ..statistics.events import Counts, Event, count
 from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
-from .frame import Audit, Choice, Memory, all_runs, check_budget, conclude
+from .frame import FEWEST_RUNS, Audit, Choice, all_runs, conclude
 from .verdict import Result
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
@@ -45,7 +46,6 @@ COARSE = 0.03
 _Block = tuple[int, int, int]
 
 
-@blaming
 def falsify_mechanism(
     mechanism: Any,
     claim: Claim,
@@ -119,24 +119,40 @@ def falsify_mechanism(
     >>> result.verdict, 1.5 < result.epsilon_lower < 2.0
     (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
+    return audit_mechanism(
+        mechanism,
+        claim,
+        Budget(runs, seed, confidence),
+        Execution(jobs, progress, memory, cluster),
+        left=left,
+        right=right,
+        pairs=pairs,
+        bits=bits,
+        weaken=weaken,
+    )
+
+
+@blaming
+def audit_mechanism(
+    mechanism: Any,
+    claim: Claim,
+    budget: Budget,
+    execution: Execution = HERE,
+    *,
+    left: Any = None,
+    right: Any = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    bits: bool = False,
+    weaken: Asked = None,
+) -> Result:
+    """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
     began = time.perf_counter()
-    check_budget(runs, confidence)
+    runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
     options = _pairs(left, right, pairs)
     how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
     before = check_replay(mechanism, options[0], seed, runs)
     check_independence(mechanism, options[0], seed, runs)
-    audit = MechanismAudit(
-        mechanism=mechanism,
-        claim=claim,
-        runs=runs,
-        seed=seed,
-        alpha=1 - confidence,
-        jobs=jobs,
-        progress=progress,
-        memory=memory,
-        cluster=cluster,
-        bits=bits,
-    )
+    audit = MechanismAudit(mechanism=mechanism, claim=claim, budget=budget, execution=execution, bits=bits)
     found = all_runs(audit, options)
     # A memory may show only after many calls, or on another input.
     check_replay(mechanism, options[0], seed, runs, before)
@@ -210,7 +226,7 @@ class MechanismAudit(Audit):
 
     def _share(self, share: float, enough: int, most: int) -> int:
         scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
-        return min(int(share * self.runs), int(enough / scale**2), most)
+        return min(int(share * self.budget.runs), int(enough / scale**2), most)
 
     def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
@@ -243,7 +259,9 @@ class MechanismAudit(Audit):
     def _play(self, some: Sequence[_Block], options: Sequence[DataPair], stage: Stage) -> list[Sample]:
         """Return runs of pairs, block by block."""
         pairs = {index: options[index] for index, *_ in some}
-        play = partial(in_parallel, partial(_play_block, self.mechanism, self.seed, stage, pairs), jobs=self.jobs)
+        play = partial(
+            in_parallel, partial(_play_block, self.mechanism, self.budget.seed, stage, pairs), jobs=self.execution.jobs
+        )
         return self.kept_blocks(stage.name, some, play, from_bytes, to_bytes)
 
     def _fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
@@ -277,8 +295,8 @@ class MechanismAudit(Audit):
                 now[0],
                 left,
                 delta=self.claim.delta,
-                alpha=self.alpha,
-                runs=self.runs,
+                alpha=self.budget.alpha,
+                runs=self.budget.runs,
                 doubt=model.doubt if thorough else SEARCH_DOUBT * model.doubt,
                 log_odds=model.log_odds,
             )
@@ -312,7 +330,7 @@ class MechanismAudit(Audit):
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""
-        return partial(_count_block, self.mechanism, choice, self.seed)
+        return partial(_count_block, self.mechanism, choice, self.budget.seed)
 
 
 def _cross_fitted(view: View, left: Labels, model: Model) -> Floats:

@@ -29,7 +29,7 @@ from ..play.pairs import Pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
 from .blind_spot import LARGEST, BlindSpot
-from .frame import Apart, Audit, all_runs
+from .frame import Audit, all_runs
 from .verdict import Result, Verdict
 
 #: The factors that noise is divided by.
@@ -122,22 +122,28 @@ def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noi
     while high - low > 1:
         middle = (low + high) // 2
         factor = FACTORS[middle]
-        weaker = replace(tests.of(weaken(factor)), seed=audit.seed + FRESH + middle)
-        if audit.memory is not None:
-            weaker = replace(weaker, memory=Apart(audit.memory, f"weaker {factor:g}"))
+        weaker = replace(
+            tests.of(weaken(factor)),
+            budget=replace(tests.budget, seed=audit.budget.seed + FRESH + middle),
+            execution=replace(tests.execution, memory=audit.execution.prefixed(f"weaker {factor:g}")),
+        )
         bounds[factor] = all_runs(weaker, [pair]).certificate.epsilon_lower
         low, high = (low, middle) if bounds[factor] > audit.claim.epsilon else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None
     slack = None
     if (caught is None or caught > LARGEST) and isinstance(pair, Pair):
         slack = true_to(audit.claim, pair, weaken)
-    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.runs, tests.alpha, parameter, slack)
+    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, slack)
 
 
 def _tests(audit: Audit) -> Audit:
     """Return the audit with the budget of one test."""
-    runs = max(min(audit.runs, FEW), int(SHARE * audit.runs))
-    return replace(audit, runs=runs, alpha=audit.alpha / TESTS, progress=False)
+    runs = max(min(audit.budget.runs, FEW), int(SHARE * audit.budget.runs))
+    return replace(
+        audit,
+        budget=replace(audit.budget, runs=runs, tests=audit.budget.tests * TESTS),
+        execution=replace(audit.execution, progress=False),
+    )
 
 
 def true_to(claim: Claim, pair: Pair, weaken: Weaken) -> float | None:

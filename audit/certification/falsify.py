@@ -16,21 +16,18 @@ from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
 from ..play.cluster import Cluster
+from ..play.execution import HERE, Budget, Execution, Memory
 from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
 from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
 from .anytime import until_falsified
 from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
-from .frame import Memory, all_runs, check_budget, conclude
+from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
 from .verdict import Result
 
-#: When an audit ends: after all its runs, or as soon as the claim is falsified.
-STOPS = ("budget", "early")
 
-
-@blaming
 def falsify(
     learner: Any,
     claim: Claim,
@@ -113,15 +110,40 @@ def falsify(
     >>> result.verdict, round(result.epsilon_lower, 2)
     (<Verdict.FALSIFIED: 'FALSIFIED'>, 1.45)
     """
+    return audit_learner(
+        learner,
+        claim,
+        Budget(runs, seed, confidence, stop),
+        Execution(jobs, progress, memory, cluster, fast),
+        rounds=rounds,
+        arms=arms,
+        pair=pair,
+        pairs=pairs,
+        weaken=weaken,
+    )
+
+
+@blaming
+def audit_learner(
+    learner: Any,
+    claim: Claim,
+    budget: Budget,
+    execution: Execution = HERE,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    pair: Pair | None = None,
+    pairs: Iterable[Pair] | None = None,
+    weaken: Asked = None,
+) -> Result:
+    """As `falsify`, whose keywords a budget and an execution hold."""
     began = time.perf_counter()
     rounds = _check_rounds(rounds, pair)
-    check_budget(runs, confidence)
-    if stop not in STOPS:
-        raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {stop!r}")
+    runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
     built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     how = weakening(weaken, built, _by_parameter(learner, weaken, built.arms, rounds))
-    engine = engine_of(built, options, fast=fast)
+    engine = engine_of(built, options, fast=execution.fast)
     check_fresh(built, options[0], seed)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
     if engine == "numba" and not is_ours(built):
@@ -131,17 +153,12 @@ def falsify(
     audit = LearnerAudit(
         learner=built,
         claim=claim,
-        runs=runs,
-        seed=seed,
-        alpha=1 - confidence,
-        jobs=jobs,
-        progress=progress,
-        memory=memory,
-        cluster=cluster,
+        budget=budget,
+        execution=execution,
         engine=engine,
         searched=pair is None and pairs is None,
     )
-    result = conclude(audit, (until_falsified if stop == "early" else all_runs)(audit, options), began)
+    result = conclude(audit, (until_falsified if budget.stop == "early" else all_runs)(audit, options), began)
     return with_blind_spot(audit, result, how)
 
 

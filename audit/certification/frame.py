@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from ...mechanisms.claim import Claim
-from ..play.cluster import Cluster
 from ..play.engines import in_parallel
+from ..play.execution import HERE, Budget, Execution
 from ..play.transcripts import BLOCK, blocks, together
 from ..statistics.events import Certificate, Counts, Event, certify
 from ..statistics.power import detectable_epsilon
@@ -20,55 +19,10 @@ from .verdict import Result, decide
 
 Kept = TypeVar("Kept")
 Block = TypeVar("Block")
+#: The fewest runs of an audit.
+FEWEST_RUNS = 20
 #: The most bytes of a block of runs that are kept for a resumed audit; a larger one is played again.
 MOST_KEPT = 2**21
-
-
-class Memory(Protocol):
-    """Finished blocks and stages of one audit, kept across interruptions: a `ledger.Page`."""
-
-    def recall(self, stage: str) -> dict[int, Counts]:
-        """Return the finished blocks of a stage."""
-
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        """Keep one finished block."""
-
-    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
-        """Return the JSON that a stage came to, as it was kept, or as it is computed now."""
-
-    def recall_stage(self, stage: str) -> Any:
-        """Return the bytes that were kept of a stage; None where nothing was."""
-
-    def keep_stage(self, stage: str, value: bytes) -> None:
-        """Keep the bytes that a stage came to."""
-
-
-@dataclass(frozen=True)
-class Apart:
-    """A memory whose stages have names of their own, for an audit inside another."""
-
-    memory: Memory
-    name: str
-
-    def recall(self, stage: str) -> dict[int, Counts]:
-        """As `Memory.recall`."""
-        return self.memory.recall(f"{self.name}/{stage}")
-
-    def keep(self, stage: str, block: int, counts: Counts) -> None:
-        """As `Memory.keep`."""
-        self.memory.keep(f"{self.name}/{stage}", block, counts)
-
-    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
-        """As `Memory.once`."""
-        return self.memory.once(f"{self.name}/{stage}", compute)
-
-    def recall_stage(self, stage: str) -> Any:
-        """As `Memory.recall_stage`."""
-        return self.memory.recall_stage(f"{self.name}/{stage}")
-
-    def keep_stage(self, stage: str, value: bytes) -> None:
-        """As `Memory.keep_stage`."""
-        self.memory.keep_stage(f"{self.name}/{stage}", value)
 
 
 @dataclass(frozen=True)
@@ -94,13 +48,8 @@ class Audit(ABC):
     """One audit's fixed facts; what it is an audit of adds how it chooses and how it plays a block."""
 
     claim: Claim
-    runs: int
-    seed: int
-    alpha: float
-    jobs: int = 1
-    progress: bool = False
-    memory: Memory | None = None
-    cluster: Cluster | None = None  # computes the blocks of certification; all others are computed here
+    budget: Budget
+    execution: Execution = HERE
     engine: str = "numpy"  # or "numba": compiled kernels, on draws of their own
 
     @abstractmethod
@@ -117,12 +66,13 @@ class Audit(ABC):
 
     def once(self, stage: str, compute: Callable[[], Any]) -> Any:
         """Return the JSON that a stage comes to, as the memory has it or computed now."""
-        return compute() if self.memory is None else self.memory.once(stage, compute)
+        memory = self.execution.memory
+        return compute() if memory is None else memory.once(stage, compute)
 
     def kept_blocks(
         self,
         stage: str,
-        some: Sequence[Block],
+        wanted: Sequence[Block],
         play: Callable[[Sequence[Block]], Iterable[Kept]],
         read: Callable[[bytes], Kept | None],
         write: Callable[[Kept], bytes | None],
@@ -136,40 +86,44 @@ class Audit(ABC):
         read, write : callable
             From bytes, and to them: None for what cannot be kept, or is damaged; then it is played again.
         """
-        found: dict[Block, Kept] = {}
-        for block in some if self.memory is not None else ():
-            data = self.memory.recall_stage(f"{stage}/{block}")  # type: ignore[union-attr]
-            known = read(data) if isinstance(data, bytes) else None
-            if known is not None:
-                found[block] = known
-        missing = [block for block in some if block not in found]
-        for block, shown in zip(missing, play(missing), strict=True):
-            found[block] = shown
-            data = write(shown) if self.memory is not None else None
-            if self.memory is not None and data is not None and len(data) <= MOST_KEPT:
-                self.memory.keep_stage(f"{stage}/{block}", data)
-        return [found[block] for block in some]
+        memory = self.execution.memory
+        if memory is None:
+            return list(play(wanted))
+        known: dict[Block, Kept] = {}
+        for block in wanted:
+            data = memory.recall_stage(f"{stage}/{block}")
+            kept = read(data) if isinstance(data, bytes) else None
+            if kept is not None:
+                known[block] = kept
+        missing = [block for block in wanted if block not in known]
+        for block, played in zip(missing, play(missing), strict=True):
+            known[block] = played
+            data = write(played)
+            if data is not None and len(data) <= MOST_KEPT:
+                memory.keep_stage(f"{stage}/{block}", data)
+        return [known[block] for block in wanted]
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:
         """Return the counts of the event in order: of blocks that the memory knows, and of fresh ones.
 
         Each count is the sum over `together(runs)` neighbouring blocks: one task, and one row of the memory.
         """
-        known = self.memory.recall(choice.key) if self.memory is not None else {}
+        memory = self.execution.memory
+        known = memory.recall(choice.key) if memory is not None else {}
         units = range(-(-runs // (BLOCK * together(runs))))
         missing = [unit for unit in units if unit not in known]
         sums = in_parallel(
             partial(_sum_of_blocks, self.counter(choice), runs),
             missing,
-            jobs=self.jobs,
+            jobs=self.execution.jobs,
             alike=True,
-            progress="certify" if self.progress else None,
-            cluster=self.cluster,
+            progress="certify" if self.execution.progress else None,
+            cluster=self.execution.cluster,
         )
         for unit, counts in zip(missing, sums, strict=True):
             known[unit] = counts
-            if self.memory is not None:
-                self.memory.keep(choice.key, unit, counts)
+            if memory is not None:
+                memory.keep(choice.key, unit, counts)
         return [known[unit] for unit in units]
 
 
@@ -199,22 +153,21 @@ def all_runs(audit: Audit, options: Sequence[Any]) -> Found:
         If it leaves none.
     """
     choice, pilot = audit.choose(options)
-    if pilot >= audit.runs:
+    runs = audit.budget.runs
+    if pilot >= runs:
         many = f"choosing among {len(options)} pairs takes {pilot}"
-        raise ValueError(f"runs must be more than {pilot}, got {audit.runs}: {many}; a pair of your own takes fewer")
-    certified, limits = audit.runs - pilot, {"delta": audit.claim.delta, "alpha": audit.alpha}
+        raise ValueError(f"runs must be more than {pilot}, got {runs}: {many}; a pair of your own takes fewer")
+    certified, limits = runs - pilot, {"delta": audit.claim.delta, "alpha": audit.budget.alpha}
     parts = tuple(audit.certification_blocks(choice, certified))
     certificate = certify(choice.event, sum(parts, start=Counts()), **limits)
-    return Found(
-        choice, pilot, certificate, detectable_epsilon(audit.claim.epsilon, audit.runs, **limits), blocks=parts
-    )
+    return Found(choice, pilot, certificate, detectable_epsilon(audit.claim.epsilon, runs, **limits), blocks=parts)
 
 
 def conclude(audit: Audit, found: Found, began: float) -> Result:
     """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
     certified, bound = found.certificate.counts.runs, found.certificate.epsilon_lower
     return Result(
-        verdict=decide(audit.claim, bound, certified, audit.alpha, ceiling=found.ceiling),
+        verdict=decide(audit.claim, bound, certified, audit.budget.alpha, ceiling=found.ceiling),
         claim=audit.claim,
         certificate=found.certificate,
         pair=found.choice.pair,
@@ -223,21 +176,9 @@ def conclude(audit: Audit, found: Found, began: float) -> Result:
         runs=found.pilot + certified,
         pilot=found.pilot,
         detectable_epsilon=found.detectable,
-        seed=audit.seed,
+        seed=audit.budget.seed,
         seconds=time.perf_counter() - began,
         scorer=found.choice.attack,
         blocks=found.blocks,
         engine=audit.engine,
     )
-
-
-def check_budget(runs: int, confidence: float) -> None:
-    """Raise ValueError for a budget that no audit can have."""
-    if not 0 < 1 - confidence < 1:  # as computed
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
-    try:
-        operator.index(runs)
-    except TypeError:
-        raise ValueError(f"runs must be a whole number, got {runs!r}") from None
-    if runs < 20:
-        raise ValueError(f"runs must be at least 20, got {runs!r}")

@@ -59,14 +59,14 @@ class LearnerAudit(Audit):
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
             attack = SequenceRatio(self.learner, pair)
             event = choose_event_from_laws(
-                *attack.laws, delta=self.claim.delta, alpha=self.alpha, runs=self.runs - spent
+                *attack.laws, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs - spent
             )
             return Choice(pair, attack, event, best), spent
         choice, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT))
         return choice, spent + used
 
     def _share(self, share: float) -> int:
-        return max(10, min(MOST, int(share * self.runs)))
+        return max(10, min(MOST, int(share * self.budget.runs)))
 
     def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
         """Return the pair to audit on, its index, and the runs that it took to find it."""
@@ -82,15 +82,15 @@ class LearnerAudit(Audit):
             return [None, next(i for i, option in enumerate(options) if option is ranked[0]), 0]
 
         given = len(options)
-        space, budget, looked = None, self._share(SEARCH), 0
+        space, runs, looked = None, self._share(SEARCH), 0
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
-            draws = Draws(self.seed, Stage.SEARCH, 0, 1)  # no pair's trial has an attack's number
-            more, looked = telling_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * budget))
+            draws = Draws(self.budget.seed, Stage.SEARCH, 0, 1)  # no pair's trial has an attack's number
+            more, looked = telling_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs))
             known = {repr(option.to_json()) for option in options}
             options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
         each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED
-        pair, index, spent = climb(options, self.trial(), budget - looked, space=space, each=each, seed=self.seed)
+        pair, index, spent = climb(options, self.trial(), runs - looked, space=space, each=each, seed=self.budget.seed)
         return [pair.to_json() if index >= given else None, index, spent + looked]
 
     def trial(self) -> Trial:
@@ -128,7 +128,7 @@ class LearnerAudit(Audit):
             scores = self.fit(made, pair, None).score(played)
             scores = scores[~np.isnan(scores)]
             p, q = (2 * expit(sign * scores) / max(1, scores.size) for sign in (1, -1))
-            bound = expected_bound(p, q, self.claim.delta, self.runs)
+            bound = expected_bound(p, q, self.claim.delta, self.budget.runs)
             return float(rounded(bound if bound > 0 else np.abs(p - q).sum() / 2 - 1))
         half = played.runs // 2
         few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
@@ -166,7 +166,9 @@ class LearnerAudit(Audit):
     def _bet(self, attack: Attack, played: Transcripts) -> tuple[Event, float]:
         """Return the event to bet on with this attack, and what it promises."""
         scores = attack.score(played)
-        event = choose_event(scores, played.left, delta=self.claim.delta, alpha=self.alpha, runs=self.runs)
+        event = choose_event(
+            scores, played.left, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs
+        )
         return event, self.promise(event, count(event, scores, played.left))
 
     def fit(self, made: Any, pair: Pair, train: Transcripts | None) -> Attack:
@@ -189,13 +191,15 @@ class LearnerAudit(Audit):
         self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]
     ) -> Iterator[Transcripts]:
         """Yield the transcripts of some blocks."""
-        return in_parallel(self.player(pair, index, stage), some, jobs=self.jobs, alike=True)
+        return in_parallel(self.player(pair, index, stage), some, jobs=self.execution.jobs, alike=True)
 
     def player(
         self, pair: Pair, index: int, stage: Stage, share: float = 0.5
     ) -> Callable[[tuple[int, int]], Transcripts]:
         """Return what plays a block; it travels to processes, and the audit's memory does not."""
-        return partial(play_block, self.learner, pair, self.seed, stage, index, self.claim.surface, self.engine, share)
+        return partial(
+            play_block, self.learner, pair, self.budget.seed, stage, index, self.claim.surface, self.engine, share
+        )
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""

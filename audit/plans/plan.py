@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, entries, near_matches
+from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
 from .plan_schema import CLAIM, PLAN
-from .tasks import RegretTask, Task
+from .tasks import BUDGET_OF_REGRET, RegretTask, Task
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,16 @@ def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
     """
     cases = [(entry, case) for entry in entries().values() for case in entry.cases]
     confidence = 1 - alpha / len(cases)
-    tasks = tuple(replace(_of_case(entry, case, seed), confidence=confidence) for entry, case in cases)
+    tasks = tuple(_of_case(entry, case, seed, confidence) for entry, case in cases)
     regret = tuple(
-        RegretTask(entry.name, seed=seed) for entry in entries().values() if entry.regret and entry.regret.measured
+        RegretTask(entry.name, budget=replace(BUDGET_OF_REGRET, seed=seed))
+        for entry in entries().values()
+        if entry.regret and entry.regret.measured
     )
     return Plan(tasks, seed, confidence, alpha, regret)
 
 
-def _of_case(entry: Entry, case: Case, seed: int) -> Task:
+def _of_case(entry: Entry, case: Case, seed: int, confidence: float) -> Task:
     chosen = {"calibration": case.calibration, **case.parameters}
     return Task(
         target=entry.name,
@@ -78,8 +81,7 @@ def _of_case(entry: Entry, case: Case, seed: int) -> Task:
         losses=case.losses or entry.losses,
         neighbours=case.neighbours,
         surface=case.surface,
-        runs=case.runs,
-        seed=seed,
+        budget=Budget(case.runs, seed, confidence),
         parameters=chosen,
         pair=None if case.pair is None else Pair(*case.pair),
         blind_spot=True,
@@ -126,14 +128,14 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     kinds = {"number": float, "integer": int}
     for key, value in values.items():
         values[key] = kinds.get(CLAIM["properties"][key].get("type"), lambda same: same)(value)
+    said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     try:
         task = Task(
             **values,
             parameters=claim.get("set", {}),
             blind_spot=True,
             expected=claim.get("expect"),
-            seed=seed,
-            confidence=confidence,
+            budget=Budget(seed=seed, confidence=confidence, **said),
         ).in_example()
         if not task.target.partition(":")[2]:  # users' own files are loaded when their turn comes
             task.prepare()

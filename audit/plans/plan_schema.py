@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, SURFACES
-from ..certification.falsify import STOPS
+from ..play.execution import STOPS
 
 #: What a plan says of a claim whose audit catches too little to be called a test.
 ALLOWED = "allowed"

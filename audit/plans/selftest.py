@@ -12,11 +12,11 @@ from typing import Any
 from ...learners.planted import planted_learners, plants
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
-from ..certification.blackbox import falsify_mechanism
-from ..certification.falsify import falsify
-from ..certification.frame import Memory
+from ..certification.blackbox import audit_mechanism
+from ..certification.falsify import audit_learner
 from ..certification.verdict import Verdict
 from ..play.engines import in_parallel
+from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair
 
 #: Budgets, tried until one catches; they share the error evenly.
@@ -60,15 +60,15 @@ class Finding:
         return self.outcome in ("CAUGHT", "QUIET")
 
 
-def selftest(
-    *, seed: int = 0, jobs: int = 1, progress: bool = False, sound: bool = True, memory: Memory | None = None
-) -> list[Finding]:
+def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) -> list[Finding]:
     """Audit every planted bug and, unless `sound` is false, every sound original; what a memory knows is not."""
-    items = [item for item in _items() if sound or item[1]]
+    items, memory = [item for item in _items() if sound or item[1]], execution.memory
     kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
     found = {item: Finding(**json.loads(text)) for item, text in kept.items() if text is not None}
     missing = [item for item in items if item not in found]
-    looked = in_parallel(partial(_look, seed=seed), missing, jobs=jobs, progress="bugs" if progress else None)
+    looked = in_parallel(
+        partial(_look, seed=seed), missing, jobs=execution.jobs, progress="bugs" if execution.progress else None
+    )
     for item, finding in zip(missing, looked, strict=True):
         found[item] = finding
         if memory is not None:
@@ -102,16 +102,13 @@ def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool
     claim = Claim(epsilon=1.0, delta=subject.delta)
     pair = {"left": subject.left, "right": subject.right}
     made, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
-    return _climb(
-        BUDGETS,
-        lambda runs, i: falsify_mechanism(made, claim, **pair, runs=runs, seed=seed + i, confidence=confidence),
-    )
+    return _climb(BUDGETS, lambda runs, i: audit_mechanism(made, claim, Budget(runs, seed + i, confidence), **pair))
 
 
 def _audit_class(made: type, seed: int) -> tuple[bool, int, str]:
     claim, confidence = Claim(epsilon=1.0), 1 - ALPHA / len(CLASS_BUDGETS)
     return _climb(
-        CLASS_BUDGETS, lambda runs, i: falsify(made, claim, pair=PAIR, runs=runs, seed=seed + i, confidence=confidence)
+        CLASS_BUDGETS, lambda runs, i: audit_learner(made, claim, Budget(runs, seed + i, confidence), pair=PAIR)
     )
 
 

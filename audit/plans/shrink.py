@@ -20,11 +20,11 @@ from typing import Any
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
-from ..certification.falsify import falsify
-from ..certification.frame import Apart, Memory
+from ..certification.falsify import audit_learner
 from ..certification.verdict import Result, Verdict
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
+from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair, check_pair, radius_of
 from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..search.loss_choices import alphabet_of
@@ -47,6 +47,7 @@ TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 6_000_000
 EXACT = 400
 #: The most runs of a certificate.
 CERTIFIED_RUNS = 200_000
+BUDGET = Budget(CERTIFIED_RUNS)
 #: Horizons tried from below; beyond them the horizon is bisected.
 HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
 
@@ -54,7 +55,7 @@ HORIZONS = (1, 2, 3, 4, 6, 8, 12, 16)
 Build = Callable[[Pair], tuple[Learner, Claim]]
 
 
-def shrink_task(task: Task, result: Result, *, memory: Memory | None = None) -> ShrunkWitness | None:
+def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> ShrunkWitness | None:
     """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
 
     Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
@@ -65,8 +66,8 @@ def shrink_task(task: Task, result: Result, *, memory: Memory | None = None) -> 
         The audit.
     result : Result
         Its outcome. No run of it is used again.
-    memory : Memory, optional
-        What was judged before is taken from it, and kept in it.
+    execution : Execution
+        What was judged before is taken from its memory, and kept in it.
     """
     if result.verdict is not Verdict.FALSIFIED or not isinstance(result.pair, Pair):
         return None
@@ -75,16 +76,24 @@ def shrink_task(task: Task, result: Result, *, memory: Memory | None = None) -> 
         prepared = _smaller(task, pair).prepare()
         return prepared.learner, prepared.claim
 
-    runs = min(task.runs, CERTIFIED_RUNS)
-    how: dict[str, Any] = {"seed": task.seed, "confidence": task.confidence, "fast": task.fast, "memory": memory}
-    found = shrink(build, result.pair, runs=runs, **how)
+    budget = replace(task.budget, runs=min(task.budget.runs, CERTIFIED_RUNS), stop="budget")
+    found = shrink(build, result.pair, budget, Execution(memory=execution.memory, fast=task.fast))
     if found is None:
-        learner = build(result.pair)[0]
-        how = {"claimed": result.claim.epsilon, "seed": task.seed, "runs": task.runs, "trials": 0}
-        how |= {"confidence": task.confidence, "replay": task.command(), "fresh": False}
-        return ShrunkWitness(result.pair, learner.arms, result.epsilon_lower, **how)
-    how = {"runs": found.runs, "seed": found.seed, "confidence": found.confidence, "stop": "budget"}
-    again = replace(_smaller(task, found.pair), **how, pair=None)
+        learner, own = build(result.pair)[0], task.budget
+        return ShrunkWitness(
+            result.pair,
+            learner.arms,
+            result.epsilon_lower,
+            claimed=result.claim.epsilon,
+            seed=own.seed,
+            runs=own.runs,
+            trials=0,
+            confidence=own.confidence,
+            replay=task.command(),
+            fresh=False,
+        )
+    certified = Budget(found.runs, found.seed, found.confidence)
+    again = replace(_smaller(task, found.pair), budget=certified, pair=None)
     text = json.dumps(_plain(found.pair), separators=(",", ":"))
     return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
@@ -101,12 +110,8 @@ def _plain(pair: Pair) -> dict[str, Any]:
 def shrink(
     build: Build,
     pair: Pair,
-    *,
-    runs: int = CERTIFIED_RUNS,
-    seed: int = 0,
-    confidence: float = 0.99,
-    fast: bool = False,
-    memory: Memory | None = None,
+    budget: Budget = BUDGET,
+    execution: Execution = HERE,
 ) -> ShrunkWitness | None:
     """Return the smallest pair found on which the claim is still falsified; None if no smaller one certifies.
 
@@ -117,19 +122,14 @@ def shrink(
         where there is no such learner.
     pair : Pair
         The witness.
-    runs : int
-        Of a new certificate.
-    seed : int
-        Of the audit that found the witness.
-    confidence : float
-        1 - alpha, shared by the certificates that are tried.
-    fast : bool
-        Play on compiled kernels where the learner has one.
-    memory : Memory, optional
-        What was judged before is taken from it, and kept in it.
+    budget : Budget
+        The runs of a new certificate, the seed of the audit that found the witness, and the confidence, whose error
+        is shared by the certificates that are tried.
+    execution : Execution
+        Whether to play on compiled kernels, and the memory of what was judged before.
     """
-    share = (1 - confidence) / CERTIFICATES
-    judge = _Judge(build, runs, seed, share, fast, memory)
+    share = budget.alpha / CERTIFICATES
+    judge = _Judge(build, budget.runs, budget.seed, share, execution)
     judge.use(pair)
     best = _fewer_arms(judge, pair)
     best = _fewer_rounds(judge, best)
@@ -137,12 +137,12 @@ def shrink(
     _fewer_rounds(judge, best)
     for i, smaller in enumerate(_ladder(judge.accepted)):
         learner, claim = build(smaller)
-        own = seed + FRESH + (i and EXACT + i)  # beyond those of the trials
-        budget: dict[str, Any] = {"runs": runs, "seed": own, "confidence": 1 - share, "fast": fast}
-        budget |= {"memory": Apart(memory, f"shrunk {i}") if memory is not None else None}
-        result = falsify(learner, claim, pair=smaller, arms=learner.arms, **budget)
+        own = budget.seed + FRESH + (i and EXACT + i)  # beyond those of the trials
+        afresh = replace(execution, memory=execution.prefixed(f"shrunk {i}"))
+        fresh = Budget(budget.runs, own, 1 - share)
+        result = audit_learner(learner, claim, fresh, afresh, pair=smaller, arms=learner.arms)
         if result.verdict is Verdict.FALSIFIED:
-            found = result.epsilon_lower, claim.epsilon, own, runs, judge.trials, 1 - share
+            found = result.epsilon_lower, claim.epsilon, own, fresh.runs, judge.trials, fresh.confidence
             return ShrunkWitness(smaller, learner.arms, *found)
     return None
 
@@ -161,8 +161,7 @@ class _Judge:
     runs: int
     seed: int
     alpha: float
-    fast: bool = False
-    memory: Memory | None = None
+    execution: Execution
     trials: int = 0
     work: int = 0
     exactly: bool = True
@@ -198,7 +197,8 @@ class _Judge:
                 self.work += 0 if self.exactly else self._runs * pair.rounds
                 judge = partial(self._exact if self.exactly else self._trial, learner, claim, pair)
                 stage = f"shrink/{self.trials}"
-                self.known[key] = judge() if self.memory is None else self.memory.once(stage, lambda: bool(judge()))
+                memory = self.execution.memory
+                self.known[key] = judge() if memory is None else memory.once(stage, lambda: bool(judge()))
             except (ValueError, LearnerError):  # no such learner, or NotExactError
                 self.known[key] = False
             if self.known[key]:
@@ -222,8 +222,8 @@ class _Judge:
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = self.seed + FRESH + self.trials
-        budget: dict[str, Any] = {"runs": self._runs, "seed": seed, "confidence": 1 - DOUBT, "fast": self.fast}
-        result = falsify(learner, claim, pair=pair, arms=learner.arms, **budget)
+        budget, execution = Budget(self._runs, seed, 1 - DOUBT), Execution(fast=self.execution.fast)
+        result = audit_learner(learner, claim, budget, execution, pair=pair, arms=learner.arms)
         return result.verdict is Verdict.FALSIFIED
 
     def searched(self, rounds: int, arms: int, like: Pair) -> Iterator[Pair]:

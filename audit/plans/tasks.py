@@ -16,24 +16,25 @@ from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
-from ..certification.blackbox import falsify_mechanism
+from ..certification.blackbox import audit_mechanism
 from ..certification.blind_spot_search import Weakening
-from ..certification.falsify import falsify
-from ..certification.frame import Memory
+from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
-from ..play.cluster import Cluster
+from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from ..regret.adversaries import regret_losses
-from ..regret.measurement import Totals, measure
+from ..regret.measurement import measure
 from ..regret.regret_audit import audit_regret
 from .plan_schema import ALLOWED
 from .targets import parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
 PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: The runs of a measurement of regret, beside which its bound is shown.
+BUDGET_OF_REGRET = Budget(runs=400)
 #: For a user's learner, where nothing else says.
-DEFAULT_ROUNDS, DEFAULT_ARMS, DEFAULT_RUNS = 8, 2, 100_000
+DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
 #: What of a game a mechanism cannot have, where it is not as usual.
 _GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
 #: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
@@ -58,10 +59,7 @@ class Task:
     losses: str | None = None
     neighbours: str = "replace"
     surface: str = "actions"
-    runs: int = DEFAULT_RUNS
-    seed: int = 0
-    confidence: float = 0.99
-    stop: str = "budget"
+    budget: Budget = BUDGET
     parameters: Mapping[str, Any] = field(default_factory=dict)
     pair: Pair | None = None
     left: Any = ...
@@ -85,8 +83,6 @@ class Task:
                 raise ValueError(f"{name} must be {expected}, got {value!r}")
         if self.fast:
             require_numba()
-        if not self.runs < 2**53:
-            raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
         if (self.rounds or 1) * (self.arms or 1) > MOST:
             raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
@@ -201,7 +197,7 @@ class Task:
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
-                made(data, Draws(self.seed), 1)
+                made(data, Draws(self.budget.seed), 1)
             except Exception as error:
                 told = " ".join(str(error).split())
                 raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
@@ -246,8 +242,8 @@ class Task:
         given += [name for name, usual in _GAME.items() if getattr(self, name) != usual]
         if given:
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
-        if self.stop != "budget":
-            raise ValueError(f"mechanisms are audited with stop budget, got {self.stop!r}")
+        if self.budget.stop != "budget":
+            raise ValueError(f"mechanisms are audited with stop budget, got {self.budget.stop!r}")
 
     def _refuse_inputs(self) -> None:
         if self.inputs() or self.bits:
@@ -263,15 +259,15 @@ class Task:
         for name in ("epsilon", "delta", "rounds", "arms", "losses"):
             value = getattr(self, name)
             words += [] if value is None else [f"--{name}", _text(value)]
-        words += ["--runs", str(self.runs), "--seed", str(self.seed)]
-        for name, default in (
-            ("surface", "actions"),
-            ("neighbours", "replace"),
-            ("confidence", 0.99),
-            ("stop", "budget"),
+        words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
+        for holder, name in (
+            (self, "surface"),
+            (self, "neighbours"),
+            (self.budget, "confidence"),
+            (self.budget, "stop"),
         ):
-            value = getattr(self, name)
-            words += [] if value == default else [f"--{name}", _text(value)]
+            value = getattr(holder, name)
+            words += [] if value == getattr(type(holder), name) else [f"--{name}", _text(value)]
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={_text(value)}"]
         for side, value in self.inputs().items():
@@ -324,28 +320,13 @@ class Prepared:
     mechanism: bool = False  # answers once, on one of two inputs
     weakening: bool | Weakening = False  # how its blind spot is measured
 
-    def audit(
-        self,
-        *,
-        jobs: int = 1,
-        progress: bool = False,
-        memory: Memory | None = None,
-        cluster: Cluster | None = None,
-    ) -> Result:
+    def audit(self, execution: Execution = HERE) -> Result:
         """Run the audit."""
-        task = self.task
-        alike: dict[str, Any] = {"runs": task.runs, "seed": task.seed, "confidence": task.confidence}
-        alike |= {
-            "weaken": self.weakening,
-            "pairs": self.pairs,
-            "jobs": jobs,
-            "progress": progress,
-            "memory": memory,
-            "cluster": cluster,
-        }
+        task, execution = self.task, replace(execution, fast=self.task.fast)
+        alike = self.learner, self.claim, task.budget, execution
         if not self.mechanism:
-            return falsify(self.learner, self.claim, rounds=self.rounds, stop=task.stop, fast=task.fast, **alike)
-        return falsify_mechanism(self.learner, self.claim, bits=task.bits, **task.inputs(), **alike)
+            return audit_learner(*alike, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
+        return audit_mechanism(*alike, bits=task.bits, **task.inputs(), pairs=self.pairs, weaken=self.weakening)
 
 
 @dataclass(frozen=True)
@@ -354,26 +335,23 @@ class RegretTask:
 
     target: str
     rounds: int = 1024
-    runs: int = 400
-    seed: int = 0
+    budget: Budget = BUDGET_OF_REGRET
 
-    def measure(self, memory: Totals | None = None) -> dict[str, Any]:
+    def measure(self, execution: Execution = HERE) -> dict[str, Any]:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
-        found = audit_regret(entry, setting, runs=self.runs, seed=self.seed, memory=memory).to_json()
-        price = [self._regret(entry, epsilon, memory) for epsilon in PRICED]
+        found = audit_regret(entry, setting, self.budget, execution).to_json()
+        price = [self._regret(entry, epsilon, execution) for epsilon in PRICED]
         return {"name": self.target, **found, "epsilons": list(PRICED), "price": price}
 
-    def _regret(self, entry: Entry, epsilon: float, memory: Totals | None) -> float:
+    def _regret(self, entry: Entry, epsilon: float, execution: Execution) -> float:
         """Return the mean regret at an epsilon, at a quarter of the horizon."""
         setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
         learner = entry.build(setting)
         return max(
-            measure(
-                learner, losses, runs=self.runs, seed=self.seed, label=i, memory=memory, part=f"epsilon {epsilon}"
-            ).mean
-            for i, losses in enumerate(regret_losses(entry, setting, learner, self.seed).values())
+            measure(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}").mean
+            for i, losses in enumerate(regret_losses(entry, setting, learner, self.budget.seed).values())
         )
 
 

@@ -6,10 +6,9 @@ A learner that learns nothing is private for free, so every privacy claim comes 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ...learners.problems.losses import check_told, feedback
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..play.engines import in_parallel
+from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from ..play.transcripts import blocks, check_actions
 from ..statistics.betting import mean_interval
@@ -25,16 +25,8 @@ from .comparator import best_fixed, total_bounds
 
 #: Exact at any number of runs; and for losses that nothing bounds, which no verdict rests on.
 BETTING, NORMAL = "betting", "normal approximation"
-
-
-class Totals(Protocol):
-    """Finished blocks of one measurement, kept across interruptions: a `ledger.Page`."""
-
-    def recall_totals(self, stage: str) -> dict[int, list[float]]:
-        """Return the finished blocks of a stage."""
-
-    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
-        """Keep one finished block."""
+#: Of a measurement that does not say how much it may spend; and the fewest runs of one.
+BUDGET, FEWEST_RUNS = Budget(runs=5000), 2
 
 
 @dataclass(frozen=True)
@@ -74,14 +66,11 @@ class Regret:
 def measure(
     learner: Learner,
     losses: World,
+    budget: Budget = BUDGET,
+    execution: Execution = HERE,
     *,
-    runs: int = 5000,
-    seed: int = 0,
-    confidence: float = 0.99,
-    jobs: int = 1,
     comparator: float | None = None,
     label: int = 0,
-    memory: Totals | None = None,
     part: str = "",
 ) -> Regret:
     """Return the mean regret of a learner on a fixed loss sequence, with a confidence interval.
@@ -97,14 +86,14 @@ def measure(
     ----------
     losses : array (rounds, arms) or sequence of convex losses
         Oblivious: the same for every run.
-    runs, seed, confidence, jobs
-        As for `falsify`. The result does not depend on `jobs`.
+    budget : Budget
+        Its runs, seed and confidence.
+    execution : Execution
+        Its processes, and the memory of finished blocks.
     comparator : float, optional
         The total loss to compare with, where it is known.
     label : int
         Separates the draws of several measurements under one seed.
-    memory : Totals, optional
-        Finished blocks of the same measurement are taken from it, and new ones kept in it.
     part : str
         Tells this measurement from others of other learners in the same memory.
 
@@ -115,12 +104,15 @@ def measure(
     LearnerError
         If the learner misbehaves.
     """
-    _check(losses, runs, confidence, comparator)
-    task = partial(play_block, learner, losses, seed, label)
+    runs, memory = budget.of_at_least(FEWEST_RUNS).runs, execution.memory
+    _check(losses, comparator)
+    task = partial(play_block, learner, losses, budget.seed, label)
     stage = f"regret/{part}/{len(losses)}/{label}/{runs}"
     known = memory.recall_totals(stage) if memory is not None else {}
     missing = [block for block in blocks(runs) if block[0] not in known]
-    for (number, _), (found, points) in zip(missing, in_parallel(task, missing, jobs=jobs, alike=True), strict=True):
+    for (number, _), (found, points) in zip(
+        missing, in_parallel(task, missing, jobs=execution.jobs, alike=True), strict=True
+    ):
         known[number] = [float(points), *found.tolist()]
         if memory is not None:
             memory.keep_totals(stage, number, known[number])
@@ -133,9 +125,9 @@ def measure(
     slack = 1e-9 * len(losses)
     if bounds is None or totals.min() < bounds[0] - slack or totals.max() > bounds[1] + slack:
         bounds = None
-        low, high, method = *_student(totals, confidence), NORMAL
+        low, high, method = *_student(totals, budget.confidence), NORMAL
     else:
-        low, high, method = *_betting(totals, *bounds, confidence), BETTING
+        low, high, method = *_betting(totals, *bounds, budget.confidence), BETTING
     return Regret(
         mean=float(totals.mean()) - comparator,
         interval=(low - comparator, high - comparator + gap),
@@ -144,15 +136,11 @@ def measure(
         largest=None if bounds is None else bounds[1] - comparator,
         rounds=len(losses),
         runs=runs,
-        confidence=confidence,
+        confidence=budget.confidence,
     )
 
 
-def _check(losses: World, runs: int, confidence: float, comparator: float | None) -> None:
-    if runs < 2:
-        raise ValueError(f"runs must be at least 2, got {runs!r}")
-    if not 0 < 1 - confidence < 1:  # as computed
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+def _check(losses: World, comparator: float | None) -> None:
     if len(losses) == 0:
         raise ValueError("regret needs at least one round")
     for t, loss in enumerate(losses):

@@ -14,10 +14,11 @@ from ...learners.catalogue.entries import Entry, Setting
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...learners.scalar import recipe
+from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adversaries import regret_losses
 from .growth import Growth, default_horizons, growth
-from .measurement import BETTING, Regret, Totals, measure
+from .measurement import BETTING, BUDGET, Regret, measure
 
 #: VACUOUS: nothing could violate the bound at these horizons. UNDECIDED: the interval straddles what is promised.
 HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED"
@@ -107,15 +108,12 @@ class RegretAudit:
 def audit_regret(
     target: Entry | Any,
     setting: Setting,
+    budget: Budget = BUDGET,
+    execution: Execution = HERE,
     *,
     parameters: Mapping[str, Any] | None = None,
     horizons: Sequence[int] | None = None,
     sequences: Callable[[int], Mapping[str, World]] | None = None,
-    runs: int = 5000,
-    seed: int = 0,
-    confidence: float = 0.99,
-    jobs: int = 1,
-    memory: Totals | None = None,
 ) -> RegretAudit:
     """Measure a learner's regret and hold it against the printed bound and growth rate.
 
@@ -125,6 +123,8 @@ def audit_regret(
         A user's object makes no claim: only the measurement is returned.
     setting : Setting
         The game; its `rounds` is the horizon of the bound.
+    budget, execution
+        As for `measure`. The confidence holds over all sequences together.
     parameters : mapping, optional
         The algorithm's own parameters.
     horizons : sequence of int, optional
@@ -132,8 +132,6 @@ def audit_regret(
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
         extreme losses (quadratic ones tilted), held, alternating, switching and at random.
-    runs, seed, confidence, jobs, memory
-        As for `measure`. The confidence holds over all sequences together.
 
     Raises
     ------
@@ -146,19 +144,16 @@ def audit_regret(
     def play(rounds: int) -> _Played:
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
-        chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, seed)
+        chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, budget.seed)
         _check_losses(chosen, game)
-        level = 1 - (1 - confidence) / (2 * len(chosen))  # growth rests on two horizons
-        found = [
-            measure(learner, losses, runs=runs, seed=seed, confidence=level, jobs=jobs, label=i, memory=memory)
-            for i, losses in enumerate(chosen.values())
-        ]
+        each = replace(budget, confidence=1 - budget.alpha / (2 * len(chosen)))  # growth rests on two horizons
+        found = [measure(learner, losses, each, execution, label=i) for i, losses in enumerate(chosen.values())]
         return _Played(learner, tuple(chosen), tuple(found))
 
     here = play(setting.rounds)
     played = {t: here if t == setting.rounds else play(t) for t in horizons}
-    grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=confidence)
-    audit = RegretAudit(regret=replace(here.worst, confidence=confidence), sequence=here.sequence, growth=grown)
+    grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
+    audit = RegretAudit(regret=replace(here.worst, confidence=budget.confidence), sequence=here.sequence, growth=grown)
     claim = target.regret if isinstance(target, Entry) else None
     if claim is None:
         return audit

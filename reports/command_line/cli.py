@@ -129,6 +129,7 @@ def check(
     little noise; 2 for bad input, 4 if the learner crashed.
     """
     from ...audit.play.engines import cores
+    from ...audit.play.execution import Execution
     from ..formats.terminal import claim_lines
     from ..record import claim_record, to_text
     from ..sanitise import is_untested
@@ -136,7 +137,7 @@ def check(
     task = _task(weaken=True if weaken == "" else weaken, **choices)
     with own_process():
         prepared = task.prepare()
-        result = prepared.audit(jobs=jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
+        result = prepared.audit(Execution(jobs or cores(), progress=True, cluster=_cluster(engine, scheduler)))
         record = claim_record(prepared, result)
         if shrink:
             from ...audit.plans.shrink import shrink_task
@@ -186,8 +187,11 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
 def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
     """Return the task that the options of a command describe."""
     from ...audit.plans.tasks import Task
+    from ...audit.play.execution import Budget
 
-    return Task(**choices, parameters=dict(parameters), pair=_read_pair(pair_file)).in_example()
+    spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
+    said = {"parameters": dict(parameters), "pair": _read_pair(pair_file)}
+    return Task(**choices, **said, budget=Budget(**spent)).in_example()
 
 
 def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
@@ -456,12 +460,13 @@ def regret(
     """
     from ...audit.plans.tasks import regret_setting
     from ...audit.play.engines import cores
+    from ...audit.play.execution import Budget, Execution
     from ...audit.regret.regret_audit import audit_regret
     from ..formats.terminal import regret_lines
 
     with own_process():
         found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
-        audit = audit_regret(found, setting, parameters=own, jobs=jobs or cores(), **budget).to_json()
+        audit = audit_regret(found, setting, Budget(**budget), Execution(jobs or cores()), parameters=own).to_json()
     say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
     return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
 
@@ -478,9 +483,10 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
     """
     from ...audit.plans.selftest import selftest as plant
     from ...audit.play.engines import cores
+    from ...audit.play.execution import Execution
     from .selftest_words import summary, table_of
 
-    found = plant(seed=seed, jobs=jobs or cores(), progress=True)
+    found = plant(Execution(jobs or cores(), progress=True), seed=seed)
     if as_json:
         say(json_text({**summary(found), "findings": [asdict(one) for one in found]}, indent=1))
     else:

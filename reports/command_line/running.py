@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
     from ...audit.plans.tasks import RegretTask, Task
     from ...audit.play.cluster import Cluster
+    from ...audit.play.execution import Execution
 
 #: What the errors of claims are called whose exit code is not that of bad input; the first counts.
 KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
@@ -30,13 +31,14 @@ def audited(
     from ...audit.plans.ledger import Ledger
     from ...audit.play.cluster import ClusterError
     from ...audit.play.engines import cores
+    from ...audit.play.execution import Execution
 
     ledger = Ledger.begin(out, plan, resume=resume)
     kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
-    choices: dict[str, Any] = {"jobs": jobs or cores(), "command": command, "cluster": cluster}
+    execution = Execution(jobs or cores(), cluster=cluster)
     try:
         with own_process():
-            return ledger, run_plan(plan, **choices, ledger=ledger, apart=True)
+            return ledger, run_plan(plan, execution, command=command, ledger=ledger, apart=True)
     except KeyboardInterrupt:
         say(kept, err=True)
         raise
@@ -46,11 +48,10 @@ def audited(
 
 def run_plan(
     plan: Plan,
+    execution: Execution,
     *,
-    jobs: int,
     command: str,
     ledger: Ledger | None = None,
-    cluster: Cluster | None = None,
     apart: bool = False,
 ) -> dict[str, Any]:
     """Audit the claims of a plan and return the record: claims side by side, one process each.
@@ -68,8 +69,8 @@ def run_plan(
         i: outcomes.pop(i) for i in range(len(plan.tasks), len(plan.tasks) + len(plan.regret)) if i in outcomes
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
-    items = [(plan.tasks[i], i, ledger, cluster) for i in missing]
-    outcomes |= zip(missing, _outcomes(items, jobs=jobs, apart=apart), strict=True)
+    items = [(plan.tasks[i], i, ledger) for i in missing]
+    outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = [claim for claim, _ in ordered if claim is not None]
     errors = [error for _, error in ordered if error is not None]
@@ -77,10 +78,10 @@ def run_plan(
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
     if plan.regret:
-        record["regret"] = _measured(plan, measured, jobs=jobs, ledger=ledger)
+        record["regret"] = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
-        found = selftest(jobs=jobs, sound=False, memory=page)
+        found = selftest(replace(execution, memory=page), sound=False)
         if page is not None:
             page.close()
         record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
@@ -121,15 +122,16 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
 
 #: The claim's record, or what went wrong.
 Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
-Item = tuple["Task", int, "Ledger | None", "Cluster | None"]
+Item = tuple["Task", int, "Ledger | None"]
 
 
-def _outcomes(items: Sequence[Item], *, jobs: int, apart: bool) -> Iterator[Outcome]:
+def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
     from ...audit.play.engines import DeadWorkerError, in_parallel
 
+    jobs = execution.jobs
     few = len(items) < jobs or jobs == 1
-    audit = partial(_audit_task, jobs=jobs if few else 1)
+    audit = partial(_audit_task, execution if few else replace(execution, jobs=1))
     done = 0
     try:
         here: Any = partial(_audit_apart, audit, only_users=True) if few and apart else audit
@@ -144,7 +146,7 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
     """Return the outcome of one claim, audited in a process that it may end."""
     from ...audit.play.engines import DeadWorkerError, alone
 
-    task, index, ledger, _ = item
+    task, index, ledger = item
     if only_users and ":" not in task.target:
         return audit(item)
     if ledger is not None and index in (known := ledger.outcomes()):
@@ -158,20 +160,21 @@ def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bo
         return outcome
 
 
-def _audit_task(item: Item, *, jobs: int) -> Outcome:
+def _audit_task(execution: Execution, item: Item) -> Outcome:
     """Return the outcome of one claim, kept in the ledger: one bad learner must not lose the others' results."""
     from ...audit.plans.shrink import shrink_task
     from ..record import claim_record
 
-    task, index, ledger, cluster = item
+    task, index, ledger = item
     page = ledger.page(index) if ledger is not None else None
+    execution = replace(execution, memory=page)
     outcome: Outcome
     try:
         prepared = task.prepare()
-        result = prepared.audit(jobs=jobs, memory=page, cluster=cluster)
-        written = partial(claim_record, prepared, result, with_evidence=True, jobs=jobs)
+        result = prepared.audit(execution)
+        written = partial(claim_record, prepared, result, with_evidence=True, jobs=execution.jobs)
         record = written() if page is None else page.once("record", written)
-        shrunk = shrink_task(task, result, memory=page)
+        shrunk = shrink_task(task, result, execution)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
     except BaseException as error:
         outcome = None, unaudited(task, error)
@@ -215,11 +218,13 @@ def _measured(
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
     """Return one measurement of regret, kept in the ledger."""
     task, index, ledger = item
+    from ...audit.play.execution import Execution
+
     if ledger is None:
         return task.measure()
     page = ledger.page(index)
     try:
-        found = task.measure(page)
+        found = task.measure(Execution(memory=page))
     finally:
         page.close()
     ledger.keep_outcome(index, found)

@@ -15,6 +15,7 @@ from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.certification.frame import Audit, Choice
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.certification.verdict import UnderpoweredError, Verdict
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.events import Counts, Event
 from overclaim.learners.bandits.exp3 import Exp3
@@ -33,7 +34,9 @@ def tight(epsilon=1.0):
 
 
 def audit_of(learner, *, runs=20_000, seed=0, alpha=0.01):
-    return LearnerAudit(learner=learner, claim=Claim(epsilon=1.0), runs=runs, seed=seed, alpha=alpha)
+    return LearnerAudit(
+        learner=learner, claim=Claim(epsilon=1.0), budget=Budget(runs=runs, seed=seed, confidence=1 - alpha)
+    )
 
 
 def found(learner, pair=PAIR, **budget):
@@ -101,7 +104,7 @@ class Response(Audit):
         return Choice(options[0], SimpleNamespace(name="perfect"), Event(-1.0, 1.0, "guess"), 0), 0
 
     def counter(self, choice):
-        draws = Draws(self.seed, Stage.CERTIFY)
+        draws = Draws(self.budget.seed, Stage.CERTIFY)
 
         def count(block):
             right = int(draws.generator.binomial(block[1], math.e / (1 + math.e)))
@@ -119,7 +122,7 @@ def test_true_targets_are_called_caught_no_more_often_than_alpha():
     seeds, alpha = 400, 0.2
     wrong = 0
     for seed in range(seeds):
-        audit = Response(claim=Claim(epsilon=1.0), runs=2_000, seed=seed, alpha=alpha)
+        audit = Response(claim=Claim(epsilon=1.0), budget=Budget(runs=2_000, seed=seed, confidence=1 - alpha))
         wrong += blind_spot(audit, None, lambda factor: None).factor is not None
     assert stats.binom.sf(wrong - 1, seeds, alpha) > 1e-6
     assert wrong > 40  # the test could have seen more
@@ -136,10 +139,10 @@ def test_tests_have_a_share_of_alpha_and_runs_of_their_own(monkeypatch):
     monkeypatch.setattr(blind_spot_search, "all_runs", spy)
     audit = audit_of(tight(), seed=5)
     spot = blind_spot(audit, PAIR, lambda factor: weakened(tight(), factor))
-    assert [one.alpha for one in seen] == [audit.alpha / TESTS] * len(seen)
-    assert len({one.seed for one in seen} | {audit.seed}) == len(seen) + 1
+    assert [one.budget.alpha for one in seen] == [audit.budget.alpha / TESTS] * len(seen)
+    assert len({one.budget.seed for one in seen} | {audit.budget.seed}) == len(seen) + 1
     assert seen[0].learner.epsilon == 3.0
-    assert {one.runs for one in seen} == {spot.runs} == {10_000}
+    assert {one.budget.runs for one in seen} == {spot.runs} == {10_000}
 
 
 class Memory:

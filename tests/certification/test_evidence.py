@@ -10,6 +10,7 @@ import pytest
 from overclaim.audit.attacks.recipes import SequenceRatio
 from overclaim.audit.certification.evidence import deciding_runs, evidence
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.execution import Budget
 from overclaim.mechanisms.claim import Claim
 
 RUNS = 40_000
@@ -18,7 +19,7 @@ RUNS = 40_000
 @pytest.fixture(scope="module")
 def threshold():
     """The bandit reduction with a threshold learner: exactly 2 epsilon on symmetric losses, in two rounds."""
-    prepared = Task(target="agarwal-singh/reduction-threshold", losses="symmetric", runs=RUNS).prepare()
+    prepared = Task(target="agarwal-singh/reduction-threshold", losses="symmetric", budget=Budget(runs=RUNS)).prepare()
     return prepared, prepared.audit()
 
 
@@ -65,7 +66,9 @@ def test_scores_count_every_run(threshold):
 
 
 def test_leakage_by_round_is_exact_and_grows():
-    prepared = Task(target="agarwal-singh/reduction-exp2", rounds=4, losses="symmetric", runs=RUNS).prepare()
+    prepared = Task(
+        target="agarwal-singh/reduction-exp2", rounds=4, losses="symmetric", budget=Budget(runs=RUNS)
+    ).prepare()
     result = prepared.audit()
     leak = evidence(prepared.learner, result)["by_round"]
     assert leak["kind"] == "exact"
@@ -76,7 +79,9 @@ def test_leakage_by_round_is_exact_and_grows():
 def test_leakage_by_round_of_a_sampled_attack_is_a_lower_bound():
     # Plain EXP3 at T = 8: exactly 6.558 (spec). Six prefixes at alpha = 0.01 each, seed 0.
     parameters = {"eta": 0.5, "gamma": 0.1}
-    prepared = Task(target="asi-raman-talwar/exp3", rounds=40, runs=RUNS, parameters=parameters).prepare()
+    prepared = Task(
+        target="asi-raman-talwar/exp3", rounds=40, parameters=parameters, budget=Budget(runs=RUNS)
+    ).prepare()
     result = prepared.audit()
     leak = evidence(prepared.learner, result)["by_round"]
     assert leak["rounds"][-1] == 40

@@ -13,6 +13,7 @@ from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.plans.targets import convert, parse_parameters
 from overclaim.audit.plans.tasks import RegretTask, Task
+from overclaim.audit.play.execution import Budget
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.abilities import NotEnumerableError
 from overclaim.learners.catalogue.entries import entries
@@ -20,7 +21,7 @@ from overclaim.learners.problems.losses import Linear
 
 
 def test_a_regret_task_measures_the_price_of_privacy():
-    found = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, runs=40).measure()
+    found = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, budget=Budget(runs=40)).measure()
     assert found["name"] == "asi-raman-talwar/batched-exp3"
     assert found["epsilons"] == sorted(found["epsilons"])
     assert len(found["price"]) == len(found["epsilons"])

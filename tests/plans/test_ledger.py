@@ -15,6 +15,7 @@ import pytest
 from overclaim.audit.plans.ledger import NAME, Ledger, LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.tasks import RegretTask, Task
+from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.transcripts import BLOCK
 from overclaim.audit.statistics.events import Counts
 from overclaim.reports.command_line.running import run_plan
@@ -75,9 +76,9 @@ import overclaim.reports.command_line.cli as cli
 from overclaim.audit.attacks import recipes
 from overclaim.audit.certification import falsify
 from overclaim.audit.plans import plan as plans, selftest
-measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
+measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=plans.Budget(runs=40))
 plans.literature = lambda seed=0: replace(plans.read_plan(Path("plan.toml")), regret=(measured,))
-selftest.selftest = lambda **_: []
+selftest.selftest = lambda *_, **__: []
 """
 # Imports once, then forks: each child runs the plan and is killed at a random moment until one gets through.
 KILLER = (
@@ -169,27 +170,27 @@ def interrupted(plan, folder, monkeypatch, after):
         patch.setattr(module.Page, "keep_totals", keep)
         made = Ledger.begin(folder, plan, resume=True)
         with pytest.raises(KeyboardInterrupt) if after is not None else nullcontext():
-            run_plan(plan, jobs=1, command="", ledger=made)
+            run_plan(plan, Execution(1), command="", ledger=made)
     return made, kept
 
 
 @pytest.mark.parametrize("after", [1, 20])
 def test_resumed_at_any_block(folder, monkeypatch, after):
     plan = read_plan(Path("plan.toml"))
-    whole = run_plan(plan, jobs=1, command="")
+    whole = run_plan(plan, Execution(1), command="")
     made, _ = interrupted(plan, folder / "out", monkeypatch, after)
-    again = run_plan(plan, jobs=2, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
+    again = run_plan(plan, Execution(2), command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
     assert timeless(to_text(again)) == timeless(to_text(whole))
     assert len(made.outcomes()) == 3
 
 
 def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
     """In the middle of an exact attack, of one that is learned, whose past is played again, and of regret."""
-    monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda **_: [])
+    monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda *_, **__: [])
     Path("plan.toml").write_text(EARLY)
-    measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, runs=40)
+    measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=40))
     plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
-    whole = run_plan(plan, jobs=1, command="")
+    whole = run_plan(plan, Execution(1), command="")
     assert [claim["method"] for claim in whole["claims"]] == ["anytime", "anytime"]
     finished, blocks = interrupted(plan, folder / "all", monkeypatch, None)
     finished.remove()
@@ -202,16 +203,16 @@ def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
                 (claim, blocks.count(claim) // 2)
             ]
         resumed = Ledger.begin(folder / "out", plan, resume=True)
-        again, kept = run_plan(plan, jobs=1, command="", ledger=resumed), made.outcomes()
+        again, kept = run_plan(plan, Execution(1), command="", ledger=resumed), made.outcomes()
         assert timeless(to_text(again)) == timeless(to_text(whole))
         assert len(kept) == 3
         made.remove()
 
 
 def test_a_ledger_of_another_measurement_is_refused(folder):
-    plan = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", runs=40),))
+    plan = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", budget=Budget(runs=40)),))
     Ledger.begin(folder, plan, resume=False).page(0).keep_totals("regret", 0, [0.1])
-    other = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", runs=41),))
+    other = Plan((), regret=(RegretTask("agarwal-singh/ftrl-experts", budget=Budget(runs=41)),))
     with pytest.raises(LedgerError, match="of another plan"):
         Ledger.begin(folder, other, resume=True)
 
@@ -238,7 +239,7 @@ def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch,
 
     (folder / "plan.toml").write_text(MECHANISM)
     plan = read_plan(Path("plan.toml"))
-    whole = run_plan(plan, jobs=1, command="")
+    whole = run_plan(plan, Execution(1), command="")
     made = Ledger.begin(folder / "out", plan, resume=True)
     kept, real = [], module.Page.keep
 
@@ -252,10 +253,10 @@ def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch,
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        run_plan(plan, jobs=1, command="", ledger=made)
+        run_plan(plan, Execution(1), command="", ledger=made)
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
-    again = run_plan(plan, jobs=1, command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
+    again = run_plan(plan, Execution(1), command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
     blocks = -(-again["claims"][0]["counts"]["runs"] // BLOCK)
     assert kept == list(range(after, blocks))
     assert timeless(to_text(again)) == timeless(to_text(whole))

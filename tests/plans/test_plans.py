@@ -47,9 +47,9 @@ def test_a_plan_is_read(tmp_path):
     plan = read_plan(path)
     assert plan.report_alpha == 0.05
     assert plan.confidence == 0.975
-    assert [task.stop for task in plan.tasks] == ["early", "budget"]
+    assert [task.budget.stop for task in plan.tasks] == ["early", "budget"]
     assert plan.tasks[1].parameters == {"batch": 1}
-    assert all(task.seed == 3 for task in plan.tasks)
+    assert all(task.budget.seed == 3 for task in plan.tasks)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from overclaim.audit.plans import ledger as module
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play import transcripts
+from overclaim.audit.play.execution import Execution
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.record import to_text
 
@@ -57,7 +58,7 @@ def test_attempts_that_keep_only_a_few_things_finish_with_the_same_record(own, m
     """Each attempt is stopped right after it has kept so many new things, far fewer than there are."""
     (own / "plan.toml").write_text(f"[[claims]]\n{CLAIMS[name]}")
     plan = read_plan(own / "plan.toml")
-    whole = timeless(run_plan(plan, jobs=1, command=""))
+    whole = timeless(run_plan(plan, Execution(1), command=""))
     kept, attempts, most = [], 0, 1
 
     def stop_after(real):
@@ -78,7 +79,7 @@ def test_attempts_that_keep_only_a_few_things_finish_with_the_same_record(own, m
         kept.clear()
         made = Ledger.begin(own / "out", plan, resume=True)
         try:
-            record = run_plan(plan, jobs=1, command="", ledger=made)
+            record = run_plan(plan, Execution(1), command="", ledger=made)
             break
         except KeyboardInterrupt:
             stages += kept

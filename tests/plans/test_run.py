@@ -7,6 +7,7 @@ import pytest
 
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Prepared, Task
+from overclaim.audit.play.execution import Budget, Execution
 from overclaim.reports.command_line.running import run_plan as run
 from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, run_plan
 
@@ -103,11 +104,11 @@ def test_few_claims_have_every_process_to_themselves(monkeypatch, claims, jobs, 
 
     used, audit = [], Prepared.audit
 
-    def watched(self, *, jobs, **more):
-        used.append(jobs)
-        return audit(self, jobs=jobs, **more)
+    def watched(self, execution):
+        used.append(execution.jobs)
+        return audit(self, execution)
 
     monkeypatch.setattr(Prepared, "audit", watched)
-    task = Task(target="agarwal-singh/reduction-threshold", rounds=2, runs=2000)
-    run(Plan((task,) * claims), jobs=jobs, command="")
+    task = Task(target="agarwal-singh/reduction-threshold", rounds=2, budget=Budget(runs=2000))
+    run(Plan((task,) * claims), Execution(jobs), command="")
     assert used[:claims] == [each] * claims

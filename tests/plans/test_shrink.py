@@ -13,13 +13,14 @@ from overclaim.audit.plans import shrink as room
 from overclaim.audit.plans.shrink import CERTIFICATES, FRESH, shrink, shrink_task
 from overclaim.audit.plans.simplify import largest, simplifications
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, LearnerError, Threshold
 from overclaim.learners.problems.losses import Quadratic
 
 
 def audited(target, **options):
-    task = Task(target=target, runs=100_000, **options)
+    task = Task(target=target, **options, budget=Budget(runs=100_000))
     return task, task.prepare().audit()
 
 
@@ -47,10 +48,8 @@ def test_the_replay_gives_the_same_bound():
         rounds=2,
         arms=1,
         surface="release",
-        runs=shrunk.runs,
-        seed=shrunk.seed,
-        confidence=shrunk.confidence,
         pair=shrunk.pair,
+        budget=Budget(runs=shrunk.runs, seed=shrunk.seed, confidence=shrunk.confidence),
     )
     assert again.prepare().audit().epsilon_lower == shrunk.epsilon_lower
 
@@ -71,8 +70,8 @@ def test_a_fast_witness_is_certified_on_kernels():
     words = shlex.split(shrunk.replay)
     assert "--fast" in words
     again, other = (
-        replace(task, fast=fast, **again).prepare().audit()
-        for again in [{name: getattr(shrunk, name) for name in ("runs", "seed", "pair", "confidence")}]
+        replace(task, fast=fast, pair=shrunk.pair, budget=certified).prepare().audit()
+        for certified in [Budget(shrunk.runs, shrunk.seed, shrunk.confidence)]
         for fast in (True, False)
     )
     assert again.engine == "numba"
@@ -95,7 +94,7 @@ def test_learners_that_cannot_be_built_are_no_smaller_witness():
         learner = BanditReduction(inner=Threshold(arms=pair.arms, threshold=1.0), epsilon=1.0)
         return learner, Claim(epsilon=1.0, losses="symmetric")
 
-    shrunk = shrink(build, Pair(ones, other), runs=50_000)
+    shrunk = shrink(build, Pair(ones, other), Budget(runs=50_000))
     assert shrunk.pair.rounds == 3
 
 
@@ -110,13 +109,13 @@ def test_equal_rounds_are_counted_in_print(seed):
 
     left, right = np.zeros((7, 2)), np.zeros((7, 2))
     left[0], right[0] = 1, -1
-    assert "(0, 0) x 6" in str(shrink(build, Pair(left, right), runs=50_000, seed=seed))
+    assert "(0, 0) x 6" in str(shrink(build, Pair(left, right), Budget(runs=50_000, seed=seed)))
 
 
 @pytest.mark.parametrize("seed", [3, 5])
 def test_lucky_trials_cost_no_witness(seed):
     """Trials at the audit's own confidence accepted pairs at these seeds that their certificates did not uphold."""
-    task = Task(target="asi-raman-talwar/exp3", epsilon=1.0, rounds=24, arms=2, runs=50_000, seed=seed)
+    task = Task(target="asi-raman-talwar/exp3", epsilon=1.0, rounds=24, arms=2, budget=Budget(runs=50_000, seed=seed))
     shrunk = shrink_task(task, task.prepare().audit())
     assert shrunk.seed == seed + FRESH  # the first certificate
     assert shrunk.pair.rounds < 24
@@ -128,17 +127,17 @@ def test_failed_certificates_share_alpha_and_leave_the_audits_own(monkeypatch):
     task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
     tried = []
 
-    def certify(learner, claim, **options):
-        tried.append(options)
+    def certify(learner, claim, budget, execution, *, pair, arms):
+        tried.append((budget, pair.rounds))
         return replace(result, verdict=Verdict.SURVIVED)
 
-    monkeypatch.setattr(room, "falsify", certify)
+    monkeypatch.setattr(room, "audit_learner", certify)
     monkeypatch.setattr(room._Judge, "_exact", lambda *_: True)
     shrunk = shrink_task(task, result)
     assert 1 < len(tried) <= CERTIFICATES
-    assert len({options["seed"] for options in tried}) == len(tried)
-    assert all(options["confidence"] == pytest.approx(1 - 0.01 / CERTIFICATES) for options in tried)
-    assert [options["pair"].rounds for options in tried] == sorted(options["pair"].rounds for options in tried)
+    assert len({budget.seed for budget, _ in tried}) == len(tried)
+    assert all(budget.confidence == pytest.approx(1 - 0.01 / CERTIFICATES) for budget, _ in tried)
+    assert [rounds for _, rounds in tried] == sorted(rounds for _, rounds in tried)
     assert (shrunk.fresh, shrunk.pair, shrunk.epsilon_lower) == (False, result.pair, result.epsilon_lower)
     assert shrunk.replay == task.command()
     assert str(shrunk).startswith("nothing smaller certifies: 6 rounds, 2 arms")
@@ -146,14 +145,14 @@ def test_failed_certificates_share_alpha_and_leave_the_audits_own(monkeypatch):
 
 def test_a_larger_pair_stands_in_for_one_that_fails(monkeypatch):
     task, result = audited("agarwal-singh/reduction-threshold", rounds=6)
-    falsify, seeds = room.falsify, []
+    audit_learner, seeds = room.audit_learner, []
 
-    def first_fails(learner, claim, **options):
-        seeds.append(options["seed"])
-        found = falsify(learner, claim, **options)
+    def first_fails(learner, claim, budget, execution, **game):
+        seeds.append(budget.seed)
+        found = audit_learner(learner, claim, budget, execution, **game)
         return replace(found, verdict=Verdict.SURVIVED) if len(seeds) == 1 else found
 
-    monkeypatch.setattr(room, "falsify", first_fails)
+    monkeypatch.setattr(room, "audit_learner", first_fails)
     shrunk = shrink_task(task, result)
     assert shrunk.fresh
     assert shrunk.seed == seeds[1] != seeds[0]
@@ -196,7 +195,7 @@ def test_a_witness_on_a_larger_domain_is_shrunk():
         rounds=4,
         arms=1,
         parameters=parameters,
-        runs=20_000,
+        budget=Budget(runs=20_000),
     )
     prepared = task.prepare()
     result = prepared.audit()

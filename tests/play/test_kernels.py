@@ -17,6 +17,7 @@ from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.plans.ledger import versions
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play import kernels
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
@@ -293,10 +294,8 @@ def test_the_particle_attack_of_a_fast_audit_is_fast():
         audit = LearnerAudit(
             learner=learner,
             claim=Claim(epsilon=1.0),
-            runs=1000,
-            seed=0,
-            alpha=0.01,
             engine="numba" if fast else "numpy",
+            budget=Budget(runs=1000, seed=0, confidence=0.99),
         )
         assert audit.fit(ParticleRatio, worlds, None).fast is fast
     assert (

@@ -10,6 +10,7 @@ from scipy.stats import binom, chisquare
 
 from overclaim.audit.certification.frame import Audit, Choice
 from overclaim.audit.play.engines import in_parallel
+from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, MOST_TOGETHER, blocks, concatenate, play, together
 from overclaim.audit.statistics.events import Counts, Event
@@ -149,7 +150,11 @@ def test_certification_sums_neighbouring_blocks(blocks_of, known):
     units = -(-blocks_of // together(runs))
     assert units <= max(1024, blocks_of // MOST_TOGETHER + 1)
     known = tuple(n for n in known if n < units)
-    audit = Sizes(claim=Claim(epsilon=1.0), runs=runs, seed=0, alpha=0.01, memory=Remembered(known, runs))
+    audit = Sizes(
+        claim=Claim(epsilon=1.0),
+        budget=Budget(runs=runs, seed=0, confidence=0.99),
+        execution=Execution(memory=Remembered(known, runs)),
+    )
     parts = audit.certification_blocks(Choice(PAIR, SimpleNamespace(name="none"), Event(-1, 1, "guess"), 0), runs)
     assert len(parts) == units
     total = sum(parts, start=Counts())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.regret.measurement import measure
 from overclaim.audit.regret.regret_audit import audit_regret
@@ -67,9 +68,9 @@ def test_vectors_of_a_measurement(value):
     losses[9, 1] = value
     learner = Exp3(arms=2, eta=0.1, gamma=0.1)
     with pytest.raises(ValueError, match=f"the loss of round 10 must be finite, got {value}"):
-        measure(learner, losses, runs=20)
+        measure(learner, losses, Budget(runs=20))
     with pytest.raises(ValueError, match="comparator must be finite"):
-        measure(learner, np.zeros((4, 2)), runs=20, comparator=value)
+        measure(learner, np.zeros((4, 2)), Budget(runs=20), comparator=value)
 
 
 @pytest.mark.parametrize("value", [*NOT_FINITE, 1.5])
@@ -81,7 +82,7 @@ def test_sequences_of_a_regret_audit(value):
 
     entry = lookup("agarwal-singh/reduction-threshold")
     with pytest.raises(ValueError, match=rf"the loss of round 4 of 'mine' must lie in \[-1, 1\] .*, got {value}"):
-        audit_regret(entry, Setting(arms=2, rounds=32, losses="symmetric"), sequences=sequences, runs=20)
+        audit_regret(entry, Setting(arms=2, rounds=32, losses="symmetric"), Budget(runs=20), sequences=sequences)
 
 
 @pytest.mark.parametrize("wrong", NOT_FINITE)
@@ -89,7 +90,7 @@ def test_sequences_of_a_regret_audit(value):
 def test_convex_losses_of_a_measurement(wrong, where):
     losses = [Own(0.5), Own(0.5, wrong, where), Own(0.5), Own(0.5)]
     with pytest.raises(ValueError, match=f"the loss of round 2 must be finite, got {wrong}"):
-        measure(ball(), losses, runs=20, comparator=0.0)
+        measure(ball(), losses, Budget(runs=20), comparator=0.0)
 
 
 def test_points_that_are_no_numbers():
@@ -108,7 +109,7 @@ def test_points_that_are_no_numbers():
             pass
 
     with pytest.raises(LearnerError, match=r"finite points.* in round 1"):
-        measure(Nowhere(), np.zeros((4, 2)), runs=20)
+        measure(Nowhere(), np.zeros((4, 2)), Budget(runs=20))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.regret import comparator as hindsight
 from overclaim.audit.regret import regret_audit
 from overclaim.audit.regret.adversaries import adversaries
@@ -34,7 +35,7 @@ STUCK = Threshold(arms=2, threshold=1e9)
 
 
 def test_a_learner_that_is_stuck_pays_the_whole_gap():
-    found = measure(STUCK, np.tile([1.0, 0.25], (10, 1)), runs=50)
+    found = measure(STUCK, np.tile([1.0, 0.25], (10, 1)), Budget(runs=50))
     assert found.mean == pytest.approx(7.5)
     assert found.comparator == 2.5
     assert found.largest == 7.5
@@ -47,7 +48,7 @@ def test_a_learner_that_is_stuck_pays_the_whole_gap():
 
 def test_uniform_play_pays_half_of_the_gap():
     """Seed 0, 5000 runs: the interval misses with probability 1e-6."""
-    found = measure(UNIFORM, np.tile([1.0, 0.0], (16, 1)), confidence=1 - 1e-6)
+    found = measure(UNIFORM, np.tile([1.0, 0.0], (16, 1)), Budget(runs=5000, confidence=1 - 1e-6))
     assert found.interval[0] < 8 < found.interval[1]
     assert found.mean == pytest.approx(8, abs=0.2)
 
@@ -55,15 +56,15 @@ def test_uniform_play_pays_half_of_the_gap():
 def test_regret_may_be_negative():
     """Against a late switch the best fixed arm is worse than a learner that follows the losses."""
     losses = np.repeat([[0.0, 1.0], [1.0, 0.0]], 40, axis=0)
-    assert measure(Exp3(arms=2, eta=0.5, gamma=0.2), losses, runs=500).mean < 25
+    assert measure(Exp3(arms=2, eta=0.5, gamma=0.2), losses, Budget(runs=500)).mean < 25
 
 
 def test_the_result_depends_on_the_seed_alone():
     losses = adversaries("unit", rounds=8, arms=2)["random signs"]
-    one, two = (measure(UNIFORM, losses, runs=10_000, seed=3, jobs=jobs) for jobs in (1, 2))
+    one, two = (measure(UNIFORM, losses, Budget(runs=10_000, seed=3), Execution(jobs=jobs)) for jobs in (1, 2))
     assert one == two
-    assert measure(UNIFORM, losses, runs=10_000, seed=4).mean != one.mean
-    assert measure(UNIFORM, losses, runs=10_000, seed=3, label=1).mean != one.mean
+    assert measure(UNIFORM, losses, Budget(runs=10_000, seed=4)).mean != one.mean
+    assert measure(UNIFORM, losses, Budget(runs=10_000, seed=3), label=1).mean != one.mean
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_the_result_depends_on_the_seed_alone():
 )
 def test_measure_checks_its_parameters(changes, told):
     with pytest.raises(ValueError, match=told):
-        measure(STUCK, np.ones((2, 2)), **changes)
+        measure(STUCK, np.ones((2, 2)), Budget(**changes))
     with pytest.raises(ValueError, match="at least one round"):
         measure(STUCK, np.ones((0, 2)))
 
@@ -129,20 +130,20 @@ class Kink:
 
 
 def test_points_are_compared_with_the_domains_minimiser():
-    found = measure(Still(0.5), np.tile([[1.0], [1.0], [-1.0]], (4, 1)), runs=20)
+    found = measure(Still(0.5), np.tile([[1.0], [1.0], [-1.0]], (4, 1)), Budget(runs=20))
     assert found.comparator == -4  # x = -1
     assert found.mean == pytest.approx(6)
     assert found.interval_method == BETTING
 
 
 def test_points_outside_the_domain_are_not_bounded():
-    assert measure(Still(0.9, width=1.0), np.ones((8, 1)), runs=200).interval_method == NORMAL
+    assert measure(Still(0.9, width=1.0), np.ones((8, 1)), Budget(runs=200)).interval_method == NORMAL
 
 
 def test_convex_losses_are_compared_with_their_best_point():
     """Three parabolas at 0.5 and one at -0.5: the best point is 1/4, with a total of 3/4."""
     losses = [Parabola(0.5), Parabola(0.5), Parabola(-0.5), Parabola(0.5)]
-    found = measure(Still(0.0, width=0.01), losses, runs=20)
+    found = measure(Still(0.0, width=0.01), losses, Budget(runs=20))
     assert found.comparator == pytest.approx(0.75, abs=1e-6)
     assert found.mean == pytest.approx(0.25, abs=0.1)
     assert found.interval_method == NORMAL
@@ -155,7 +156,7 @@ def test_every_entry_of_the_catalogue_can_be_measured():
         setting = entry.setting(rounds=16)
         shortest = 16 if "bandit" in name else 4  # smoothing radii grow as horizons shrink, out of the domain
         horizons = tuple(shortest * 2**k for k in range(6))
-        found = audit_regret(entry, setting, runs=50, horizons=horizons, confidence=1 - 1e-6)
+        found = audit_regret(entry, setting, Budget(runs=50, confidence=1 - 1e-6), horizons=horizons)
         assert found.bound_verdict != VIOLATED, name
         assert found.regret.mean > -16, name
 
@@ -168,8 +169,8 @@ def test_the_search_for_the_best_point_admits_its_gap():
 def test_convex_losses_need_a_domain_or_a_comparator():
     learner = replace(Still(0.0), domain=None)
     with pytest.raises(ValueError, match="Still has no domain to minimise convex losses over: give a comparator"):
-        measure(learner, [Parabola(0.5)], runs=5)
-    assert measure(learner, [Parabola(0.5)], runs=5, comparator=0.0).mean == pytest.approx(0.25)
+        measure(learner, [Parabola(0.5)], Budget(runs=5))
+    assert measure(learner, [Parabola(0.5)], Budget(runs=5), comparator=0.0).mean == pytest.approx(0.25)
 
 
 def test_experts_are_compared_with_the_best_expert():
@@ -180,7 +181,7 @@ def test_experts_are_compared_with_the_best_expert():
         advice: Advice
 
     advice = Advice([[0.5, 0.5], [0.25, 0.75]])
-    found = measure(Advised(arms=2, eta=1.0, advice=advice), np.tile([1.0, 0.0], (8, 1)), runs=5)
+    found = measure(Advised(arms=2, eta=1.0, advice=advice), np.tile([1.0, 0.0], (8, 1)), Budget(runs=5))
     assert found.comparator == 2  # the second expert's 1/4 a round, not the second arm's 0
 
 
@@ -239,7 +240,7 @@ ENTRY = replace(
 
 
 def test_a_true_bound_and_exponent_hold():
-    found = audit_regret(ENTRY, Setting(rounds=512), runs=1000)
+    found = audit_regret(ENTRY, Setting(rounds=512), Budget(runs=1000))
     assert found.bound_verdict == HOLDS
     # At these horizons regret grows faster than its limit of 1/2, by about the tolerance: no verdict on that.
     assert (found.growth_verdict, found.verdict) == (UNDECIDED, UNDECIDED)
@@ -254,14 +255,14 @@ def test_a_true_bound_and_exponent_hold():
 
 def test_a_bound_that_is_too_small_is_violated():
     tight = replace(ENTRY.regret, bound=lambda setting, learner: 0.25 * math.sqrt(setting.rounds))
-    found = audit_regret(replace(ENTRY, regret=tight), Setting(rounds=512), runs=1000)
+    found = audit_regret(replace(ENTRY, regret=tight), Setting(rounds=512), Budget(runs=1000))
     assert found.bound_verdict == found.verdict == VIOLATED
 
 
 def test_a_learner_that_does_not_learn_violates_its_exponent():
     bound = RegretClaim(bound=lambda setting, _: 2.3 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
     still = replace(ENTRY, build=lambda setting: UNIFORM, regret=bound)
-    found = audit_regret(still, Setting(rounds=64), runs=500)
+    found = audit_regret(still, Setting(rounds=64), Budget(runs=500))
     assert found.growth_verdict == found.verdict == VIOLATED
     assert found.growth.slope == pytest.approx(1, abs=0.1)
 
@@ -269,7 +270,9 @@ def test_a_learner_that_does_not_learn_violates_its_exponent():
 def test_a_bound_that_nothing_could_violate_is_vacuous_and_so_is_its_growth():
     """Linear regret below a bound of 40 sqrt(T), which exceeds T / 2 until T = 6400."""
     vacuous = RegretClaim(bound=lambda setting, _: 40 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
-    found = audit_regret(replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), runs=200)
+    found = audit_regret(
+        replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), Budget(runs=200)
+    )
     assert (found.bound_verdict, found.growth_verdict, found.verdict) == (VACUOUS, VACUOUS, VACUOUS)
     assert 40 * math.sqrt(found.binds_from) < found.regret.largest / 64 * found.binds_from
     assert 40 * math.sqrt(found.binds_from - 1) >= found.regret.largest / 64 * (found.binds_from - 1)
@@ -277,7 +280,9 @@ def test_a_bound_that_nothing_could_violate_is_vacuous_and_so_is_its_growth():
 
 def test_a_bound_within_the_interval_is_undecided():
     even = RegretClaim(bound=lambda setting, _: setting.rounds / 2, exponent=1.0, source="ours")  # the exact regret
-    found = audit_regret(replace(ENTRY, build=lambda setting: UNIFORM, regret=even), Setting(rounds=64), runs=200)
+    found = audit_regret(
+        replace(ENTRY, build=lambda setting: UNIFORM, regret=even), Setting(rounds=64), Budget(runs=200)
+    )
     assert found.bound_verdict == UNDECIDED
     assert found.bound_slope == pytest.approx(1.0)
 
@@ -323,7 +328,7 @@ def test_planted_faults_violate_the_bound(fault):
     bound = RegretClaim(
         bound=lambda setting, _: 2.63 * math.sqrt(2 * setting.rounds * math.log(2)), exponent=0.5, source="x"
     )
-    found = audit_regret(replace(broken, regret=bound), Setting(rounds=512), runs=200)
+    found = audit_regret(replace(broken, regret=bound), Setting(rounds=512), Budget(runs=200))
     assert (found.bound_verdict, found.verdict) == (VIOLATED, VIOLATED)
 
 
@@ -359,7 +364,7 @@ class Greedy:
 
 
 def test_a_users_class_is_measured_without_a_verdict():
-    found = audit_regret(Greedy, Setting(rounds=16), parameters={"lazy": 0.5}, runs=20)
+    found = audit_regret(Greedy, Setting(rounds=16), Budget(runs=20), parameters={"lazy": 0.5})
     assert found.verdict is None
     assert found.bound is None
     assert found.growth.slope > 0.8  # half of the rounds are lost
@@ -370,9 +375,9 @@ def test_sequences_and_horizons_may_be_given():
     found = audit_regret(
         STUCK,
         Setting(rounds=4),
+        Budget(runs=10),
         horizons=(1, 2, 4, 8, 16, 32),
         sequences=lambda t: {"bad": np.tile([1.0, 0.0], (t, 1)), "good": np.tile([0.0, 1.0], (t, 1))},
-        runs=10,
     )
     assert found.sequence == "bad"
     assert found.growth.regrets == (1, 2, 4, 8, 16, 32)
@@ -441,7 +446,7 @@ def test_the_bound_of_ftrl_experts_holds_and_says_something(losses, rounds, arms
     bound, error = ftrl_bound(rounds, arms, 1.0)
     assert bound + 5 * error < (2 if losses == "symmetric" else 1) * rounds
     for name, sequence in adversaries(losses, rounds=rounds, arms=arms).items():
-        found = measure(ftrl(rounds, arms, 1.0), sequence, confidence=1 - 1e-6)
+        found = measure(ftrl(rounds, arms, 1.0), sequence, Budget(runs=5000, confidence=1 - 1e-6))
         assert found.interval[0] <= bound + 5 * error, name
 
 
@@ -455,7 +460,7 @@ class Inverted(Ftrl):
 def test_an_inverted_learner_breaks_the_bound_of_ftrl_experts():
     bound, error = ftrl_bound(256, 2, 1.0)
     losses = adversaries("symmetric", rounds=256, arms=2)["constant gap"]
-    found = measure(ftrl(256, 2, 1.0, kind=Inverted), losses, confidence=1 - 1e-6)
+    found = measure(ftrl(256, 2, 1.0, kind=Inverted), losses, Budget(runs=5000, confidence=1 - 1e-6))
     assert found.interval[0] > bound + 5 * error
 
 
@@ -463,8 +468,8 @@ def test_without_its_noise_the_bound_of_ftrl_experts_is_nearly_used():
     """At epsilon = inf: holds on random signs, with more than a third of it spent; a learning rate of 20 breaks it."""
     losses = 2 * adversaries("unit", rounds=256, arms=8)["alternating"] - 1
     bound = math.sqrt(2 * 256 * math.log(8))
-    assert measure(ftrl(256, 8, math.inf), losses, runs=2).mean <= bound
+    assert measure(ftrl(256, 8, math.inf), losses, Budget(runs=2)).mean <= bound
     signs = [adversaries("symmetric", rounds=256, arms=8, seed=s)["random signs"] for s in range(20)]
-    spent = [measure(ftrl(256, 8, math.inf), s, runs=2).mean for s in signs]
+    spent = [measure(ftrl(256, 8, math.inf), s, Budget(runs=2)).mean for s in signs]
     assert bound / 3 < np.mean(spent) <= bound
-    assert measure(ftrl(256, 8, math.inf, eta=20.0), losses, runs=2).mean > bound
+    assert measure(ftrl(256, 8, math.inf, eta=20.0), losses, Budget(runs=2)).mean > bound

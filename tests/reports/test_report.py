@@ -17,6 +17,7 @@ import pytest
 from overclaim.audit.attacks.recipes import RECIPES
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.execution import Budget
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
 from overclaim.reports.formats.html import render, share, view
@@ -30,7 +31,7 @@ LONG = "agarwal-singh/" + "x" * 3000
 
 
 def audited(target: str, expected: str, **options) -> dict:
-    prepared = Task(target=target, runs=30_000, expected=expected, **options).prepare()
+    prepared = Task(target=target, expected=expected, **options, budget=Budget(runs=30_000)).prepare()
     return claim_record(prepared, prepared.audit(), with_evidence=True)
 
 

@@ -8,6 +8,7 @@ from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio, SequenceTabl
 from overclaim.audit.certification.stages import LearnerAudit, guessed
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.sequences import sequence_laws
+from overclaim.audit.play.execution import Budget
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import clipped_laws, expected_bound
 from overclaim.audit.search.families import first_round, later
@@ -246,7 +247,9 @@ def test_a_leak_of_one_round_is_found(round_):
 
 
 def audit_of(learner, claim, *, runs, seed=0, **more):
-    return LearnerAudit(learner=learner, claim=claim, runs=runs, seed=seed, alpha=0.01, searched=True, **more)
+    return LearnerAudit(
+        learner=learner, claim=claim, searched=True, **more, budget=Budget(runs=runs, seed=seed, confidence=0.99)
+    )
 
 
 def test_the_same_seed_finds_the_same_pair_for_any_number_of_processes():
@@ -346,7 +349,7 @@ class Withheld(LearnerAudit):
 
 def test_odds_of_a_few_runs_promise_what_the_exact_law_does():
     learner, claim, _ = prepared("asi-raman-talwar/batched-exp3", rounds=8, parameters={**SHARP, "batch": 1})
-    audit = Withheld(learner=learner, claim=claim, runs=200_000, seed=0, alpha=0.01)
+    audit = Withheld(learner=learner, claim=claim, budget=Budget(runs=200_000, seed=0, confidence=0.99))
     alphabet = alphabet_of(learner, claim)
     pairs = first_round(alphabet, 8, 1)
     exact = [expected_bound(*sequence_laws(learner, pair), 0.0, 200_000) for pair in pairs]
@@ -381,7 +384,7 @@ def test_few_sequences_promise_their_best_event_and_many_what_is_guessed():
     """The event is worth 2; all guesses together are right in 72 %, which is worth 0.93."""
     for rounds, low, high in ((2, 1.5, 2.5), (14, 0.4, 1.2)):
         learner, claim, _ = prepared("agarwal-singh/reduction-threshold", rounds=rounds)
-        audit = Learned(learner=learner, claim=claim, runs=200_000, seed=0, alpha=0.01)
+        audit = Learned(learner=learner, claim=claim, budget=Budget(runs=200_000, seed=0, confidence=0.99))
         left = np.ones((rounds, 2))
         right = left.copy()
         right[0] = -1.0

@@ -1,0 +1,161 @@
+"""What an audit may spend, and how it is carried out: two frozen values that every layer passes on as they are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..statistics.events import Counts
+from .cluster import Cluster
+
+#: When an audit ends: after all its runs, or as soon as the claim is falsified.
+STOPS = ("budget", "early")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What an audit may spend, and the error that it may make. The result depends on nothing else but the target.
+
+    Parameters
+    ----------
+    runs : int
+        All of them, both worlds, search and pilot included; below 2^53.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    stop : {"budget", "early"}
+        After all the runs, or as soon as the claim is falsified.
+    tests : int
+        How many tests share that error evenly (Bonferroni).
+
+    Raises
+    ------
+    ValueError
+        For values outside their range.
+    """
+
+    runs: int = 100_000
+    seed: int = 0
+    confidence: float = 0.99
+    stop: str = "budget"
+    tests: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < 1 - self.confidence < 1:  # as computed
+            raise ValueError(f"confidence must be in (0, 1), got {self.confidence!r}")
+        try:
+            operator.index(self.runs)
+        except TypeError:
+            raise ValueError(f"runs must be a whole number, got {self.runs!r}") from None
+        if not self.runs < 2**53:
+            raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
+        if self.stop not in STOPS:
+            raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {self.stop!r}")
+
+    @property
+    def alpha(self) -> float:
+        """The error of one test."""
+        return (1 - self.confidence) / self.tests
+
+    def of_at_least(self, runs: int) -> Budget:
+        """Return the budget; raise ValueError if it has fewer runs."""
+        if self.runs < runs:
+            raise ValueError(f"runs must be at least {runs}, got {self.runs!r}")
+        return self
+
+
+class Memory(Protocol):
+    """Finished blocks and stages of one audit or measurement, kept across interruptions: a `ledger.Page`."""
+
+    def recall(self, stage: str) -> dict[int, Counts]:
+        """Return the finished blocks of a stage."""
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        """Keep one finished block."""
+
+    def recall_totals(self, stage: str) -> dict[int, list[float]]:
+        """Return the finished blocks of a stage that kept numbers of its own."""
+
+    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
+        """Keep one finished block of such a stage."""
+
+    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+        """Return the JSON that a stage came to, as it was kept, or as it is computed now."""
+
+    def recall_stage(self, stage: str) -> str | bytes | None:
+        """Return the text or the bytes that were kept of a stage; None where nothing was."""
+
+    def keep_stage(self, stage: str, value: bytes) -> None:
+        """Keep the bytes that a stage came to."""
+
+
+@dataclass(frozen=True)
+class PrefixedMemory:
+    """A memory whose stages have names of their own, for an audit inside another."""
+
+    memory: Memory
+    prefix: str
+
+    def recall(self, stage: str) -> dict[int, Counts]:
+        """As `Memory.recall`."""
+        return self.memory.recall(f"{self.prefix}/{stage}")
+
+    def keep(self, stage: str, block: int, counts: Counts) -> None:
+        """As `Memory.keep`."""
+        self.memory.keep(f"{self.prefix}/{stage}", block, counts)
+
+    def recall_totals(self, stage: str) -> dict[int, list[float]]:
+        """As `Memory.recall_totals`."""
+        return self.memory.recall_totals(f"{self.prefix}/{stage}")
+
+    def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
+        """As `Memory.keep_totals`."""
+        self.memory.keep_totals(f"{self.prefix}/{stage}", block, totals)
+
+    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+        """As `Memory.once`."""
+        return self.memory.once(f"{self.prefix}/{stage}", compute)
+
+    def recall_stage(self, stage: str) -> str | bytes | None:
+        """As `Memory.recall_stage`."""
+        return self.memory.recall_stage(f"{self.prefix}/{stage}")
+
+    def keep_stage(self, stage: str, value: bytes) -> None:
+        """As `Memory.keep_stage`."""
+        self.memory.keep_stage(f"{self.prefix}/{stage}", value)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How an audit is carried out. No verdict depends on it; with `fast` the runs are other ones.
+
+    Parameters
+    ----------
+    jobs : int
+        Processes.
+    progress : bool
+        Whether to show a progress bar on stderr.
+    memory : Memory, optional
+        Finished blocks are taken from it, and new ones kept in it.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here.
+    fast : bool
+        Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does.
+    """
+
+    jobs: int = 1
+    progress: bool = False
+    memory: Memory | None = None
+    cluster: Cluster | None = None
+    fast: bool = False
+
+    def prefixed(self, prefix: str) -> PrefixedMemory | None:
+        """Return the memory of an audit inside this one."""
+        return None if self.memory is None else PrefixedMemory(self.memory, prefix)
+
+
+#: One process, this one, which remembers nothing; and what an audit spends that does not say how much.
+HERE, BUDGET = Execution(), Budget()
