@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
 from overclaim.audit.statistics import intervals
-from overclaim.audit.statistics.events import allotment
+from overclaim.audit.statistics.event_rule import allotment
 from overclaim.mechanisms.one_shot import classic, sparse_vector
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor
 

@@ -32,7 +32,8 @@ from overclaim.audit.search.families import first_round, later
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
-from overclaim.audit.statistics.events import choose_event, count
+from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.events import count
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.abilities import NotEnumerableError, batch_of, kernel_of
 from overclaim.learners.catalogue.entries import lookup

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
+
+from .measures import ApproxDP, Measure
 
 #: The loss sets by name; `learners.losses` holds their geometry.
 LOSS_SETS = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
@@ -13,16 +15,19 @@ SURFACES = ("actions", "release", "publication")
 EXPECTATIONS = ("falsified", "survived")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Claim:
-    """A claim of (epsilon, delta)-differential privacy for the released transcript of a learner.
+    """A privacy claim about the released transcript of a learner.
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive and finite.
-    delta : float
+    epsilon : float, optional
+        Of a claim of (epsilon, delta)-differential privacy: in nats, finite, at least 0, above 0 where delta is 0.
+    delta : float, optional
         In [0, 1).
+    measure : Measure, optional
+        What is claimed in any measure, in place of epsilon and delta. Beside an `ApproxDP`, epsilon and delta replace
+        its own, so that `dataclasses.replace` takes them.
     losses : str
         The loss set: "unit" for [0, 1] or "symmetric" for [-1, 1] on every coordinate, "l1-ball" or "l2-ball" for
         the unit balls of linear losses, "lipschitz" for convex functions with gradients of norm at most 1.
@@ -43,27 +48,59 @@ class Claim:
     --------
     >>> Claim(epsilon=1.0, losses="symmetric").neighbours
     'replace'
+    >>> Claim(epsilon=1.0).measure
+    ApproxDP(epsilon=1.0, delta=0.0)
     >>> Claim(epsilon=-1.0)
     Traceback (most recent call last):
     ValueError: epsilon must be positive and finite, got -1.0
     """
 
-    epsilon: float
-    delta: float = 0.0
-    losses: str = "unit"
-    neighbours: str = "replace"
-    surface: str = "actions"
-    source: str = ""
+    measure: Measure
+    losses: str
+    neighbours: str
+    surface: str
+    source: str
 
-    def __post_init__(self) -> None:
-        if not (self.epsilon > 0 and math.isfinite(self.epsilon)):
-            raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
-        if not 0 <= self.delta < 1:
-            raise ValueError(f"delta must be in [0, 1), got {self.delta!r}")
-        for name, value, known in (
-            ("losses", self.losses, LOSS_SETS),
-            ("neighbours", self.neighbours, NEIGHBOURS),
-            ("surface", self.surface, SURFACES),
-        ):
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        measure: Measure | None = None,
+        losses: str = "unit",
+        neighbours: str = "replace",
+        surface: str = "actions",
+        source: str = "",
+    ) -> None:
+        fields: dict[str, Any] = {"losses": losses, "neighbours": neighbours, "surface": surface}
+        for (name, value), known in zip(fields.items(), (LOSS_SETS, NEIGHBOURS, SURFACES), strict=True):
             if value not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        fields |= {"measure": _stated(epsilon, delta, measure), "source": source}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> float:
+        """In nats: what is claimed, or what a claim in another measure implies at `delta`."""
+        return self.measure.stated[0]
+
+    @property
+    def delta(self) -> float:
+        """The delta of `epsilon`."""
+        return self.measure.stated[1]
+
+
+def _stated(epsilon: float | None, delta: float | None, measure: Measure | None) -> Measure:
+    """Return the measure that is claimed."""
+    if measure is None:
+        if epsilon is None:
+            raise ValueError("a claim needs an epsilon or a measure, got neither")
+        return ApproxDP(epsilon, delta or 0.0)
+    if not isinstance(measure, Measure):
+        raise ValueError(f"measure must be a Measure, such as GDP(1.0), got {measure!r}")
+    if epsilon is None and delta is None:
+        return measure
+    if not isinstance(measure, ApproxDP):
+        raise ValueError(f"a claim has an epsilon and a delta, or a measure, got both and {measure!r}")
+    return ApproxDP(measure.epsilon if epsilon is None else epsilon, measure.delta if delta is None else delta)

@@ -20,7 +20,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,7 @@ def _tested(new: dict[str, Any], old: Mapping[str, Any], result: Again) -> float
         beside["not_compared"] = result.reason
     else:
         then = Frozen.from_json(old["frozen"]).counts
-        beside["counts"], beside["counts_before"] = asdict(result.counts), asdict(then)
+        beside["counts"], beside["counts_before"] = result.counts.to_json(), then.to_json()
         claimed = new["claimed"]
         beside["p_value"] = regression_p_value(result.counts, then, epsilon=claimed["epsilon"], delta=claimed["delta"])
         if beside["p_value"] is None:
@@ -217,7 +217,7 @@ def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
 
 
 def _shown(counts: Mapping[str, int]) -> str:
-    tally = Counts(**counts)
+    tally = Counts.of_json(counts)
     found = named_world({"method": "joint", "counts": counts})
     two_sided = tally.left_upper + tally.right_upper and tally.left_lower + tally.right_lower
     if two_sided or found is None or not found.runs or not found.others:

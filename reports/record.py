@@ -7,7 +7,6 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -130,7 +129,7 @@ def counted(result: Result) -> dict[str, Any]:
     """Return the event and its counts."""
     event, counts = result.event, result.certificate.counts
     return {
-        "counts": {**asdict(counts), "right": counts.right, "guesses": counts.guesses},
+        "counts": counts.to_json(),
         "event": {"lower": finite(event.lower), "upper": finite(event.upper), "share": event.share},
     }
 

@@ -23,7 +23,8 @@ from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics import intervals
-from ..statistics.events import Counts, Event, certify, choose_event, count
+from ..statistics.event_rule import choose_event
+from ..statistics.events import Counts, Event, certify, count
 from ..statistics.power import required_runs
 from ..statistics.rounding import best, rounded
 from .stages import play_block

@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -44,7 +44,8 @@ from ..laws.sequences import MAX_SEQUENCES, all_sequences
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
-from ..statistics.events import Counts, Event, choose_event, count
+from ..statistics.event_rule import choose_event
+from ..statistics.events import Counts, Event, count
 from ..statistics.rounding import significant
 from .verdict import Result
 
@@ -120,8 +121,7 @@ class Frozen:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
-        counts = {**asdict(self.counts), "right": self.counts.right, "guesses": self.counts.guesses}
-        return {**self.rule.to_json(), "share": self.share, "counts": counts}
+        return {**self.rule.to_json(), "share": self.share, "counts": self.counts.to_json()}
 
     @classmethod
     def from_json(cls, data: Any) -> Frozen:
@@ -129,7 +129,7 @@ class Frozen:
         rule = rule_of(data)
         try:
             share = float(data["share"])
-            counts = Counts(**{name: int(data["counts"][name]) for name in asdict(Counts())})
+            counts = Counts.of_json(data["counts"])
         except (KeyError, TypeError, ValueError) as error:
             raise NotFrozenError(f"the baseline's counts cannot be read: {error}") from None
         if not 0 < share < 1:

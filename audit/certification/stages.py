@@ -25,7 +25,8 @@ from ..search.exact_search import expected_bound, rank_exactly
 from ..search.influential_rounds import telling_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
-from ..statistics.events import Counts, Event, certify, choose_event, choose_event_from_laws, count
+from ..statistics.event_rule import choose_event, choose_event_from_laws
+from ..statistics.events import Counts, Event, certify, count
 from ..statistics.rounding import rounded
 from .frame import Audit, Choice
 

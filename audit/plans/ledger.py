@@ -13,7 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -256,15 +256,15 @@ class Page:
         """Return the finished blocks of a stage; the stage's name tells everything that fixed its counts."""
         found = {}
         for block, numbers in self.recall_totals(stage).items():
-            counts = Counts(*map(int, numbers)) if len(numbers) == 6 else None
-            if counts is None or not _possible(counts) or list(astuple(counts)) != numbers:
+            counts = Counts.of_numbers([int(number) for number in numbers]) if len(numbers) >= 6 else None
+            if counts is None or not _possible(counts) or list(counts.numbers) != numbers:
                 raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no counts")
             found[block] = counts
         return found
 
     def keep(self, stage: str, block: int, counts: Counts) -> None:
         """Keep one finished block: one transaction."""
-        self.keep_totals(stage, block, astuple(counts))
+        self.keep_totals(stage, block, counts.numbers)
 
     def recall_totals(self, stage: str) -> dict[int, list[float]]:
         """Return the finished blocks of a stage that kept numbers of its own."""
@@ -319,5 +319,5 @@ class Page:
 
 def _possible(counts: Counts) -> bool:
     """Tell whether counts can be those of runs."""
-    numbers = astuple(counts)
+    numbers = counts.numbers
     return min(numbers) >= 0 and counts.runs_left <= counts.runs and counts.guesses <= counts.runs

@@ -14,6 +14,7 @@ from ...learners.catalogue.entries import Case, Entry, Setting, entries, lookup
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, Claim
 from ...mechanisms.draws import Draws
+from ...mechanisms.measures import ApproxDP
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..certification.blackbox import audit_mechanism
@@ -163,7 +164,7 @@ class Task:
             raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {chosen.losses!r}")
         claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
         if self.epsilon is not None:
-            claim = replace(claim, epsilon=self.epsilon)
+            claim = replace(claim, measure=ApproxDP(self.epsilon, claim.delta))
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))

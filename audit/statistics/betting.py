@@ -14,6 +14,8 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +36,8 @@ _CELL, _NEAR = 0.04, 26.0
 _BEYOND = 0.1
 #: Wealth is a sum of logarithms: so much is left for rounding.
 _ROUNDING = 1e-9
+#: The seed of the order into which counts are put.
+_ORDER = 20_240_601
 #: Beyond, each cell is so much wider than the one before.
 _WIDENING = 1.2
 
@@ -114,25 +118,105 @@ def _unit(values: ArrayLike, low: float, high: float, alpha: float) -> _Floats:
     return (x - low) / (high - low)
 
 
+def mean_lower_of_counts(values: ArrayLike, counts: ArrayLike, low: float, high: float, *, alpha: float) -> float:
+    """Return a lower limit of the mean of a bounded variable of few values, of which only the counts are known.
+
+    Independent observations are exchangeable: put into a random order, by draws that know nothing but the counts, they
+    have the law that they had. So one may bet on the counts in an order that is drawn for them, always the same.
+
+    Parameters
+    ----------
+    values : array (kinds,)
+        In [low, high].
+    counts : array of int (kinds,)
+        How often each was observed, at least 2 together.
+    low, high : float
+        What the variable cannot leave, low < high.
+    alpha : float
+        The probability, at most, that the limit exceeds the mean, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        As `mean_interval`.
+
+    Examples
+    --------
+    >>> round(mean_lower_of_counts([0.0, 1.0], [500, 500], 0.0, 1.0, alpha=0.005), 2)
+    0.46
+    """
+    many = np.asarray(counts, dtype=np.int64)
+    if int(many.sum()) < 2:
+        raise ValueError(f"at least 2 observations are needed, got {int(many.sum())}")
+    return low + (high - low) * _lower_of(_Shuffled(_unit(values, low, high, alpha), many), alpha)
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """Observations in the order drawn."""
+
+    x: _Floats
+
+    @property
+    def size(self) -> int:
+        return self.x.size
+
+    def blocks(self, first: int) -> Iterator[tuple[_Floats, _Floats]]:
+        """Yield the first observations, and then blocks of the others: values, and how often each."""
+        for block in (self.x[:first], *np.array_split(self.x[first:], min(_RENEWALS, self.size - first))):
+            yield block, np.ones(block.size)
+
+
+@dataclass(frozen=True)
+class _Shuffled:
+    """Counts of values, in a random order."""
+
+    values: _Floats
+    counts: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        return int(self.counts.sum())
+
+    def blocks(self, first: int) -> Iterator[tuple[_Floats, _Floats]]:
+        """Yield the first observations, and then blocks of the others: values, and how often each."""
+        generator, left = np.random.default_rng(_ORDER), self.counts
+        others = self.size - first
+        for many in (first, *np.diff(np.linspace(0, others, min(_RENEWALS, others) + 1).astype(np.int64)).tolist()):
+            drawn = generator.multivariate_hypergeometric(left, many, method="marginals")
+            left = left - drawn
+            yield self.values[drawn > 0], drawn[drawn > 0].astype(np.float64)
+
+
 def _lower_limit(x: _Floats, alpha: float) -> float:
     """Return a lower limit of the mean of x in [0, 1], wrong with probability at most alpha."""
-    first = math.ceil(max(_PILOT * x.size, min(_FEWEST, x.size / 10)))
-    pilot, x = x[:first], x[first:]
-    edges = _cells(pilot, x.size)
+    return _lower_of(_Sequence(x), alpha)
+
+
+def _lower_of(observed: _Sequence | _Shuffled, alpha: float) -> float:
+    first = math.ceil(max(_PILOT * observed.size, min(_FEWEST, observed.size / 10)))
+    blocks = observed.blocks(first)
+    total = square = seen = 0.0
+
+    def add(block: _Floats, times: _Floats) -> None:
+        nonlocal total, square, seen
+        total, square = total + float(times @ block), square + float(times @ np.square(block))
+        seen += float(times.sum())
+
+    add(*next(blocks))
+    edges = _cells(total, square, int(seen), observed.size - first)
     worst = edges[1:]  # the lower the hypothesis, the larger the wealth
     wealth, goal = np.zeros(worst.size), _ROUNDING - math.log(alpha)  # logarithms
-    total, square, seen = float(pilot.sum()), float(np.square(pilot).sum()), first
-    for block in np.array_split(x, min(_RENEWALS, x.size)):
-        left = first + x.size - seen
-        spread = _spread(total, square, seen)
+    for block, times in blocks:
+        left, spread = observed.size - seen, _spread(total, square, int(seen))
         refuted = wealth >= goal
         price = np.where(refuted, -1.0, wealth - goal - _BEYOND)
         quantile = special.ndtri_exp(price)
         # The option is worth Phi(quantile); the stake is its slope in the sum so far, by its worth.
         slope = np.exp(-0.5 * np.square(quantile) - price) / (math.sqrt(2 * math.pi) * spread * math.sqrt(left))
         stake = np.where(refuted, 0.0, np.minimum(slope, _AT_RISK / worst))
-        wealth = wealth + np.log1p(stake * (block[:, None] - worst)).sum(axis=0)
-        total, square, seen = total + float(block.sum()), square + float(np.square(block).sum()), seen + block.size
+        wealth = wealth + times @ np.log1p(stake * (block[:, None] - worst))
+        add(block, times)
     standing = np.flatnonzero(wealth < goal)
     return float(edges[standing[0]]) if standing.size else 1.0
 
@@ -142,13 +226,13 @@ def _spread(total: float, square: float, seen: int) -> float:
     return math.sqrt(max(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2)
 
 
-def _cells(pilot: _Floats, left: int) -> _Floats:
-    """Return the edges of cells that cover [0, 1]: narrow about the pilot's mean, wider and wider beyond."""
-    error = _spread(float(pilot.sum()), float(np.square(pilot).sum()), pilot.size) / math.sqrt(left)
+def _cells(total: float, square: float, seen: int, left: int) -> _Floats:
+    """Return the edges of cells that cover [0, 1]: narrow about the first mean, wider and wider beyond."""
+    error = _spread(total, square, seen) / math.sqrt(left)
     reach = _NEAR * error
     near = np.arange(-reach, reach, _CELL * error)
     widths = _CELL * error * _WIDENING ** np.arange(1, math.ceil(math.log(1 / error + 2) / math.log(_WIDENING)) + 30)
     far = reach + np.cumsum(widths)
-    edges = float(pilot.mean()) + np.concatenate([-far[::-1], near, [reach], far])
+    edges = total / seen + np.concatenate([-far[::-1], near, [reach], far])
     inside = edges[(edges > 0) & (edges < 1)]
     return np.concatenate([[0.0], inside, [1.0]])

@@ -15,13 +15,15 @@ References
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
 from ...mechanisms.draws import Floats
-from .events import UNUSED, Event, allotment
+from .event_rule import allotment
+from .events import UNUSED, Event
 from .rounding import rounded
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
@@ -172,6 +174,24 @@ def _tails(grid: Floats, in_left: Floats, in_right: Floats, *, log_odds: bool) -
     return [some[-1] - some[:-1:2] for some in upto], [some[1:-1:2] for some in upto]
 
 
+def cells_of(scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Floats, Floats, Floats]:
+    """Return thresholds, and the smoothed runs of either world below the first, from each on, and of none (nan).
+
+    A cell holds the scores from a threshold up to, and without, the next; those below all and nan are the first.
+    """
+    known = ~np.isnan(scores)
+    sides = np.sort(scores[known & left]), np.sort(scores[known & ~left])
+    grid = _places(np.sort(scores[known]))
+    none = [int(np.count_nonzero(~known & here)) for here in (left, ~left)]
+    if not grid.size:
+        return grid, np.array([float(none[0])]), np.array([float(none[1])])
+    counts = [np.diff(np.searchsorted(side, grid), prepend=0, append=side.size) for side in sides]
+    centres = np.clip(np.append(grid[:1], grid), -CERTAIN, CERTAIN)
+    of_left, of_right = smoothed(counts[0], counts[1], centres if log_odds else None)
+    of_left[0], of_right[0] = of_left[0] + none[0], of_right[0] + none[1]
+    return grid, of_left, of_right
+
+
 def _centres(grid: Floats) -> Floats:
     """Return a score for every cell at and between the thresholds."""
     centres = np.repeat(np.clip(grid, -CERTAIN, CERTAIN), 2)
@@ -262,6 +282,8 @@ def transfer(event: Event, scores: Floats, others: Floats) -> Event:
     """
     if np.array_equal(scores, others, equal_nan=True):
         return event
+    if event.function is not None:
+        event = replace(event, function=event.function.transferred(scores, others))
     upper, lower = UNUSED, UNUSED
     if not math.isnan(event.upper):
         upper = -_lowest_of_top(-others, int(np.sum(scores >= event.upper)))
@@ -269,7 +291,7 @@ def transfer(event: Event, scores: Floats, others: Floats) -> Event:
         lower = _lowest_of_top(others, int(np.sum(scores <= event.lower)))
     if not math.isnan(upper) and not math.isnan(lower) and lower >= upper:
         return event
-    return Event(lower, upper, event.method, event.share)
+    return replace(event, lower=lower, upper=upper)
 
 
 def _lowest_of_top(scores: Floats, many: int) -> float:

@@ -1,35 +1,30 @@
 """Events: thresholds on a score, chosen on pilot runs, counted and certified on fresh ones.
 
-The choice may be as clever as it likes: it costs power, never validity, because `certify` sees only counts of
-runs that were drawn after the event was fixed.
-
-References
-----------
-.. [1] J. Neyman. On the two different aspects of the representative method. JRSS 97, 1934 (which share of a sample
-   each stratum should have).
+How an event is chosen (`event_rule`, `event_choice`, `measure_choice`) costs power, never validity, because `certify`
+sees only counts of runs that were drawn after the event was fixed.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from . import intervals
-from .rounding import best, rounded
+
+if TYPE_CHECKING:
+    from .variational import StepFunction
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
-_PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
-_LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
-_EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
-_LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are not met
 _Floats = NDArray[np.float64]
+#: The fields of `Counts` that are single numbers.
+_NUMBERS = ("runs", "runs_left", "left_upper", "right_upper", "left_lower", "right_lower")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +39,30 @@ class Event:
     ----------
     lower, upper : float
         The thresholds, ``lower < upper`` where both are used.
-    method : {"guess", "joint"}
-        The estimator the event was chosen for. A joint event uses exactly one side.
+    method : {"guess", "joint", "variational"}
+        The estimator the event was chosen for. A joint event uses exactly one side, and so does a variational one,
+        which is certified by its function.
     share : float
         The probability that a certification run is played in the left world, in (0, 1): 1/2 in the guess game. A
         joint event that names one world is rarer in the other, which may have more of the runs.
+    function : StepFunction, optional
+        Of a variational event.
     """
 
     lower: float
     upper: float
     method: str
     share: float = 0.5
+    function: StepFunction | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in ("guess", "joint"):
-            raise ValueError(f"method must be 'guess' or 'joint', but got {self.method!r}")
-        if self.method == "joint" and self.direction not in ("left", "right"):
+        if self.method not in ("guess", "joint", "variational"):
+            raise ValueError(f"method must be 'guess', 'joint' or 'variational', but got {self.method!r}")
+        if (self.method == "variational") != (self.function is not None):
+            raise ValueError(f"a variational event, and no other, has a function, but got {self.method!r}")
+        if self.method != "guess" and self.direction not in ("left", "right"):
             raise ValueError(
-                "a joint event must use exactly one of lower and upper (nan marks the unused one), "
+                f"a {self.method} event must use exactly one of lower and upper (nan marks the unused one), "
                 f"but got lower={self.lower} and upper={self.upper}"
             )
         if not 0 < self.share < 1 or (self.method == "guess" and self.share != 0.5):
@@ -84,9 +85,9 @@ class Event:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[float | None, float | None, str, float]:
+    def _key(self) -> tuple[Any, ...]:
         lower, upper = (None if math.isnan(side) else side for side in (self.lower, self.upper))
-        return lower, upper, self.method, self.share
+        return lower, upper, self.method, self.share, self.function
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class Counts:
         Of both worlds, and of the left one.
     left_upper, right_upper, left_lower, right_lower : int
         Runs of a world whose score was in the upper or the lower tail.
+    tally : tuple of int
+        How often the score was in each step of a variational event's function, in the left and then the right world.
     """
 
     runs: int = 0
@@ -107,11 +110,38 @@ class Counts:
     right_upper: int = 0
     left_lower: int = 0
     right_lower: int = 0
+    tally: tuple[int, ...] = ()
 
     def __add__(self, other: Counts) -> Counts:
         if not isinstance(other, Counts):
             return NotImplemented
-        return Counts(*map(operator.add, self._values, other._values))
+        if self.tally and other.tally:
+            tally = tuple(a + b for a, b in zip(self.tally, other.tally, strict=True))
+        else:
+            tally = self.tally or other.tally
+        sums = map(operator.add, self.numbers[:6], other.numbers[:6])
+        return Counts(**dict(zip(_NUMBERS, sums, strict=True)), tally=tally)
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[int]) -> Counts:
+        """Return the counts of `numbers`."""
+        return cls(**dict(zip(_NUMBERS, numbers[:6], strict=True)), tally=tuple(numbers[6:]))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All of them, in a row."""
+        return *(getattr(self, name) for name in _NUMBERS), *self.tally
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        named = dict(zip(_NUMBERS, self.numbers, strict=False))
+        tally = {"tally": list(self.tally)} if self.tally else {}
+        return {**named, "right": self.right, "guesses": self.guesses, **tally}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Counts:
+        """Return the counts of a record."""
+        return cls(**{name: int(data[name]) for name in _NUMBERS}, tally=tuple(map(int, data.get("tally", ()))))
 
     @property
     def runs_right(self) -> int:
@@ -128,27 +158,26 @@ class Counts:
         """Guesses made: runs without an abstention."""
         return self.left_upper + self.right_upper + self.left_lower + self.right_lower
 
-    @property
-    def _values(self) -> tuple[int, ...]:
-        return self.runs, self.runs_left, self.left_upper, self.right_upper, self.left_lower, self.right_lower
-
 
 @dataclass(frozen=True)
 class Certificate:
-    """A lower bound on the true epsilon at a stated delta, wrong with probability at most alpha.
+    """A lower bound on what is true, wrong with probability at most alpha: on epsilon at a delta, or in a measure.
 
     Parameters
     ----------
     epsilon_lower : float
-        The bound in nats, at least 0.
+        The bound in nats, at least 0. Beside a bound in another measure, what the counts of the event say of epsilon,
+        with an error of its own.
     method : str
-        "guess" or "joint".
+        "guess", "joint", "variational" or "anytime".
     delta, alpha : float
         The delta it is stated for, and its error.
     counts : Counts
         The certification runs it rests on.
     two_interval_bound : float
         The transparent bound from the same counts. Valid at alpha by itself; the larger of the two is not.
+    level_lower : float, optional
+        The bound in the unit of a claim's measure, where that is not epsilon.
     """
 
     epsilon_lower: float
@@ -157,11 +186,17 @@ class Certificate:
     alpha: float
     counts: Counts
     two_interval_bound: float
+    level_lower: float | None = None
+
+    @property
+    def lower(self) -> float:
+        """The certified bound, in the unit of the claim's measure."""
+        return self.epsilon_lower if self.level_lower is None else self.level_lower
 
 
 def count(event: Event, scores: ArrayLike, left: ArrayLike) -> Counts:
     """Count the event over runs with the given scores and world labels (True: world P, the pair's left)."""
-    values, labels = _check_runs(scores, left)
+    values, labels = check_runs(scores, left)
     above, below = values >= event.upper, values <= event.lower
     return Counts(
         runs=int(values.size),
@@ -170,6 +205,7 @@ def count(event: Event, scores: ArrayLike, left: ArrayLike) -> Counts:
         right_upper=int(np.count_nonzero(above & ~labels)),
         left_lower=int(np.count_nonzero(below & labels)),
         right_lower=int(np.count_nonzero(below & ~labels)),
+        tally=event.function.tally(values, labels) if event.function is not None else (),
     )
 
 
@@ -204,233 +240,14 @@ def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Cert
     >>> round(certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower, 3)
     1.736
     """
-    if event.method == "joint":
-        (side,) = _sides(event, counts)
+    if event.method != "guess":
+        (side,) = sides_of(event, counts)
         played = counts.runs_left > 0 and counts.runs_right > 0
         bound = float(intervals.epsilon_joint(*side, delta=delta, alpha=alpha)) if played else 0.0
     else:
         game, slack = (counts.right, counts.guesses, counts.runs), _run_delta(event, delta)
         bound = float(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
     return Certificate(bound, event.method, delta, alpha, counts, _two_interval(event, counts, delta, alpha))
-
-
-def choose_event(
-    scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int, fair: bool = False
-) -> Event:
-    """Choose thresholds and method on pilot runs, for `runs` certification runs to come.
-
-    Within each family (guess, joint left, joint right) the thresholds maximise ``ln((p^ - delta) / q~) - z
-    se(runs) - 1.5 se(pilot)``, q~ smoothed by adding one, z the normal quantile of alpha; in the guess game
-    p^ and q~ are the rates of right and of wrong guesses. A joint event comes with the share of the runs for the left
-    world that makes se(runs) smallest (`allotment`). Among the three winners the estimators themselves decide, at the
-    expected counts.
-
-    Parameters
-    ----------
-    scores : array of float, shape (pilot runs,)
-        Evidence for world P. Infinite scores are allowed; nan is never guessed.
-    left : array of bool, shape (pilot runs,)
-        True where the run was played in world P.
-    delta, alpha : float
-        What the certificate will be stated for.
-    runs : int
-        Certification runs in total, both worlds together.
-    fair : bool
-        Whether these have fair labels whatever the event, because they are played already.
-
-    Raises
-    ------
-    ValueError
-        If there are no scores, the shapes differ, the labels are not boolean, runs < 1, alpha is
-        outside (0, 1) or delta outside [0, 1).
-    """
-    values, labels = _check_runs(scores, left)
-    if values.size == 0:
-        raise ValueError("choose_event needs at least one pilot run, but got 0")
-    if runs < 1:
-        raise ValueError(f"runs must be at least 1, but got {runs}")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), but got {delta}")
-    return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))
-
-
-def choose_event_from_laws(
-    scores: ArrayLike, p: ArrayLike, q: ArrayLike, *, delta: float, alpha: float, runs: int
-) -> Event:
-    """Choose thresholds and method from the exact laws of a discrete transcript: a pilot of unlimited size.
-
-    Parameters
-    ----------
-    scores, p, q : arrays of float, shape (outcomes,)
-        The score of each outcome, and its probability in world P (left) and in world Q (right).
-    delta, alpha, runs
-        As for `choose_event`.
-    """
-    values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
-    # A law may name what no run will show: certification tells nothing below 1 / runs.
-    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs, least=1 / runs))
-
-
-def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
-    """Return the share of the runs for the left world that makes a sum of two means' variances smallest [1]_.
-
-    Parameters
-    ----------
-    of_left, of_right : arrays
-        The variances of one run's term in each world; nan or infinite where they are not known.
-
-    Returns
-    -------
-    array
-        In [0.1, 0.9] and multiples of 0.01; 1/2 where a variance is not known.
-    """
-    with np.errstate(invalid="ignore"):
-        share = np.sqrt(of_left) / (np.sqrt(of_left) + np.sqrt(of_right))
-        share = np.where(np.isfinite(of_left + of_right), np.nan_to_num(share, nan=0.5), 0.5)
-    multiples: _Floats = np.clip(np.round(rounded(share), 2), _LEAST_SHARE, 1 - _LEAST_SHARE)
-    return multiples
-
-
-def _best_event(tails: _Tails, rule: _Rule) -> Event:
-    if tails.thresholds.size == 0:
-        return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
-    found = [rule.best_guess(tails), *rule.best_joint(tails)]
-    return found[best([worth for worth, _ in found])][1]
-
-
-@dataclass(frozen=True)
-class _Tails:
-    """Pilot counts of both tails in both worlds at every candidate threshold."""
-
-    thresholds: _Floats
-    pilot: int
-    pilot_left: int
-    left_upper: _Floats
-    right_upper: _Floats
-    left_lower: _Floats
-    right_lower: _Floats
-
-    @classmethod
-    def of(cls, values: _Floats, labels: NDArray[np.bool_]) -> _Tails:
-        known = ~np.isnan(values)
-        left, right = np.sort(values[known & labels]), np.sort(values[known & ~labels])
-        grid = _candidates(np.sort(values[known]))
-        return cls(
-            grid,
-            int(values.size),
-            int(np.count_nonzero(labels)),
-            *((side.size - np.searchsorted(side, grid, "left")).astype(np.float64) for side in (left, right)),
-            *(np.searchsorted(side, grid, "right").astype(np.float64) for side in (left, right)),
-        )
-
-    @classmethod
-    def of_laws(cls, values: _Floats, p: _Floats, q: _Floats) -> _Tails:
-        endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
-        # Sums of whole runs are exact: one that is 0 is so on every processor. What is never met is no outcome.
-        masses = [np.rint(rounded(law, _LAW_DIGITS) * (endless / 2)) for law in (p, q)]
-        known = ~np.isnan(values) & (masses[0] + masses[1] > 0)
-        order = np.argsort(values[known], kind="stable")
-        values = values[known][order]
-        grid = _candidates(values)
-        # Rounding may take a law's sum beyond 1, where its variance would be negative.
-        sums = [np.minimum(np.append(0.0, np.cumsum(law[known][order])), endless / 2) for law in masses]
-        below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
-        return cls(
-            grid,
-            round(endless),
-            round(endless / 2),
-            *(mass[-1] - mass[below] for mass in sums),
-            *(mass[upto] for mass in sums),
-        )
-
-
-@dataclass(frozen=True)
-class _Rule:
-    delta: float
-    alpha: float
-    runs: int
-    fair: bool = False
-    least: float = 0.0  # the smallest probability that is told from 0
-
-    def best_guess(self, tails: _Tails) -> tuple[float, Event]:
-        """Return the best pair of thresholds, one-sided ones included, with its worth."""
-        none = np.zeros(1)
-        upper, lower = (np.append(tails.thresholds, UNUSED) for _ in range(2))
-        right = np.append(tails.left_upper, none)[:, None] + np.append(tails.right_lower, none)
-        wrong = np.append(tails.right_upper, none)[:, None] + np.append(tails.left_lower, none)
-        one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
-        allowed = (lower < upper[:, None]) | one_sided
-        allowed[-1, -1] = False
-        slack = np.where(one_sided, self.delta / 2, self.delta)
-        a, b = right / tails.pilot, (wrong + 1) / (tails.pilot + 1)
-        seen = np.maximum(b, self.least)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Right and wrong guesses exclude each other in a run, hence the last, covariance term.
-            variance = a * (1 - a) / (a - slack) ** 2 + (1 - seen) / seen + 2 * a / (a - slack)
-        worth = np.where(allowed, self._worth(a, seen, slack, variance, variance / tails.pilot), -np.inf)
-        i, j = np.unravel_index(np.argmax(worth), worth.shape)
-        n, event = self.runs, Event(float(lower[j]), float(upper[i]), "guess")
-        c = round(n * float(a[i, j]))
-        made = c + min(round(n * float(b[i, j])), n - c)
-        bound = intervals.epsilon_guess(c, made, n, delta=slack[i, j], alpha=self.alpha)
-        return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
-
-    def best_joint(self, tails: _Tails) -> Iterator[tuple[float, Event]]:
-        """Yield the best one-directional event towards each world, with its worth."""
-        n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
-        if n_left == 0 or n_right == 0:
-            return
-        for towards, k_p, n_p, k_q, n_q in (
-            ("left", tails.left_upper, n_left, tails.right_upper, n_right),
-            ("right", tails.right_lower, n_right, tails.left_lower, n_left),
-        ):
-            p, q = k_p / n_p, (k_q + 1) / (n_q + 1)
-            seen = np.maximum(q, self.least)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - seen) / seen
-            pilot = spread_p / n_p + spread_q / n_q
-            share = np.full(p.shape, 0.5) if self.fair else allotment(spread_p, spread_q)  # of P, which is named
-            worth = self._worth(p, seen, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot)
-            i = int(np.argmax(worth))
-            threshold, named = float(tails.thresholds[i]), float(share[i])
-            played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))
-            expected = round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]
-            bound = intervals.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha)
-            if towards == "left":
-                event = Event(UNUSED, threshold, "joint", named)
-            else:
-                event = Event(threshold, UNUSED, "joint", round(1 - named, 2))
-            yield _settle(float(bound), float(pilot[i]), float(worth[i])), event
-
-    def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
-        """Return the rule's value, rounded; `variance` is that of one certification run, `pilot` that of the pilot."""
-        quantile = -float(special.ndtri(self.alpha))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            doubt = quantile * np.sqrt(variance / self.runs) + _PILOT_WEIGHT * np.sqrt(pilot)
-            rule = np.log((p - delta) / q) - doubt
-        # Where delta explains everything the logarithm says nothing: rank by the difference, below the rest.
-        return np.where(p > delta, rounded(rule), rounded(p - delta - q) - 1e9)
-
-
-def _settle(bound: float, pilot_variance: float, worth: float) -> float:
-    """Return the worth of a family's winner: its expected bound, or the rule where that is clipped."""
-    return bound - _PILOT_WEIGHT * math.sqrt(pilot_variance) if bound > 0 else min(worth, 0.0)
-
-
-def _candidates(ordered: _Floats) -> _Floats:
-    """Return thresholds from sorted scores: quantiles, both far tails, and atoms wherever they lie."""
-    distinct: _Floats = np.unique(ordered)
-    if distinct.size <= _EVERY_VALUE:
-        return distinct
-    last = ordered.size - 1
-    tail = np.geomspace(1, ordered.size, 40).astype(np.int64) - 1  # rare events: the few most extreme runs
-    middle = np.linspace(0, last, 97).astype(np.int64)
-    spread = np.linspace(0, distinct.size - 1, 65).astype(np.int64)  # sees values that heavy ties would hide
-    places = np.concatenate([tail, last - tail, middle])
-    picked: _Floats = np.unique(np.concatenate([ordered[places], distinct[spread]]))
-    return picked
 
 
 def _run_delta(event: Event, delta: float) -> float:
@@ -441,7 +258,7 @@ def _run_delta(event: Event, delta: float) -> float:
     return delta if event.direction == "both" else delta / 2
 
 
-def _sides(event: Event, counts: Counts) -> list[tuple[int, int, int, int]]:
+def sides_of(event: Event, counts: Counts) -> list[tuple[int, int, int, int]]:
     """Return (k_p, n_p, k_q, n_q) of each side in use, P being the world that the side names."""
     sides = []
     if not math.isnan(event.upper):
@@ -453,7 +270,7 @@ def _sides(event: Event, counts: Counts) -> list[tuple[int, int, int, int]]:
 
 def _two_interval(event: Event, counts: Counts, delta: float, alpha: float) -> float:
     """Return the best two-interval bound of the sides in use, which share alpha (Bonferroni)."""
-    sides = _sides(event, counts)
+    sides = sides_of(event, counts)
     if not sides or not counts.runs_left or not counts.runs_right:
         return 0.0
     error = alpha / len(sides)
@@ -461,7 +278,8 @@ def _two_interval(event: Event, counts: Counts, delta: float, alpha: float) -> f
     return max(float(bound(*side, delta=delta, alpha=error)) for side in sides for bound in bounds)
 
 
-def _check_runs(scores: ArrayLike, left: ArrayLike) -> tuple[_Floats, NDArray[np.bool_]]:
+def check_runs(scores: ArrayLike, left: ArrayLike) -> tuple[_Floats, NDArray[np.bool_]]:
+    """Return scores and labels as arrays, or raise ValueError where they do not fit."""
     values, labels = np.asarray(scores, dtype=np.float64), np.asarray(left)
     if values.ndim != 1 or values.shape != labels.shape:
         shapes = f"{values.shape} and {labels.shape}"

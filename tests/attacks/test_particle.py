@@ -8,7 +8,8 @@ from overclaim.audit.attacks.recipes import Trained
 from overclaim.audit.laws.sequences import all_sequences, sequence_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play
-from overclaim.audit.statistics.events import certify, choose_event, count
+from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.events import certify, count
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.bandits.exp3 import WeightsState
 from overclaim.learners.bandits.htinf import Htinf

@@ -13,7 +13,8 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
-from overclaim.audit.statistics.events import certify, choose_event, count
+from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.events import certify, count
 from overclaim.learners.catalogue import smith_thakurta
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.pftal import BanditPftal, Pftal

@@ -7,16 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.statistics import events, intervals
-from overclaim.audit.statistics.events import (
-    UNUSED,
-    Counts,
-    Event,
-    certify,
-    choose_event,
-    choose_event_from_laws,
-    count,
-)
+from overclaim.audit.statistics import event_rule, intervals
+from overclaim.audit.statistics.event_rule import choose_event, choose_event_from_laws
+from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 
 SETTINGS = [
     (delta, alpha, runs)
@@ -105,9 +98,9 @@ def twin_joint(scores, left, delta, alpha, runs):
 
 @pytest.mark.parametrize(("delta", "alpha", "runs"), SETTINGS)
 def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
-    rule, families = events._Rule(delta, alpha, runs), 0
+    rule, families = event_rule._Rule(delta, alpha, runs), 0
     for scores, left in pilots():
-        tails = events._Tails.of(scores, left)
+        tails = event_rule._Tails.of(scores, left)
         found = [rule.best_guess(tails), *rule.best_joint(tails)]
         twins = [twin_guess(scores, left, delta, alpha, runs), *twin_joint(scores, left, delta, alpha, runs)]
         assert [event for _, event in found] == [event for _, event in twins]
@@ -120,13 +113,13 @@ def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
 
 def test_one_world_alone_has_no_joint_event():
     for left in (np.ones(4, bool), np.zeros(4, bool)):
-        assert not list(events._Rule(0.0, 0.05, 10).best_joint(events._Tails.of(np.arange(4.0), left)))
+        assert not list(event_rule._Rule(0.0, 0.05, 10).best_joint(event_rule._Tails.of(np.arange(4.0), left)))
 
 
 def test_laws_are_a_pilot_of_unlimited_size():
     scores = np.array([2.0, math.nan, -1.0, 2.0, math.inf])
     p, q = np.array([0.1, 0.2, 0.3, 0.15, 0.25]), np.array([0.4, 0.1, 0.2, 0.25, 0.05])
-    tails = events._Tails.of_laws(scores, p, q)
+    tails = event_rule._Tails.of_laws(scores, p, q)
     np.testing.assert_array_equal(tails.thresholds, [-1, 2, math.inf])
     assert (tails.pilot, tails.pilot_left) == (10**15, 5 * 10**14)
     for law, upper, lower in ((p, tails.left_upper, tails.left_lower), (q, tails.right_upper, tails.right_lower)):
@@ -145,15 +138,15 @@ def test_the_event_of_a_law_is_the_best_one_at_the_expected_counts():
     assert hidden == Event(UNUSED, UNUSED, "guess")
     settings = [{"delta": 0.2, "alpha": 0.05, "runs": 10**4}, {"delta": 0.0, "alpha": 0.3, "runs": 7}]
     for setting in settings:
-        rule, tails = events._Rule(**setting), events._Tails.of_laws(scores, p, q)
+        rule, tails = event_rule._Rule(**setting), event_rule._Tails.of_laws(scores, p, q)
         best = max([rule.best_guess(tails), *rule.best_joint(tails)], key=lambda pair: pair[0])[1]
         assert choose_event_from_laws(scores, p, q, **setting) == best
 
 
 def test_up_to_256_distinct_scores_are_all_candidates():
     few = np.repeat(np.arange(256.0), 3)
-    np.testing.assert_array_equal(events._candidates(few), np.arange(256.0))
-    assert events._candidates(np.zeros(0)).size == 0
+    np.testing.assert_array_equal(event_rule._candidates(few), np.arange(256.0))
+    assert event_rule._candidates(np.zeros(0)).size == 0
 
 
 def test_candidates_of_a_large_pilot_are_quantiles_extremes_and_atoms():
@@ -164,14 +157,14 @@ def test_candidates_of_a_large_pilot_are_quantiles_extremes_and_atoms():
         ranks |= {place, n - 1 - place}
     ranks |= {math.floor(k * (n - 1) / 96) for k in range(97)}
     ranks |= {math.floor(k * (n - 1) / 64) for k in range(65)}
-    np.testing.assert_array_equal(events._candidates(np.arange(float(n))), sorted(ranks))
+    np.testing.assert_array_equal(event_rule._candidates(np.arange(float(n))), sorted(ranks))
     # Heavy ties: the distinct values that they would hide are looked at by themselves.
     tied = np.sort(np.append(np.zeros(10**5), np.arange(1.0, 601)))
-    candidates = events._candidates(tied)
+    candidates = event_rule._candidates(tied)
     assert np.diff(candidates).max() <= math.ceil(600 / 64)
     assert {0.0, 600.0, 599.0, 598.0} <= set(candidates)
     # However large the pilot, the rule works on a table of bounded size.
-    assert events._candidates(np.arange(1e6)).size <= 2 * 40 + 97 + 65
+    assert event_rule._candidates(np.arange(1e6)).size <= 2 * 40 + 97 + 65
 
 
 def test_events_that_differ_have_different_hashes():
@@ -205,7 +198,7 @@ def test_scores_may_be_any_real_numbers():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Event(0.0, 1.0, "best"), "method must be 'guess' or 'joint', but got 'best'"),
+        (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', but got 'best'"),
         (
             lambda: Event(0.0, 1.0, "joint"),
             "a joint event must use exactly one of lower and upper (nan marks the unused one), "

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.audit.statistics import events, intervals
-from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, choose_event, count
+from overclaim.audit.statistics import event_rule, intervals
+from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 
 LAW = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 numbers = st.integers(0, 10**6)
@@ -56,7 +57,7 @@ def test_counts_of_blocks_sum_to_the_counts_of_all_and_are_plain_integers():
     event = Event(-0.1, 1.1, "guess")
     blocks = [count(event, scores[i : i + 128], left[i : i + 128]) for i in range(0, 1000, 128)]
     assert sum(blocks, Counts()) == count(event, scores, left)
-    assert all(type(value) is int for value in vars(blocks[0]).values())
+    assert all(type(value) is int for value in blocks[0].numbers)
     with pytest.raises(TypeError):
         blocks[0] + 1
 
@@ -196,14 +197,14 @@ def test_a_large_pilot_has_few_candidates(ties):
     """So that choosing is quick: bounds are computed for pairs of them."""
     scores, left = laplace(np.random.default_rng(8), 300_000)
     scores = np.where(np.abs(scores) < 1, 0.25, scores) if ties else scores
-    assert 100 < events._candidates(np.sort(scores)).size < 256
+    assert 100 < event_rule._candidates(np.sort(scores)).size < 256
     assert choose_event(scores, left, delta=1e-5, alpha=0.05, runs=10**6).method in ("guess", "joint")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Event(0.0, 1.0, "best"), "method must be 'guess' or 'joint', but got 'best'"),
+        (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', but got 'best'"),
         (lambda: Event(0.0, 1.0, "joint"), "exactly one of lower and upper"),
         (lambda: Event(UNUSED, UNUSED, "joint"), "exactly one of lower and upper"),
         (lambda: Event(1.0, 1.0, "guess"), "lower must be below upper, but got lower=1.0 and upper=1.0"),

@@ -7,7 +7,7 @@ from overclaim.audit.attacks.learned import LinearOdds
 from overclaim.audit.attacks.recipes import SequenceRatio
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.event_choice import choose
-from overclaim.audit.statistics.events import choose_event_from_laws
+from overclaim.audit.statistics.event_rule import choose_event_from_laws
 from overclaim.audit.statistics.rounding import best, rounded, significant
 from overclaim.audit.statistics.sequential import choose_growing_event
 from overclaim.learners import BatchedLaplace, Exp3

@@ -12,7 +12,8 @@ from overclaim.audit.attacks.rules import Sequences
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.certification.frozen import Frozen
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.statistics.events import UNUSED, Counts, Event, allotment, choose_event, choose_event_from_laws
+from overclaim.audit.statistics.event_rule import allotment, choose_event, choose_event_from_laws
+from overclaim.audit.statistics.events import UNUSED, Counts, Event
 from overclaim.learners import Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws

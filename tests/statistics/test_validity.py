@@ -13,7 +13,8 @@ import pytest
 from scipy import special, stats
 
 from overclaim.audit.statistics import intervals
-from overclaim.audit.statistics.events import certify, choose_event, count
+from overclaim.audit.statistics.event_rule import choose_event
+from overclaim.audit.statistics.events import certify, count
 
 REPLICATIONS = 20_000
 ALPHA = 0.05

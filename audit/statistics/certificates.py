@@ -1,0 +1,111 @@
+"""Certificates of claims in any measure: `events` certifies epsilon at a delta, and everything else is here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ...mechanisms.measures import DELTA, GDP, ZCDP, ApproxDP, Measure, epsilon_needed
+from .events import Certificate, Counts, Event, certify, sides_of
+from .measure_bounds import corner, level_lower, refuted
+from .variational import divergence_lower, level_of
+
+#: The deltas at which a region of (p, q) is told as an epsilon.
+TRANSLATED = (0.0, DELTA, 1e-2)
+
+
+def certify_claim(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> Certificate:
+    """Turn the counts of fresh runs into a certificate in the unit of a claim's measure.
+
+    **Guarantee**: if the world labels were independent of the runs and the event was fixed before them, ``lower``
+    exceeds what is true with probability at most `alpha`. So does ``epsilon_lower`` what is true at the delta of the
+    claim as it is stated; where the measure is another than epsilon, that is a statement of its own.
+
+    Parameters
+    ----------
+    measure : Measure
+        The claim.
+    event : Event
+        Fixed before the runs were drawn.
+    counts : Counts
+        Of those runs.
+    alpha : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        As `events.certify`.
+    """
+    certificate = certify(event, counts, delta=measure.stated[1], alpha=alpha)
+    if measure.unit == "epsilon" and isinstance(measure, ApproxDP):
+        return certificate
+    limits = vars(certificate) | {"level_lower": _level(measure, event, counts, alpha)}
+    return Certificate(**limits)
+
+
+def _level(measure: Measure, event: Event, counts: Counts, alpha: float) -> float:
+    if not counts.runs_left or not counts.runs_right:
+        return 0.0
+    if event.function is not None:
+        steps = len(event.function.values)
+        divergence = divergence_lower(event.function, counts.tally[:steps], counts.tally[steps:], alpha=alpha)
+        return level_of(measure, event.function.order, divergence)
+    # Both sides of an event that guesses are events of their own: the rarer one is not looked at.
+    return level_lower(measure, *sides_of(event, counts)[0], alpha=alpha)
+
+
+def refutes(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> bool:
+    """Tell whether the certificate of these counts is above what is claimed."""
+    if (isinstance(measure, ApproxDP) and measure.unit == "epsilon") or event.function is not None:
+        return certify_claim(measure, event, counts, alpha=alpha).lower > measure.level
+    played = counts.runs_left and counts.runs_right
+    return bool(played and refuted(measure, *sides_of(event, counts)[0], alpha=alpha))
+
+
+def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
+    """Return the level that a perfect attack would certify: its event happens in every run of one world alone.
+
+    Half of the runs are in each world.
+    """
+    half = max(1, runs // 2)
+    return level_lower(measure, half, half, 0, half, alpha=alpha)
+
+
+def translation(event: Event, counts: Counts, *, alpha: float) -> dict[str, Any] | None:
+    """Return what one region of (p, q) says in all measures at once; None where the event has no such region.
+
+    The region is the corner of two Clopper-Pearson intervals for one world's event: whatever it says holds together,
+    with probability 1 - alpha.
+
+    Returns
+    -------
+    dict
+        `alpha`, `p_lower`, `q_upper`, the world `named`, and lower bounds `mu`, `rho`, `delta` (at epsilon 0), and
+        `epsilon`: pairs of a delta and a bound.
+    """
+    sides = sides_of(event, counts)
+    if not sides or not counts.runs_left or not counts.runs_right:
+        return None
+    sides = [sides_of(event, counts)[0]]
+    p, q = (float(limit) for limit in corner(*sides[0], alpha=alpha))
+    return {
+        "alpha": alpha,
+        "named": "right" if math.isnan(event.upper) else "left",
+        "p_lower": p,
+        "q_upper": q,
+        "epsilon": [[delta, float(epsilon_needed(p, q, delta))] for delta in TRANSLATED],
+        "delta": max(0.0, p - q),
+        "mu": float(GDP(1.0).needed(p, q)),
+        "rho": float(ZCDP(1.0).needed(p, q)),
+    }
+
+
+def translation_words(found: Mapping[str, Any]) -> str:
+    """Return a translation in one line."""
+    epsilons = ", ".join(f"{bound:.4g} at delta {delta:g}" for delta, bound in found["epsilon"])
+    return (
+        f"epsilon >= {epsilons}; mu >= {found['mu']:.4g}; rho >= {found['rho']:.4g}; "
+        f"total variation >= {found['delta']:.4g}"
+    )

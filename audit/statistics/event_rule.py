@@ -1,0 +1,249 @@
+"""The choice of an event on pilot runs, or from exact laws, for a claim of an epsilon at a delta.
+
+The choice may be as clever as it likes: it costs power, never validity, because `events.certify` sees only counts of
+runs that were drawn after the event was fixed.
+
+References
+----------
+.. [1] J. Neyman. On the two different aspects of the representative method. JRSS 97, 1934 (which share of a sample
+   each stratum should have).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from . import intervals
+from .events import UNUSED, Event, check_runs
+from .rounding import best, rounded
+
+_PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
+_LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
+_EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
+_LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are not met
+_Floats = NDArray[np.float64]
+
+
+def choose_event(
+    scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int, fair: bool = False
+) -> Event:
+    """Choose thresholds and method on pilot runs, for `runs` certification runs to come.
+
+    Within each family (guess, joint left, joint right) the thresholds maximise ``ln((p^ - delta) / q~) - z
+    se(runs) - 1.5 se(pilot)``, q~ smoothed by adding one, z the normal quantile of alpha; in the guess game
+    p^ and q~ are the rates of right and of wrong guesses. A joint event comes with the share of the runs for the left
+    world that makes se(runs) smallest (`allotment`). Among the three winners the estimators themselves decide, at the
+    expected counts.
+
+    Parameters
+    ----------
+    scores : array of float, shape (pilot runs,)
+        Evidence for world P. Infinite scores are allowed; nan is never guessed.
+    left : array of bool, shape (pilot runs,)
+        True where the run was played in world P.
+    delta, alpha : float
+        What the certificate will be stated for.
+    runs : int
+        Certification runs in total, both worlds together.
+    fair : bool
+        Whether these have fair labels whatever the event, because they are played already.
+
+    Raises
+    ------
+    ValueError
+        If there are no scores, the shapes differ, the labels are not boolean, runs < 1, alpha is
+        outside (0, 1) or delta outside [0, 1).
+    """
+    values, labels = check_runs(scores, left)
+    if values.size == 0:
+        raise ValueError("choose_event needs at least one pilot run, but got 0")
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, but got {runs}")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), but got {delta}")
+    return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))
+
+
+def choose_event_from_laws(
+    scores: ArrayLike, p: ArrayLike, q: ArrayLike, *, delta: float, alpha: float, runs: int
+) -> Event:
+    """Choose thresholds and method from the exact laws of a discrete transcript: a pilot of unlimited size.
+
+    Parameters
+    ----------
+    scores, p, q : arrays of float, shape (outcomes,)
+        The score of each outcome, and its probability in world P (left) and in world Q (right).
+    delta, alpha, runs
+        As for `choose_event`.
+    """
+    values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
+    # A law may name what no run will show: certification tells nothing below 1 / runs.
+    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs, least=1 / runs))
+
+
+def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
+    """Return the share of the runs for the left world that makes a sum of two means' variances smallest [1]_.
+
+    Parameters
+    ----------
+    of_left, of_right : arrays
+        The variances of one run's term in each world; nan or infinite where they are not known.
+
+    Returns
+    -------
+    array
+        In [0.1, 0.9] and multiples of 0.01; 1/2 where a variance is not known.
+    """
+    with np.errstate(invalid="ignore"):
+        share = np.sqrt(of_left) / (np.sqrt(of_left) + np.sqrt(of_right))
+        share = np.where(np.isfinite(of_left + of_right), np.nan_to_num(share, nan=0.5), 0.5)
+    multiples: _Floats = np.clip(np.round(rounded(share), 2), _LEAST_SHARE, 1 - _LEAST_SHARE)
+    return multiples
+
+
+def _best_event(tails: _Tails, rule: _Rule) -> Event:
+    if tails.thresholds.size == 0:
+        return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
+    found = [rule.best_guess(tails), *rule.best_joint(tails)]
+    return found[best([worth for worth, _ in found])][1]
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """Pilot counts of both tails in both worlds at every candidate threshold."""
+
+    thresholds: _Floats
+    pilot: int
+    pilot_left: int
+    left_upper: _Floats
+    right_upper: _Floats
+    left_lower: _Floats
+    right_lower: _Floats
+
+    @classmethod
+    def of(cls, values: _Floats, labels: NDArray[np.bool_]) -> _Tails:
+        known = ~np.isnan(values)
+        left, right = np.sort(values[known & labels]), np.sort(values[known & ~labels])
+        grid = _candidates(np.sort(values[known]))
+        return cls(
+            grid,
+            int(values.size),
+            int(np.count_nonzero(labels)),
+            *((side.size - np.searchsorted(side, grid, "left")).astype(np.float64) for side in (left, right)),
+            *(np.searchsorted(side, grid, "right").astype(np.float64) for side in (left, right)),
+        )
+
+    @classmethod
+    def of_laws(cls, values: _Floats, p: _Floats, q: _Floats) -> _Tails:
+        endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
+        # Sums of whole runs are exact: one that is 0 is so on every processor. What is never met is no outcome.
+        masses = [np.rint(rounded(law, _LAW_DIGITS) * (endless / 2)) for law in (p, q)]
+        known = ~np.isnan(values) & (masses[0] + masses[1] > 0)
+        order = np.argsort(values[known], kind="stable")
+        values = values[known][order]
+        grid = _candidates(values)
+        # Rounding may take a law's sum beyond 1, where its variance would be negative.
+        sums = [np.minimum(np.append(0.0, np.cumsum(law[known][order])), endless / 2) for law in masses]
+        below, upto = (np.searchsorted(values, grid, side) for side in ("left", "right"))
+        return cls(
+            grid,
+            round(endless),
+            round(endless / 2),
+            *(mass[-1] - mass[below] for mass in sums),
+            *(mass[upto] for mass in sums),
+        )
+
+
+@dataclass(frozen=True)
+class _Rule:
+    delta: float
+    alpha: float
+    runs: int
+    fair: bool = False
+    least: float = 0.0  # the smallest probability that is told from 0
+
+    def best_guess(self, tails: _Tails) -> tuple[float, Event]:
+        """Return the best pair of thresholds, one-sided ones included, with its worth."""
+        none = np.zeros(1)
+        upper, lower = (np.append(tails.thresholds, UNUSED) for _ in range(2))
+        right = np.append(tails.left_upper, none)[:, None] + np.append(tails.right_lower, none)
+        wrong = np.append(tails.right_upper, none)[:, None] + np.append(tails.left_lower, none)
+        one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
+        allowed = (lower < upper[:, None]) | one_sided
+        allowed[-1, -1] = False
+        slack = np.where(one_sided, self.delta / 2, self.delta)
+        a, b = right / tails.pilot, (wrong + 1) / (tails.pilot + 1)
+        seen = np.maximum(b, self.least)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Right and wrong guesses exclude each other in a run, hence the last, covariance term.
+            variance = a * (1 - a) / (a - slack) ** 2 + (1 - seen) / seen + 2 * a / (a - slack)
+        worth = np.where(allowed, self._worth(a, seen, slack, variance, variance / tails.pilot), -np.inf)
+        i, j = np.unravel_index(np.argmax(worth), worth.shape)
+        n, event = self.runs, Event(float(lower[j]), float(upper[i]), "guess")
+        c = round(n * float(a[i, j]))
+        made = c + min(round(n * float(b[i, j])), n - c)
+        bound = intervals.epsilon_guess(c, made, n, delta=slack[i, j], alpha=self.alpha)
+        return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
+
+    def best_joint(self, tails: _Tails) -> Iterator[tuple[float, Event]]:
+        """Yield the best one-directional event towards each world, with its worth."""
+        n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
+        if n_left == 0 or n_right == 0:
+            return
+        for towards, k_p, n_p, k_q, n_q in (
+            ("left", tails.left_upper, n_left, tails.right_upper, n_right),
+            ("right", tails.right_lower, n_right, tails.left_lower, n_left),
+        ):
+            p, q = k_p / n_p, (k_q + 1) / (n_q + 1)
+            seen = np.maximum(q, self.least)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                spread_p, spread_q = p * (1 - p) / (p - self.delta) ** 2, (1 - seen) / seen
+            pilot = spread_p / n_p + spread_q / n_q
+            share = np.full(p.shape, 0.5) if self.fair else allotment(spread_p, spread_q)  # of P, which is named
+            worth = self._worth(p, seen, np.asarray(self.delta), spread_p / share + spread_q / (1 - share), pilot)
+            i = int(np.argmax(worth))
+            threshold, named = float(tails.thresholds[i]), float(share[i])
+            played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))
+            expected = round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]
+            bound = intervals.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha)
+            if towards == "left":
+                event = Event(UNUSED, threshold, "joint", named)
+            else:
+                event = Event(threshold, UNUSED, "joint", round(1 - named, 2))
+            yield _settle(float(bound), float(pilot[i]), float(worth[i])), event
+
+    def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
+        """Return the rule's value, rounded; `variance` is that of one certification run, `pilot` that of the pilot."""
+        quantile = -float(special.ndtri(self.alpha))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            doubt = quantile * np.sqrt(variance / self.runs) + _PILOT_WEIGHT * np.sqrt(pilot)
+            rule = np.log((p - delta) / q) - doubt
+        # Where delta explains everything the logarithm says nothing: rank by the difference, below the rest.
+        return np.where(p > delta, rounded(rule), rounded(p - delta - q) - 1e9)
+
+
+def _settle(bound: float, pilot_variance: float, worth: float) -> float:
+    """Return the worth of a family's winner: its expected bound, or the rule where that is clipped."""
+    return bound - _PILOT_WEIGHT * math.sqrt(pilot_variance) if bound > 0 else min(worth, 0.0)
+
+
+def _candidates(ordered: _Floats) -> _Floats:
+    """Return thresholds from sorted scores: quantiles, both far tails, and atoms wherever they lie."""
+    distinct: _Floats = np.unique(ordered)
+    if distinct.size <= _EVERY_VALUE:
+        return distinct
+    last = ordered.size - 1
+    tail = np.geomspace(1, ordered.size, 40).astype(np.int64) - 1  # rare events: the few most extreme runs
+    middle = np.linspace(0, last, 97).astype(np.int64)
+    spread = np.linspace(0, distinct.size - 1, 65).astype(np.int64)  # sees values that heavy ties would hide
+    places = np.concatenate([tail, last - tail, middle])
+    picked: _Floats = np.unique(np.concatenate([ordered[places], distinct[spread]]))
+    return picked

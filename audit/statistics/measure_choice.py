@@ -1,0 +1,179 @@
+"""The pilot of a claim in any measure: which event, or which function of the score, promises the largest bound.
+
+An event that is best for epsilon is not best for rho: what an event promises is told by the claim's own measure, at
+the shares that the pilot saw, moved by the standard errors of the runs to come and of the pilot itself.
+Zero-concentrated and Renyi DP may be certified by a step function of the score too (`variational`): the log odds of
+each step, clipped, at one of several orders. What its limits will be is told by a gambler with one stake.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from ...mechanisms.measures import RDP, ZCDP, Measure
+from .event_choice import DOUBT, cells_of
+from .event_rule import allotment
+from .events import UNUSED, Event
+from .rounding import best, rounded, significant
+from .variational import StepFunction, level_of
+
+_Floats = NDArray[np.float64]
+
+#: Steps of a function, at most.
+STEPS = 48
+#: Log odds at which functions are clipped, and orders, less 1, that are tried.
+_CLIPS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+_ORDERS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+#: Stakes tried, in shares of that which is best for a normal variable, and the largest share at risk.
+_STAKES, _AT_RISK = np.geomspace(0.05, 2.0, 14), 0.9
+#: Leading bits of what is written down of a function: its sums depend on the processor.
+_BITS = 24
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What a pilot, or exact laws, show of a score: how likely it is in cells of neighbouring values in each world.
+
+    Attributes
+    ----------
+    edges : array (cells - 1,)
+        Thresholds, ascending: a cell holds the scores from one up to, and without, the next.
+    left, right : array (cells,)
+        Probabilities.
+    runs : (float, float)
+        The runs of either world that they were estimated from, infinite for laws.
+    """
+
+    edges: _Floats
+    left: _Floats
+    right: _Floats
+    runs: tuple[float, float]
+
+    @classmethod
+    def of_scores(cls, scores: _Floats, left: NDArray[np.bool_], *, log_odds: bool = False) -> Cells:
+        """Return those of a pilot, smoothed as `event_choice` does."""
+        edges, of_left, of_right = cells_of(scores, left, log_odds=log_odds)
+        runs = max(1, int(left.sum())), max(1, int((~left).sum()))
+        return cls(edges, of_left / runs[0], of_right / runs[1], runs)
+
+    @classmethod
+    def of_laws(cls, scores: ArrayLike, p: ArrayLike, q: ArrayLike) -> Cells:
+        """Return those of exact laws of the same outcomes, whose scores are given."""
+        values, places = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
+        laws = [np.bincount(places, weights=np.asarray(law), minlength=values.size) for law in (p, q)]
+        return cls(values[1:], laws[0] / laws[0].sum(), laws[1] / laws[1].sum(), (math.inf, math.inf))
+
+
+def choose(cells: Cells, measure: Measure, *, alpha: float, runs: int, doubt: float = DOUBT) -> tuple[Event, float]:
+    """Return the event that promises the largest level, with a function of the score where that promises more.
+
+    Parameters
+    ----------
+    cells : Cells
+    measure : Measure
+        The claim.
+    alpha : float
+        The certificate's.
+    runs : int
+        The certification runs to come, both worlds together.
+    doubt : float
+        Standard errors of the pilot taken off.
+
+    Returns
+    -------
+    event : Event
+    level : float
+        What it promises, in the measure's unit; below 0 where nothing does.
+    """
+    if not cells.edges.size:
+        return Event(UNUSED, 0.0, "joint"), -1.0
+    event, level = _best_event(cells, measure, alpha, runs, doubt)
+    if isinstance(measure, RDP | ZCDP):
+        function, more = _best_function(cells, measure, alpha, runs, doubt)
+        if rounded(more) > rounded(level):
+            return replace(event, method="variational", function=function, share=0.5), more
+    return event, level
+
+
+def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: float) -> tuple[Event, float]:
+    """Return the best of the events "the score is at least a threshold"; complements and both orders are in it."""
+    p, q = (np.cumsum(law[::-1])[::-1][1:] for law in (cells.left, cells.right))
+    p, q = (np.clip(law, 1 / (2 * runs), 1 - 1 / (2 * runs)) for law in (p, q))
+    apart = isinstance(measure, RDP | ZCDP)  # by two intervals, each with half of the error
+    quantile = -float(special.ndtri(alpha / 2 if apart else alpha))
+    share: _Floats = np.full(p.size, 0.5)
+    for _ in range(2):  # the second time with runs shared out as the first says
+        errors = [
+            np.sqrt(law * (1 - law) * (quantile**2 / (runs * part) + doubt**2 / pilot))
+            for law, part, pilot in zip((p, q), (share, 1 - share), cells.runs, strict=True)
+        ]
+        low, high = np.maximum(p - errors[0], 0.0), np.minimum(q + errors[1], 1.0)
+        whole = measure.needed(p, q)
+        lost = [whole - measure.needed(low, q), whole - measure.needed(p, high)]
+        promise = measure.needed(low, high) if apart else whole - np.hypot(*lost)
+        # By far the least doubtful where nothing is promised.
+        promise = np.where(promise > 0, promise, (p - q) / np.hypot(*errors) / quantile - 2)
+        used = share
+        share = allotment((lost[0] ** 2) * share, (lost[1] ** 2) * (1 - share))
+    i = best(promise)
+    return Event(UNUSED, float(cells.edges[i]), "joint", float(used[i])), float(promise[i])
+
+
+def _best_function(
+    cells: Cells, measure: Measure, alpha: float, runs: int, doubt: float
+) -> tuple[StepFunction, float]:
+    """Return the best of the clipped log odds of the cells, and the level that it promises."""
+    edges, left, right = _merged(cells)
+    with np.errstate(divide="ignore"):
+        odds = np.nan_to_num(np.log(left) - np.log(right), nan=0.0, posinf=_CLIPS[-1], neginf=-_CLIPS[-1])
+    orders = [1 + more for more in _ORDERS if not isinstance(measure, RDP) or 1 + more <= measure.order]
+    quantile = -float(special.ndtri(alpha / 2))
+    found = []
+    for towards, sign, p, q, pilot in (
+        ("left", 1, left, right, cells.runs),
+        ("right", -1, right, left, cells.runs[::-1]),
+    ):
+        doubts = [math.sqrt(2 * quantile**2 / runs + doubt**2 / of) for of in pilot]
+        for clip in _CLIPS:
+            f = significant(np.clip(sign * odds, -clip, clip), _BITS)
+            for order in orders:
+                grown = np.exp(order * (f - f.max()))
+                upper = -_expected_lower(-grown, q, doubts[1])
+                if order == 1:
+                    bound = _expected_lower(f - f.max(), p, doubts[0]) - math.log(upper)
+                else:
+                    lower = max(_expected_lower(np.exp((order - 1) * (f - f.max())), p, doubts[0]), 1e-300)
+                    bound = order / (order - 1) * math.log(lower) - math.log(upper)
+                function = StepFunction(tuple(edges.tolist()), tuple(f.tolist()), order, towards)
+                found.append((function, level_of(measure, order, bound)))
+    return found[best([level for _, level in found])]
+
+
+def _merged(cells: Cells) -> tuple[_Floats, _Floats, _Floats]:
+    """Return cells of about equal weight, few enough for a function."""
+    if cells.left.size <= STEPS:
+        return cells.edges, cells.left, cells.right
+    weight = rounded(np.cumsum(cells.left + cells.right)[:-1] / 2)
+    # Narrower towards both ends, where the log odds are large.
+    goals = (1 - np.cos(np.linspace(0, np.pi, STEPS + 1)[1:-1])) / 2
+    at = np.unique(np.searchsorted(weight, goals).clip(0, weight.size - 1))
+    sums = [np.add.reduceat(law, np.append(0, at + 1)) for law in (cells.left, cells.right)]
+    return cells.edges[at], sums[0], sums[1]
+
+
+def _expected_lower(values: _Floats, law: _Floats, doubt: float) -> float:
+    """Return about the lower limit of a mean that betting will give, where what is seen has this law.
+
+    A gambler with the stake s refutes the means m with ``E ln(1 + s (x - m)) >= z^2 / 2n``, `doubt` being z / sqrt(n).
+    """
+    mean = float(law @ values)
+    centred = values - mean
+    spread = max(math.sqrt(float(law @ np.square(centred))), 1e-9)
+    stakes = np.minimum(_STAKES * doubt / spread, _AT_RISK / max(-float(centred.min()), 1e-9))[:, None]
+    growth = np.log1p(stakes * centred) @ law
+    return mean - float(np.min((doubt**2 / 2 - growth) / stakes[:, 0]))

@@ -1,0 +1,162 @@
+"""Measures against their definitions: both directions, monotone corners, and what they translate to."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from overclaim import Claim
+from overclaim.mechanisms.gaussian_dp import gaussian_delta
+from overclaim.mechanisms.measures import (
+    DELTA,
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    Profile,
+    bernoulli_divergence,
+    measure_from_json,
+)
+
+MEASURES = [
+    ApproxDP(1.0),
+    ApproxDP(0.5, 0.1),
+    ApproxDP(0.0, 0.2),
+    GDP(0.7),
+    ZCDP(0.3),
+    RDP(1.5, 0.4),
+    RDP(20.0, 1.0),
+    Profile(((0.0, 0.3), (0.5, 0.1), (2.0, 1e-3))),
+]
+INNER = np.linspace(0.02, 0.98, 25)
+
+
+def divergence(order, p, q):
+    """From the definition, in plain Python."""
+    if order == 1:
+        return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    return math.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.1, 2.0, 7.0])
+def test_the_divergence_of_two_coins_is_its_definition(order):
+    for p in (0.1, 0.5, 0.8):
+        for q in (0.2, 0.5, 0.9):
+            assert bernoulli_divergence(order, p, q) == pytest.approx(divergence(order, p, q), abs=1e-12)
+
+
+def test_what_one_world_excludes_is_infinitely_far():
+    assert bernoulli_divergence(2.0, 0.5, 0.0) == math.inf
+    assert bernoulli_divergence(2.0, 0.0, 0.5) == pytest.approx(math.log(2))
+    assert [float(m.needed(0.5, 0.0)) for m in (GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0))] == [math.inf] * 3
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_needed_grows_with_p_and_falls_with_q(measure):
+    p, q = np.meshgrid(INNER, INNER, indexing="ij")
+    needed = measure.needed(p, q)
+    assert np.all(np.diff(needed, axis=0) >= -1e-9)
+    assert np.all(np.diff(needed, axis=1) <= 1e-9)
+    assert np.all(needed[p <= q] == 0)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_an_event_and_its_complement_need_the_same(measure):
+    p, q = np.meshgrid(INNER, INNER, indexing="ij")
+    np.testing.assert_allclose(measure.needed(p, q), measure.needed(1 - q, 1 - p), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_allowed_is_the_inverse_of_needed(measure):
+    q = np.linspace(0.01, 0.9, 15)
+    most = measure.allowed(q)
+    assert np.all(measure.needed(most - 1e-9, q) <= measure.level * (1 + 1e-9))
+    inside = most < 1 - 1e-6
+    assert inside.any()
+    assert np.all(measure.needed(most + 1e-6, q)[inside] > measure.level)
+    assert np.all(np.diff(np.diff(most)) <= 1e-9)  # what is allowed is a convex region
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_levels_scale_and_records_read_back(measure):
+    assert measure.at(measure.level) == measure
+    assert measure_from_json(measure.to_json()) == measure
+    assert hash(measure) == hash(measure_from_json(measure.to_json()))
+    doubled, q = measure.at(2 * measure.level), 0.1
+    assert doubled.allowed(q) > measure.allowed(q)
+
+
+def test_the_gaussian_needs_exactly_its_own_mu_at_every_threshold():
+    t = np.linspace(-3, 4, 50)
+    np.testing.assert_allclose(GDP(1.3).needed(stats.norm.sf(t - 1.3), stats.norm.sf(t)), 1.3, rtol=1e-9)
+
+
+def test_randomised_response_needs_exactly_its_epsilon_and_its_divergence():
+    p = math.e / (1 + math.e)
+    assert ApproxDP(9.0).needed(p, 1 - p) == pytest.approx(1.0)
+    assert RDP(3.0, 9.0).needed(p, 1 - p) == pytest.approx(divergence(3.0, p, 1 - p))
+    fine = max(divergence(1 + a, p, 1 - p) / (1 + a) for a in np.geomspace(1e-4, 100, 20_000))
+    assert ZCDP(9.0).needed(p, 1 - p) == pytest.approx(max(fine, divergence(1, p, 1 - p)), rel=2e-4)
+
+
+def test_rho_is_the_largest_share_of_an_order_not_only_its_limit():
+    """A rare event weighs at large orders: its divergence over the order is largest far from 1."""
+    p, q = 1e-2, 1e-9
+    fine = max(max(divergence(a, p, q), divergence(a, q, p)) / a for a in 1 + np.geomspace(1e-3, 9, 5_000))
+    found = float(ZCDP(1.0).needed(p, q))
+    assert found == pytest.approx(fine, rel=1e-3)
+    assert found > 1.5 * divergence(1, p, q)
+
+
+def test_translations_are_implied_by_the_claim():
+    """The Gaussian mechanism of mu is mu^2/2-zCDP, and every translation of that must allow it."""
+    mu = 0.8
+    rho = mu**2 / 2
+    for delta in (1e-3, DELTA):
+        exact = GDP(mu).approximate(delta)
+        assert gaussian_delta(mu, exact) == pytest.approx(delta, rel=1e-6)
+        assert exact < ZCDP(rho).approximate(delta) < 1.5 * exact
+        assert ZCDP(rho).approximate(delta) <= RDP(8.0, 8 * rho).approximate(delta)
+    assert Profile(((1.0, 1e-3), (2.0, 1e-6))).approximate(1e-4) == 2.0
+    assert ApproxDP(1.0, 0.1).approximate(0.01) == math.inf
+
+
+def test_a_profile_is_refuted_where_one_of_its_points_is():
+    profile = Profile(((0.0, 0.3), (1.0, 0.05)))
+    assert profile.needed(0.65, 0.31) > 1 > ApproxDP(1.0, 0.05).needed(0.65, 0.31)  # the first point alone
+    assert profile.needed(0.3, 0.08) > 1 > ApproxDP(0.0, 0.3).needed(0.3, 0.08)  # the second
+    assert profile.needed(0.5, 0.25) < 1
+
+
+def test_the_short_form_and_replacements_of_a_claim():
+    assert Claim(epsilon=1.0, delta=0.1) == Claim(measure=ApproxDP(1.0, 0.1))
+    assert replace(Claim(epsilon=1.0, delta=0.1), epsilon=2.0).measure == ApproxDP(2.0, 0.1)
+    assert replace(Claim(epsilon=1.0), measure=GDP(2.0)).measure == GDP(2.0)
+    assert replace(Claim(measure=GDP(2.0)), source="x").measure == GDP(2.0)
+    assert Claim(measure=GDP(1.0)).epsilon == pytest.approx(GDP(1.0).approximate(DELTA))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GDP(0.0), "mu must be positive and finite, got 0.0"),
+        (lambda: ZCDP(math.nan), "rho must be positive and finite, got nan"),
+        (lambda: RDP(1.0, 1.0), "order must be above 1 and finite, got 1.0"),
+        (lambda: RDP(2.0, -1.0), "epsilon must be positive and finite, got -1.0"),
+        (lambda: ApproxDP(0.0), "epsilon must be positive and finite, got 0.0"),
+        (lambda: ApproxDP(-1.0, 0.1), "epsilon must be at least 0 and finite, got -1.0"),
+        (lambda: ApproxDP(1.0, 1.0), r"delta must be in \[0, 1\), got 1.0"),
+        (lambda: Profile(()), "at least one point"),
+        (lambda: Profile((1.0, 2.0)), "list of pairs"),
+        (lambda: Claim(), "a claim needs an epsilon or a measure"),
+        (lambda: Claim(epsilon=1.0, measure=GDP(1.0)), "got both"),
+        (lambda: Claim(measure=1.0), r"measure must be a Measure, such as GDP\(1.0\), got 1.0"),
+        (lambda: measure_from_json({"kind": "x"}), "one of approximate, gdp"),
+        (lambda: measure_from_json({"kind": "gdp", "rho": 1}), "no measure of kind 'gdp'"),
+    ],
+)
+def test_what_is_no_claim_is_refused_by_name(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
