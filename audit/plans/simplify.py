@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from decimal import Decimal
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ...learners.problems.losses import LOSS_SETS, Family, Linear, Quadratic, Switch
 from ...mechanisms.claim import Claim
-from ..play.pairs import Pair
+from ..play.pairs import Pair, same_loss
 
 #: Significant digits that numbers are cut to.
 _DIGITS = (1, 2, 3, 6)
@@ -22,9 +23,10 @@ _DIGITS = (1, 2, 3, 6)
 def simplifications(claim: Claim, pair: Pair) -> Iterator[Pair]:
     """Yield simpler pairs, the boldest first: other rounds 0, numbers of few digits, then single entries.
 
-    They may lie outside the loss set, and not all are cheaper: see `cost`.
+    They may lie outside the loss set, and not all are cheaper: see `cost`. What would only add losses that are not 0
+    is left out: at 10,000 rounds there are 100,000 of them.
     """
-    for worlds in (*_emptied(pair), *_shorter(pair), *_entries(claim, pair)):
+    for worlds in chain(_emptied(pair), _shorter(pair), _entries(claim, pair)):
         try:
             yield Pair(*worlds)
         except ValueError:  # the worlds agree now
@@ -35,9 +37,10 @@ def _emptied(pair: Pair) -> Iterator[Any]:
     """Yield the pair with all other rounds 0, then stretches of them, then single ones."""
     zero = nothing(pair)
     rounds, t0 = pair.rounds, pair.t0
+    says = [t != t0 and not all(same_loss(world[t], zero) for world in (pair.left, pair.right)) for t in range(rounds)]
     stretches = [range(rounds), range(t0 + 1, rounds), range(t0), *(range(t, rounds) for t in range(t0 + 2, rounds))]
     for stretch in (*stretches, *(range(t, t + 1) for t in range(rounds))):
-        if any(t != t0 for t in stretch):
+        if any(says[stretch.start : stretch.stop]):
             yield [
                 [zero if t in stretch and t != t0 else loss for t, loss in enumerate(world)]
                 for world in (pair.left, pair.right)
@@ -99,6 +102,9 @@ def _entries(claim: Claim, pair: Pair) -> Iterator[Any]:
         for arm in range(pair.arms):
             for value in (0.0, losses.high, losses.low, (losses.low + losses.high) / 2):
                 for sides in ((0, 1),) if t != pair.t0 else ((0, 1), (0,), (1,)):
+                    before = [(pair.left, pair.right)[side][t, arm] for side in sides]
+                    if len(sides) * bool(value) > np.count_nonzero(before) or all(x == value for x in before):
+                        continue
                     arrays = [np.array(pair.left), np.array(pair.right)]
                     for side in sides:
                         arrays[side][t, arm] = value
@@ -130,8 +136,9 @@ def cost(pair: Pair) -> tuple[int, int, float]:
         for loss in distinct.values():
             _renumbered(loss, note)
         return sum(loss != zero for world in worlds for loss in world), len(distinct), sum(map(_length, numbers))
-    values = np.concatenate([np.ravel(world) for world in worlds])
-    return int(np.count_nonzero(values)), len(np.unique(values)), sum(map(_length, values.tolist()))
+    values, counts = np.unique(np.concatenate([np.ravel(world) for world in worlds]), return_counts=True)
+    digits = sum(_length(x) * int(count) for x, count in zip(values.tolist(), counts, strict=True))
+    return int(counts[values != 0].sum()), len(values), digits
 
 
 def _length(x: float) -> float:
