@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from ..mechanisms.draws import Draws, Floats, Purpose
+from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
 from .blame import said
 from .checks import check_arms, check_rounds
@@ -76,12 +76,10 @@ class Scalar:
 
     def start(self, runs: int, draws: Draws) -> ScalarState:
         """Return a fresh object for every run, each with a generator keyed by its run."""
-        seed, *spawn = draws.key
         objects = []
         for run in range(runs):
-            sequence = np.random.SeedSequence(seed, spawn_key=(*spawn, int(Purpose.LEARNER), run))
-            rng = np.random.Generator(np.random.SFC64(sequence))
             try:
+                rng = draws.run_generator(run)
                 made = self.user_class(arms=self.arms, rounds=self.rounds, rng=rng, **self.parameters)
             except KeyboardInterrupt:
                 raise

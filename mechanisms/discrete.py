@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -69,6 +70,71 @@ def discrete_laplace(scale: Fraction, size: int, generator: np.random.Generator)
     return noise
 
 
+@dataclass(frozen=True)
+class DiscreteLaplaceNoise:
+    """The law of exact discrete Laplace noise: epsilon = (L1 sensitivity) / scale."""
+
+    scale: Fraction
+
+    def sample(self, shape: tuple[int, ...], draws: Draws) -> Integers:
+        """Return draws."""
+        return discrete_laplace(self.scale, math.prod(shape), draws.generator).reshape(shape)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianNoise:
+    """The law of exact discrete Gaussian noise: rho-zCDP, rho = (L2 sensitivity)^2 / (2 sigma^2) ([1]_, Theorem 4).
+
+    Parameters
+    ----------
+    sigma : Fraction
+        Numerator and denominator at most 2**15.
+    """
+
+    sigma: Fraction
+
+    def sample(self, shape: tuple[int, ...], draws: Draws) -> Integers:
+        """Return draws by rejection from discrete Laplace noise ([1]_, Algorithm 3)."""
+        n, d = self.sigma.numerator, self.sigma.denominator
+        if not 0 < n <= 2**15 or d > 2**15:
+            raise ValueError(f"sigma must be positive with numerator and denominator at most 2**15, got {self.sigma}")
+        t = n // d + 1
+        noise = np.zeros(math.prod(shape), dtype=np.int64)
+        open_runs = np.arange(noise.size)
+        while open_runs.size:
+            y = discrete_laplace(Fraction(t), open_runs.size, draws.generator)
+            kept = np.array([_kept(int(size), n, d, t, draws.generator) for size in np.abs(y)], dtype=bool)
+            noise[open_runs[kept]] = y[kept]
+            open_runs = open_runs[~kept]
+        return noise.reshape(shape)
+
+
+def _kept(size: int, n: int, d: int, t: int, generator: np.random.Generator) -> bool:
+    """Return an exact draw of Bernoulli(exp(-(size - sigma^2 / t)^2 / (2 sigma^2))), sigma = n / d."""
+    exponent = Fraction((size * t * d * d - n * n) ** 2, 2 * n * n * d * d * t * t)
+    while exponent > 1:
+        if not _coin(Fraction(1), generator):
+            return False
+        exponent -= 1
+    return _coin(exponent, generator)
+
+
+def _coin(exponent: Fraction, generator: np.random.Generator) -> bool:
+    """Return an exact draw of Bernoulli(exp(-exponent)) for an exponent in 0..1, of any denominator."""
+    k = 1
+    while True:
+        bound = exponent.denominator * k
+        words = -(-bound.bit_length() // 32) + 1
+        limit = (1 << (32 * words)) // bound * bound
+        while True:
+            drawn = int.from_bytes(generator.bytes(4 * words), "little")
+            if drawn < limit:
+                break
+        if drawn % bound >= exponent.numerator:
+            return k % 2 == 1
+        k += 1
+
+
 def integers(data: Sequence[Any]) -> Integers:
     """Return the data as an array, or raise ValueError if they are not integers."""
     values = np.asarray(data)
@@ -112,6 +178,7 @@ class DiscreteLaplace:
             If the data are not integers.
         """
         values = integers(data)
-        noise = discrete_laplace(self.scale, values.size * runs, draws.generator)
-        released: Integers = noise.reshape(values.size, runs) + values.reshape(-1, 1)
+        column = values.reshape(-1, 1)
+        noise = draws.noise(DiscreteLaplaceNoise(self.scale), (values.size, runs), column, "integers")
+        released: Integers = noise + column
         return released

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Outcome = TypeVar("Outcome")
 
 
 class Stage(IntEnum):
@@ -23,6 +26,7 @@ class Stage(IntEnum):
     EVIDENCE = 6
     FROZEN = 7
     COMPARISON = 8
+    TRACE = 9
 
 
 class Purpose(IntEnum):
@@ -32,6 +36,13 @@ class Purpose(IntEnum):
     LEARNER = 1
     ADVERSARY = 3
     KERNEL = 4
+
+
+class Law(Protocol):
+    """What noise is drawn from."""
+
+    def sample(self, shape: tuple[int, ...], draws: Draws) -> Any:
+        """Return independent draws of the given shape."""
 
 
 class Draws:
@@ -84,3 +95,40 @@ class Draws:
     def normal(self, shape: int | tuple[int, ...]) -> Floats:
         """Return standard normal draws."""
         return self.generator.standard_normal(shape)
+
+    def noise(self, law: Law, shape: tuple[int, ...], value: Any, name: str = "") -> Any:
+        """Return noise of a law, which the caller adds to `value`: a noisy call.
+
+        Everything that a proof composes asks for its noise here, so that a trace (`overclaim.audit.traces`) can watch.
+
+        Parameters
+        ----------
+        law : Law
+        shape : tuple of int
+            Of the noise: (runs,) or (dim, runs).
+        value : array, or a function that returns it
+            What the noise is for. Only a trace looks at it, and only then is a function called.
+        name : str
+            Of the call, for a trace.
+        """
+        return law.sample(shape, self)
+
+    def outcome(self, law: Callable[[], Any], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
+        """Return an outcome of a law on finitely many values: a noisy call that adds nothing.
+
+        Parameters
+        ----------
+        law : function
+            Returns the probabilities, (outcomes,) or (outcomes, dim) of independent coordinates; for a trace alone.
+        sample : function of draws
+            Draws the outcome.
+        name : str
+            Of the call, for a trace.
+        """
+        return sample(self)
+
+    def run_generator(self, run: int) -> np.random.Generator:
+        """Return the generator of one run of a plain class: a stream of its own."""
+        seed, *spawn = self.key
+        sequence = np.random.SeedSequence(seed, spawn_key=(*spawn, int(Purpose.LEARNER), run))
+        return np.random.Generator(np.random.SFC64(sequence))

@@ -195,6 +195,29 @@ class L2Laplace:
         return sensitivity / self.scale
 
 
+@dataclass(frozen=True)
+class Projected:
+    """The noise <Z, x> of points x whose Z has independent entries of a law.
+
+    **Claim**: with Laplace entries of scale b a shift d costs at most |d| / (b max |x_i|), as the sum has a Laplace
+    term of that scale; with normal ones, mu = |d| / (sigma ||x||_2).
+
+    Parameters
+    ----------
+    law : Laplace or Gaussian
+        Of one entry.
+    points : array (dim, runs)
+    """
+
+    law: Laplace | Gaussian
+    points: Floats
+
+    def sample(self, shape: Shape, draws: Draws) -> Floats:
+        """Return draws, (runs,)."""
+        noise: Floats = (self.law.sample(self.points.shape, draws) * self.points).sum(axis=0)
+        return noise
+
+
 def laplace_sum_coefficients(draws: int) -> list[float]:
     """Return the polynomial in |x|, highest power first, that times exp(-|x|) is the density of a sum of draws.
 

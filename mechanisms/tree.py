@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -117,9 +117,12 @@ class Tree:
         i = lowest_bit(state.t)
         above = parent(state.t)
         state.total += value
-        fresh = self.noise.sample(state.total.shape, draws)
+        before = state.level[lowest_bit(above)] if above else 0.0
+        # Given what was released before, the node's noise is that of the prefix sum.
+        prefix = partial(np.add, state.total, before)
+        fresh = draws.noise(self.noise, state.total.shape, prefix, f"node [{above + 1},{state.t}]")
         if above:
-            fresh += state.level[lowest_bit(above)]
+            fresh += before
         state.level[i] = fresh
         np.add(state.total, fresh, out=state.noisy)
 

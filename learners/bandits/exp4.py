@@ -318,8 +318,9 @@ class BatchedExp4:
         state.fed = None
         if state.rounds % self.tau:
             return
-        state.fed = self.noise.sample(state.total.shape, draws)
-        state.fed += state.total / self.tau
+        means = state.total / self.tau
+        state.fed = draws.noise(self.noise, means.shape, means, "experts' batch means")
+        state.fed += means
         state.losses += state.fed
         state.total[:] = 0
         state.q, state.p = expert_weights(state.losses, self.eta), None

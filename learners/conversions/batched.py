@@ -70,7 +70,7 @@ class _Batched:
                 return
             feedback = state.total / self.batch
             state.total[:] = 0
-        state.fed = self.noise.sample(actions.shape, draws)
+        state.fed = draws.noise(self.noise, actions.shape, feedback, "batch mean")
         state.fed += feedback
         state.rounds = 0
         self.inner.update(state.inner, actions, state.fed, draws)

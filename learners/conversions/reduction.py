@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Gaussian, Laplace, laplace_sum_coefficients
+from ...mechanisms.noise import Gaussian, Laplace, Projected, laplace_sum_coefficients
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_epsilon, check_positive
@@ -59,9 +59,10 @@ class _Reduction:
     def update(self, state: ReductionState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Add noise to the played action's loss and pass it on."""
         if actions.ndim == 1:  # an arm is a unit vector: <Z, e_i> is one draw
-            state.fed = self.noise.sample(actions.shape, draws)
+            state.fed = draws.noise(self.noise, actions.shape, feedback, "loss")
         else:
-            state.fed = (self.noise.sample(actions.shape, draws) * actions).sum(axis=0)
+            law = Projected(self.noise, actions)
+            state.fed = draws.noise(law, feedback.shape, feedback, "loss at a point")
         state.fed += feedback
         self.inner.update(state.inner, actions, state.fed, draws)
 

@@ -85,11 +85,11 @@ class Doubling:
         return state.learner.act(state.inner, draws)
 
     def update(self, state: DoublingState, actions: Any, feedback: Floats, draws: Draws) -> None:
-        """Teach the running learner; at its horizon start one for twice the rounds."""
-        state.learner.update(state.inner, actions, feedback, draws)
+        """Teach the running learner; at its horizon start one for twice the rounds in its place."""
         state.left -= 1
         state.released = None
-        if state.left:
+        if state.left:  # at its end it has nothing to play any more
+            state.learner.update(state.inner, actions, feedback, draws)
             released = state.learner.release(state.inner)
             state.released = None if released is None else released / (_scale(state.learner.noise) or 1.0)
             return

@@ -22,14 +22,14 @@ class _LateNoise(BanditReduction):
 
     def update(self, state: Any, actions: Any, feedback: Floats, draws: Draws) -> None:
         self.inner.update(state.inner, actions, feedback, draws)
-        state.fed = feedback + self.noise.sample(actions.shape, draws)
+        state.fed = feedback + draws.noise(self.noise, actions.shape, feedback, "loss")
 
 
 class _FirstArmBare(BanditReduction):
     """Bug: <Z, x> leaves the first arm out."""
 
     def update(self, state: Any, actions: Any, feedback: Floats, draws: Draws) -> None:
-        state.fed = feedback + self.noise.sample(actions.shape, draws) * (actions > 0)
+        state.fed = feedback + draws.noise(self.noise, actions.shape, feedback, "loss") * (actions > 0)
         self.inner.update(state.inner, actions, state.fed, draws)
 
 
@@ -37,7 +37,7 @@ class _FirstRoundBare(BanditReduction):
     """Bug: the noise starts in round 2."""
 
     def update(self, state: Any, actions: Any, feedback: Floats, draws: Draws) -> None:
-        noise = self.noise.sample(actions.shape, draws)
+        noise = draws.noise(self.noise, actions.shape, feedback, "loss")
         state.fed = feedback + (0.0 if not state.fed.any() else noise)
         self.inner.update(state.inner, actions, state.fed, draws)
 
@@ -89,6 +89,8 @@ def _played(learner: Any, data: Any, draws: Draws, runs: int) -> Any:
     for loss in losses:
         played = learner.act(state, draws)
         actions.append(played)
+        if len(actions) == len(losses):  # nothing comes after it
+            break
         told = loss[played] if learner.feedback == "bandit" else loss[:, None]
         learner.update(state, played, told, draws)
     return np.stack(actions)

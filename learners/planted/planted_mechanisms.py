@@ -7,35 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.draws import Draws
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.tree import Tree, depth
 from ..conversions.batched import BatchedLaplace
 from ..probes.threshold import Threshold
 
 
-def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
+def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Release a sum of sensitivity 1 with Laplace(1) noise."""
     exact = float(sum(data))
     if bug == "noise halved":
-        return exact + Laplace(0.5).sample((runs,), draws)
+        return exact + draws.noise(Laplace(0.5), (runs,), exact)
     if bug == "noise variance for scale":  # variance 1 instead of scale 1
-        return exact + Laplace(1 / math.sqrt(2)).sample((runs,), draws)
+        return exact + draws.noise(Laplace(1 / math.sqrt(2)), (runs,), exact)
     if bug == "sign lost":
-        return exact + np.abs(Laplace(1.0).sample((runs,), draws))
+        return exact + np.abs(draws.noise(Laplace(1.0), (runs,), exact))
     if bug == "noise clipped":
-        return exact + np.clip(Laplace(1.0).sample((runs,), draws), -2, 2)
+        return exact + np.clip(draws.noise(Laplace(1.0), (runs,), exact), -2, 2)
     if bug == "noise rounded":  # the fraction of the sum shows through
-        return exact / 2 + np.round(Laplace(0.5).sample((runs,), draws))
+        return exact / 2 + np.round(draws.noise(Laplace(0.5), (runs,), exact / 2))
     if bug == "uniform noise":
         return exact + (draws.uniform((runs,)) - 0.5) * math.sqrt(24)
     if bug == "noise dropped at times":
-        noise = Laplace(1.0).sample((runs,), draws)
+        noise = draws.noise(Laplace(1.0), (runs,), exact)
         return exact + np.where(draws.uniform((runs,)) < 0.05, 0.0, noise)
-    return exact + Laplace(1.0).sample((runs,), draws)
+    return exact + draws.noise(Laplace(1.0), (runs,), exact)
 
 
-def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
+def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Release a vector sum of L2 sensitivity 1 with the classic Gaussian noise at delta = 0.01."""
     exact = np.array(data, dtype=float)[:, None]
     sigma = math.sqrt(2 * math.log(1.25 / 0.01))
@@ -43,25 +43,25 @@ def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
         sigma = 1.0
     if bug == "noise over root dim":
         sigma /= len(data) ** 0.5
-    return exact + Gaussian(sigma).sample((len(data), runs), draws)
+    return exact + draws.noise(Gaussian(sigma), (len(data), runs), exact)
 
 
-def ball(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
+def ball(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Release a vector of the unit ball with noise of density exp(-|n|_2 / scale); two of them are 2 apart."""
     exact = np.array(data, dtype=float)[:, None]
     dim = len(data)
     if bug == "norm for difference":
-        return exact + L2Laplace(1.0, dim).sample((dim, runs), draws)
+        return exact + draws.noise(L2Laplace(1.0, dim), (dim, runs), exact)
     if bug == "radius without dimension":
         direction = draws.normal((dim, runs))
         direction /= np.sqrt(np.square(direction).sum(axis=0))
         return exact + direction * -np.log1p(-draws.uniform((runs,))) * 1.0
     if bug == "coordinates alone":  # Laplace noise for the L2 norm
-        return exact + Laplace(2.0 / dim).sample((dim, runs), draws)
-    return exact + L2Laplace(2.0, dim).sample((dim, runs), draws)
+        return exact + draws.noise(Laplace(2.0 / dim), (dim, runs), exact)
+    return exact + draws.noise(L2Laplace(2.0, dim), (dim, runs), exact)
 
 
-def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
+def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Release the first T - 1 noisy prefix sums of a tree over T values in [0, 1]; a value is in depth(T) nodes."""
     horizon = len(data)
     scale = float(depth(horizon))
@@ -86,14 +86,14 @@ def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
         if bug == "node reused":  # every node of the tree shares one draw
             out = state.total + fixed * t.bit_count()
         if bug == "fresh noise on a prefix":  # every prefix sum is released again, as if it were one count
-            out = state.total + Laplace(1.0).sample((1, runs), draws)
+            out = state.total + draws.noise(Laplace(1.0), (1, runs), state.total)
         if bug == "padding returned":  # the noise of the last prefix comes out with the next one
             out = np.concatenate([out, before])[-1:] if t > 2 else out
         released.append(out[0])
     return np.stack(released)
 
 
-def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
+def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Release the noisy batch means of one arm's losses in [0, 1], three rounds a batch."""
     batch = 3
     losses = np.array(data, dtype=float)
@@ -107,7 +107,7 @@ def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> Floats:
         noise = Laplace(noise.scale / batch)
     if bug == "sum for mean":
         means = means * batch
-    fresh = [noise.sample((runs,), draws) for _ in means]
+    fresh = [draws.noise(noise, (runs,), mean) for mean in means]
     if bug == "noise reused":
         fresh = [fresh[0]] * len(means)
     if bug == "missing in one batch":
@@ -128,9 +128,15 @@ def response(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
         keep = math.e / (math.e + 1)
     if bug == "keep or any":  # fine by itself, but with the keep probability of keep-or-other for epsilon 2
         keep = math.e**2 / (math.e**2 + 3)
-    kept = draws.uniform((runs,)) < keep
-    other = (data + 1 + np.floor(draws.uniform((runs,)) * 3)) % 4
-    return np.where(kept, float(data), other)
+    law = np.full(4, (1 - keep) / 3)
+    law[data] = keep
+
+    def sample(draws: Draws) -> Any:
+        kept = draws.uniform((runs,)) < keep
+        other = (data + 1 + np.floor(draws.uniform((runs,)) * 3)) % 4
+        return np.where(kept, float(data), other)
+
+    return draws.outcome(lambda: law, sample)
 
 
 def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
@@ -140,13 +146,17 @@ def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     if bug == "base 10":
         law = 10.0 ** (utility / 2)
     steps = np.cumsum(law / law.sum())
-    return np.minimum(np.searchsorted(steps, draws.uniform((runs,)), side="right"), utility.size - 1).astype(float)
+
+    def sample(draws: Draws) -> Any:
+        return np.minimum(np.searchsorted(steps, draws.uniform((runs,)), side="right"), utility.size - 1).astype(float)
+
+    return draws.outcome(lambda: law / law.sum(), sample)
 
 
 def noisy_max(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Report the place of the largest of several counts, Laplace(2) noise on each."""
     exact = np.array(data, dtype=float)[:, None]
-    noisy = exact + Laplace(2.0).sample((exact.size, runs), draws)
+    noisy = exact + draws.noise(Laplace(2.0), (exact.size, runs), exact)
     if bug == "noise shared":
         noisy = exact + Laplace(2.0).sample((1, runs), draws)
     if bug == "value released too":

@@ -47,10 +47,16 @@ def column(data: Data) -> Floats:
     return np.asarray(data, dtype=np.float64).reshape(-1, 1)
 
 
-def exponential(scale: float, shape: tuple[int, ...], draws: Draws) -> Floats:
-    """Return exponential draws by inverse distribution function."""
-    noise: Floats = -scale * np.log1p(-draws.uniform(shape))
-    return noise
+@dataclass(frozen=True)
+class Exponential:
+    """Noise on one side only, of which no shift is private: it bounds no ratio."""
+
+    scale: float
+
+    def sample(self, shape: tuple[int, ...], draws: Draws) -> Floats:
+        """Return draws by inverse distribution function."""
+        noise: Floats = -self.scale * np.log1p(-draws.uniform(shape))
+        return noise
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ class OneShot:
 
     def laplace(self, scale: float, data: Data, draws: Draws, runs: int) -> Floats:
         """Return independent Laplace noise for every answer, (dim, runs)."""
-        return Laplace(scale).sample((len(data), runs), draws)
+        noise: Floats = draws.noise(Laplace(scale), (len(data), runs), column(data), "answers")
+        return noise
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,8 @@ class LaplaceMechanism(OneShot):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers, (runs,)."""
-        return self.noise.sample((runs,), draws) + self.mean(data)
+        released: Floats = draws.noise(self.noise, (runs,), self.mean(data), "number") + self.mean(data)
+        return released
 
 
 class LaplaceHalfScale(LaplaceMechanism):
@@ -114,7 +122,9 @@ class LaplaceParallel(OneShot):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers, (copies, runs)."""
-        return Laplace(self.copies / self.epsilon).sample((self.copies, runs), draws) + float(data[0])
+        value = float(data[0])
+        noisy: Floats = draws.noise(Laplace(self.copies / self.epsilon), (self.copies, runs), value, "copies") + value
+        return noisy
 
 
 @dataclass(frozen=True)
@@ -155,7 +165,11 @@ class TruncatedGeometric(OneShot):
         if not 0 <= count <= self.n:
             raise ValueError(f"the count must be in 0..{self.n}, got {data[0]!r}")
         law, d = self.cumulative(count)
-        return np.searchsorted(np.array(law), draws.generator.integers(1, d + 1, runs)).astype(np.int64)
+
+        def sample(draws: Draws) -> NDArray[np.int64]:
+            return np.searchsorted(np.array(law), draws.generator.integers(1, d + 1, runs)).astype(np.int64)
+
+        return draws.outcome(lambda: np.diff([below / d for below in (0, *law)]), sample, "count")
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,9 @@ class NoisyMax2(NoisyMax1):
 
     def noisy(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy answers, (dim, runs)."""
-        return exponential(2 / self.epsilon, (len(data), runs), draws) + column(data)
+        law = Exponential(2 / self.epsilon)
+        released: Floats = draws.noise(law, (len(data), runs), column(data), "answers") + column(data)
+        return released
 
 
 class NoisyMax3ReleasesValue(NoisyMax1):

@@ -91,7 +91,11 @@ class OneTimeRappor:
     def __call__(self, data: Sequence[Any], draws: Draws, runs: int) -> NDArray[np.int8]:
         """Return the released bits, (size, runs)."""
         rate = np.where(self.filter(data[0]), *reversed(self.rates()))
-        return (draws.uniform((self.size, runs)) < rate[:, None]).astype(np.int8)
+
+        def sample(draws: Draws) -> NDArray[np.int8]:
+            return (draws.uniform((self.size, runs)) < rate[:, None]).astype(np.int8)
+
+        return draws.outcome(lambda: np.stack([1 - rate, rate]), sample, "bits")
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class SparseVector1(OneShot):
 
     def compare(self, data: Data, draws: Draws, runs: int) -> tuple[NDArray[np.bool_], Floats]:
         """Return which noisy answers reach the noisy threshold, and the noisy answers: (dim, runs)."""
-        threshold = Laplace(self.scales[0]).sample((runs,), draws) + self.threshold
+        law = Laplace(self.scales[0])
+        threshold = draws.noise(law, (runs,), self.threshold, "threshold") + self.threshold
         noisy = self.laplace(self.scales[1], data, draws, runs) + column(data)
         return noisy >= threshold, noisy
 
@@ -91,10 +92,15 @@ class SparseVector2(SparseVector1):
         law = Laplace(self.scales[0])
         noisy = self.laplace(self.scales[1], data, draws, runs) + column(data)
         above = np.empty(noisy.shape, dtype=np.bool_)
-        threshold = law.sample((runs,), draws) + self.threshold
+
+        def fresh() -> Floats:
+            drawn: Floats = draws.noise(law, (runs,), self.threshold, "threshold") + self.threshold
+            return drawn
+
+        threshold = fresh()
         for i, answer in enumerate(noisy):
             above[i] = answer >= threshold
-            threshold = np.where(above[i], law.sample((runs,), draws) + self.threshold, threshold)
+            threshold = np.where(above[i], fresh(), threshold)
         return above, noisy
 
 

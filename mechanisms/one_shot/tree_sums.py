@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..discrete import DiscreteLaplace, discrete_laplace, integers
-from ..draws import Draws
+from ..discrete import DiscreteLaplace, DiscreteLaplaceNoise, integers
+from ..draws import Draws, Law
 from ..noise import Laplace
 from ..tree import parent
 from .classic import Data, OneShot, column
@@ -32,9 +32,9 @@ class TreeSumsNaive(OneShot):
     floor(lg T) + 1 nodes, and the scale of a node's noise is that number over epsilon.
     """
 
-    def noise(self, nodes: int, runs: int, draws: Draws) -> NDArray[Any]:
-        """Return the noise of one node, where a loss reaches so many of them, (runs,)."""
-        return Laplace(nodes / self.epsilon).sample((runs,), draws)
+    def law(self, nodes: int) -> Law:
+        """Return the law of one node's noise, where a loss reaches so many of them."""
+        return Laplace(nodes / self.epsilon)
 
     def sums(self, data: Data) -> NDArray[Any]:
         """Return the prefix sums, (dim, 1)."""
@@ -42,10 +42,14 @@ class TreeSumsNaive(OneShot):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> NDArray[Any]:
         """Return the noisy prefix sums, (dim, runs)."""
-        noise = [np.zeros(runs, dtype=np.int64)]
+        noise: list[NDArray[Any]] = [np.zeros(runs, dtype=np.int64)]
+        law, sums = self.law(len(data).bit_length()), self.sums(data)
         for t in range(1, len(data) + 1):  # the prefix at t is that at its parent with one more node
-            noise.append(self.noise(len(data).bit_length(), runs, draws) + noise[parent(t)])
-        return self.sums(data) + np.stack(noise)[1:]
+            before = parent(t)
+            value = sums[t - 1] - (sums[before - 1] if before else 0)
+            noise.append(draws.noise(law, (runs,), value, f"node [{before + 1},{t}]") + noise[before])
+        released: NDArray[Any] = sums + np.stack(noise)[1:]
+        return released
 
 
 class TreeSumsDiscrete(TreeSumsNaive):
@@ -57,9 +61,9 @@ class TreeSumsDiscrete(TreeSumsNaive):
     def __post_init__(self) -> None:
         DiscreteLaplace(self.epsilon)  # checks it
 
-    def noise(self, nodes: int, runs: int, draws: Draws) -> NDArray[Any]:
-        """Return the noise of one node, where a loss reaches so many of them, (runs,)."""
-        return discrete_laplace(nodes * DiscreteLaplace(self.epsilon).scale, runs, draws.generator)
+    def law(self, nodes: int) -> Law:
+        """Return the law of one node's noise, where a loss reaches so many of them."""
+        return DiscreteLaplaceNoise(nodes * DiscreteLaplace(self.epsilon).scale)
 
     def sums(self, data: Data) -> NDArray[Any]:
         """Return the prefix sums, (dim, 1)."""

@@ -1,0 +1,163 @@
+"""What a noisy call costs: the privacy loss that its inputs in both worlds allow, law by law, and their sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from ...mechanisms.draws import Floats
+from ...mechanisms.gaussian_dp import gaussian_epsilon
+from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
+from ..laws.privacy_loss import STEPS, PrivacyLoss
+from .tape import Call
+
+#: Inputs that are closer than this, over the larger of 1 and their size, are the same: a replay rounds.
+SAME = 1e-11
+#: At most so many Laplace shifts are composed exactly at delta > 0.
+_MOST_SHIFTS = 64
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What calls cost in every run: pure losses add up, and so do squares of mu and rho of zCDP: (runs,) each.
+
+    References
+    ----------
+    J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS B 2022, Corollary 3.3; adaptively chosen mu: A. Smith,
+    A. Thakurta. Fully adaptive composition for Gaussian differential privacy. 2022. zCDP: M. Bun, T. Steinke. TCC
+    2016.
+    """
+
+    pure: Floats
+    mu_squared: Floats
+    rho: Floats
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.pure + other.pure, self.mu_squared + other.mu_squared, self.rho + other.rho)
+
+    def epsilon(self, delta: float) -> Floats:
+        """Return the least epsilon that is known to hold at delta, for every run."""
+        rows = np.round(np.stack([self.pure, self.mu_squared, self.rho]), 14)
+        kinds, which = np.unique(rows, axis=1, return_inverse=True)
+        values = np.array([_epsilon(pure, mu_squared, rho, delta) for pure, mu_squared, rho in kinds.T.tolist()])
+        return values[which.reshape(-1)]
+
+
+def _epsilon(pure: float, mu_squared: float, rho: float, delta: float) -> float:
+    if not math.isfinite(pure) or not math.isfinite(mu_squared + rho):
+        return math.inf
+    if mu_squared == rho == 0:
+        return pure
+    if delta == 0:
+        return math.inf
+    if rho == 0:
+        return pure + gaussian_epsilon(math.sqrt(mu_squared), delta)
+    rho += mu_squared / 2  # mu-GDP is (mu^2 / 2)-zCDP
+    return pure + rho + 2 * math.sqrt(rho * math.log(1 / delta))  # Bun & Steinke 2016, Proposition 1.3
+
+
+def cost(left: Call, right: Call, runs: int) -> Cost:
+    """Return what a call costs given its inputs in both worlds.
+
+    Its law is the same in both worlds, which a trace compares. Laplace: |d|_1 / b; Laplace in L2
+    |d|_2 / b; Gaussian mu = |d|_2 / sigma; discrete Laplace as Laplace; discrete Gaussian rho = |d|_2^2 / (2 sigma^2);
+    an outcome the largest log ratio of its probabilities, summed over independent coordinates. A law of another kind
+    bounds nothing: infinite where the inputs differ.
+    """
+    zero = np.zeros(runs)
+    if left.law is None:
+        return Cost(np.full(runs, _outcome_loss(left.value, right.value)), zero, zero)
+    d = difference(left, right).reshape(-1, runs)
+    law = left.law
+    l1, l2 = np.abs(d).sum(axis=0), np.sqrt(np.square(d).sum(axis=0))
+    if isinstance(law, Projected):
+        points = np.abs(law.points)
+        if isinstance(law.law, Laplace):
+            return Cost(_over(l1, law.law.scale * points.max(axis=0)), zero, zero)
+        return Cost(zero, np.square(_over(l1, law.law.sigma * np.sqrt(np.square(points).sum(axis=0)))), zero)
+    if isinstance(law, Laplace | DiscreteLaplaceNoise):
+        return Cost(l1 / float(law.scale), zero, zero)
+    if isinstance(law, L2Laplace):
+        return Cost(l2 / law.scale, zero, zero)
+    if isinstance(law, Gaussian):
+        return Cost(zero, np.square(l2 / law.sigma), zero)
+    if isinstance(law, DiscreteGaussianNoise):
+        return Cost(zero, zero, np.square(l2 / float(law.sigma)) / 2)
+    return Cost(np.where(l1 > 0, math.inf, 0.0), zero, zero)
+
+
+def _over(size: Floats, scale: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.where(size > 0, size / scale, 0.0)
+    return ratio
+
+
+def difference(left: Call, right: Call) -> Floats:
+    """Return by how much the inputs of a call differ, 0 within rounding; inf where one is no number."""
+    a, b = (np.asarray(call.value, dtype=float) for call in (left, right))
+    with np.errstate(invalid="ignore"):
+        d: Floats = np.abs(a - b)
+        d[d <= SAME * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))] = 0.0
+    d[np.isnan(d)] = math.inf
+    d[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
+    return d
+
+
+def _outcome_loss(p: Floats, q: Floats) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.abs(np.log(p) - np.log(q))
+    ratios[(p == 0) & (q == 0)] = 0.0
+    return float(np.sum(ratios.max(axis=0)))
+
+
+def path_cost(calls: Iterable[tuple[Call, Call]], runs: int) -> Cost:
+    """Return what all calls of a trace cost together, in every run."""
+    zero = np.zeros(runs)
+    return sum((cost(left, right, runs) for left, right in calls), start=Cost(zero, zero, zero))
+
+
+def laplace_shifts(calls: Iterable[tuple[Call, Call]], run: int, runs: int) -> list[float] | None:
+    """Return the shifts of a run's Laplace noise in scales; None where other noise is shifted too, or too many are."""
+    shifts: list[float] = []
+    for left, right in calls:
+        if left.law is None or not isinstance(left.law, Laplace | L2Laplace):
+            if np.any(cost(left, right, runs).epsilon(0.0)):
+                return None
+            continue
+        d = difference(left, right).reshape(-1, runs)[:, run]
+        if isinstance(left.law, L2Laplace) and d.size > 1 and d.any():
+            return None
+        shifts += [float(s) for s in d / left.law.scale if s > 0]
+    return shifts if len(shifts) <= _MOST_SHIFTS and all(map(math.isfinite, shifts)) else None
+
+
+def composed_epsilon(shifts: list[float], delta: float) -> float:
+    """Return a bound on the epsilon of shifted Laplace variables at delta: their sum, or less by composing their laws.
+
+    The laws are composed on a grid, which is off by at most half a step a variable; that is added.
+    """
+    total = math.fsum(shifts)
+    if delta == 0 or not shifts:
+        return total
+    try:
+        composed = PrivacyLoss.of_laplace(shifts).epsilon(delta)
+    except ValueError:  # a delta below the resolution
+        return total
+    return min(total, composed + len(shifts) * max(shifts) / STEPS / 2)
+
+
+def words_of(law: Any) -> str:
+    """Return a law in a few words, with its scale."""
+    if law is None:
+        return "outcome"
+    if isinstance(law, Projected):
+        return f"{words_of(law.law)} times the point"
+    for name in ("scale", "sigma"):
+        if hasattr(law, name):
+            return f"{type(law).__name__.removesuffix('Noise')}({name} {float(getattr(law, name)):.6g})"
+    return type(law).__name__

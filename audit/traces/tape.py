@@ -1,0 +1,193 @@
+"""Tapes: draws that record the noisy calls of a block of runs, or replay them with their outputs frozen."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Draws, Floats, Law, Outcome, Stage
+from ...mechanisms.noise import Projected
+from .watched import Watched
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = __name__.partition(".")[0]
+#: What stands between a noisy call and the line that asked for it.
+_BETWEEN = tuple(f"{name}." for name in (f"{_PACKAGE}.audit.traces", f"{_PACKAGE}.testing", "numpy"))
+#: By how much outputs are nudged in the control, over the larger of 1 and their size: far above rounding.
+NUDGE = 1e-10
+
+
+class UntraceableError(ValueError):
+    """Nothing can be said of a target from inside: it draws in a way that is not watched."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a noisy call is written.
+
+    Attributes
+    ----------
+    file : str
+        Relative to the package for our own code, to the current folder where the file lies in it.
+    line : int
+    """
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One noisy call of a block of runs.
+
+    Attributes
+    ----------
+    name : str
+    place : Place
+    round : int
+        From 1; 0 for a mechanism.
+    law : Law or None
+        Of the noise; None for an outcome.
+    value : array
+        What the noise was for, the runs on the last axis; of an outcome its probabilities, (outcomes, [dim]).
+    output : array
+        What came out, the runs on the last axis.
+    """
+
+    name: str
+    place: Place
+    round: int
+    law: Any
+    value: Any
+    output: Any
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something that the adversary may see: an action, a release or an output."""
+
+    what: str
+    round: int
+    value: Any
+
+
+Event = Call | Shown
+
+
+class Tape(Draws):
+    """Draws that record every noisy call, or replay it with its output frozen. All else is drawn as the key says.
+
+    Noise has a stream of its own, so that what else is drawn is the same in a replay.
+
+    Parameters
+    ----------
+    seed, block : int
+        The key.
+    frozen : sequence of events, optional
+        Of the recorded run: a call returns what the call of the same number did.
+    nudged : bool
+        Whether frozen outputs are moved a little, as rounding would.
+    """
+
+    def __init__(self, seed: int, block: int = 0, *, frozen: Sequence[Event] = (), nudged: bool = False) -> None:
+        super().__init__(seed, Stage.TRACE, 0, 0, block)
+        self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
+        self.frozen = [event for event in frozen if isinstance(event, Call)]
+        self.nudges = np.random.default_rng(block) if nudged else None
+        self.events: list[Event] = []
+        self.round = self._made = 0
+        self.direct: set[Place] = set()
+
+    def show(self, what: str, value: Any) -> None:
+        """Note what the adversary may see."""
+        self.events.append(Shown(what, self.round, value))
+
+    def noise(self, law: Law, shape: tuple[int, ...], value: Any, name: str = "", where: Place | None = None) -> Any:
+        """Return noise, and note the call; in a replay, what leads to the frozen output."""
+        if not bounds_something(law):
+            return law.sample(shape, self)
+        value = np.broadcast_to(np.asarray(value() if callable(value) else value), shape).copy()
+        before = self._before(shape)
+        output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value)
+        self._note(name, law, value, output, where)
+        return output - value
+
+    def outcome(self, law: Callable[[], Any], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
+        """Return an outcome, and note the call; in a replay, the frozen outcome."""
+        probabilities = np.asarray(law(), dtype=float)
+        drawn: Any = sample(self.noises)
+        before = self._before(np.shape(drawn))
+        output: Outcome = drawn if before is None else copy.copy(before)
+        self._note(name, None, probabilities, output)
+        return output
+
+    def run_generator(self, run: int) -> np.random.Generator:
+        """Return a watched generator. A trace plays a plain class one run at a time."""
+        return self.watched
+
+    @cached_property
+    def watched(self) -> Watched:
+        """The watched generator of a plain class, or of a mechanism of (data, rng)."""
+        return Watched(self.generator.bit_generator, self)
+
+    def _before(self, shape: tuple[int, ...]) -> Any:
+        """Return the frozen output of this call; None where none of this shape was recorded."""
+        self._made += 1
+        if self._made > len(self.frozen):
+            return None
+        output = self.frozen[self._made - 1].output
+        return output if np.shape(output) == shape else None
+
+    def _nudged(self, output: Any, value: Any) -> Any:
+        if self.nudges is None or output.dtype.kind in "iu":
+            return output
+        size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))
+        return output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
+
+    def _note(self, name: str, law: Any, value: Any, output: Any, where: Place | None = None) -> None:
+        self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output))
+
+    def place(self) -> Place:
+        """Return where the noisy call that is being made is written."""
+        return place()
+
+
+def bounds_something(law: Any) -> bool:
+    """Tell whether a law has noise at all: with scale 0 it passes its value through."""
+    if isinstance(law, Projected):
+        return bounds_something(law.law)
+    return bool(getattr(law, "scale", getattr(law, "sigma", 1.0)) > 0)
+
+
+def place() -> Place:
+    """Return where the noisy call that is being made is written."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(_BETWEEN):
+        frame = frame.f_back
+    if frame is None:
+        return Place("?", 1)
+    return Place(_relative(frame.f_code.co_filename), frame.f_lineno)
+
+
+def _relative(file: str) -> str:
+    path = Path(file)
+    for folder in (_ROOT, Path.cwd()):
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
+    return str(path)
+
+
+def as_floats(value: Any) -> Floats:
+    """Return a value of one run with the run on the last axis, (dim, 1)."""
+    return np.asarray(value, dtype=float).reshape(-1, 1)

@@ -1,0 +1,232 @@
+"""Upper bounds: the largest cost of a path, on a pair and on every pair, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...learners.leaders.ftpl import Ftpl
+from ...learners.leaders.ftrl import Ftrl
+from ...learners.leaders.pftal import Pftal
+from ...learners.leaders.private_bandit import NoisyOco
+from ...learners.problems.losses import LOSS_SETS, Linear
+from ...mechanisms.claim import Claim
+from ..play.pairs import Pair, neighbours
+from .branches import Branches, branches
+from .costs import composed_epsilon, laplace_shifts, path_cost
+from .replay import Leak, Trace, learner_playing, trace, traces
+
+#: Runs of a block whose action is forced: paths that cost the same but for rounding.
+_FORCED = 2
+#: The most rounds times pairs times branches that are played for a bound on every pair.
+_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Upper:
+    """An upper bound on epsilon, in nats.
+
+    Attributes
+    ----------
+    epsilon : float
+        inf where no finite one is known.
+    scope : {"pair", "claim"}
+        For the traced pair, or for every pair of the claim.
+    how : {"maximised", "bounded", "sampled"}
+        Whether it is the largest cost of all paths, a bound on it, or only the largest that was sampled: then another
+        path may cost more, and it bounds nothing.
+    rests_on : tuple of str
+    """
+
+    epsilon: float
+    scope: str
+    how: str
+    rests_on: tuple[str, ...]
+
+    @property
+    def binds(self) -> bool:
+        """Whether it is a bound, given what it rests on."""
+        return self.how != "sampled" and math.isfinite(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """What traces of a target on a pair show.
+
+    Attributes
+    ----------
+    traces : list of Trace
+    leak : Leak or None
+        The first that was found; then there is no bound.
+    pair_upper : Upper or None
+    claim_upper : Upper or None
+        Where the extreme pairs of the claim are known and few enough.
+    worst : Trace
+        The path of the largest cost.
+    run : int
+        Its run.
+    """
+
+    traces: list[Trace]
+    leak: Leak | None
+    pair_upper: Upper | None
+    claim_upper: Upper | None
+    worst: Trace
+    run: int
+
+    @property
+    def upper(self) -> Upper | None:
+        """The bound for the claim where there is one, else that for the pair."""
+        return self.claim_upper or self.pair_upper
+
+
+def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: bool = True) -> Tracing:
+    """Trace a learner or a mechanism on a pair, and bound its epsilon from above where nothing leaks.
+
+    Raises
+    ------
+    UntraceableError
+        If the target draws in a way that is not watched.
+    LearnerError
+        If it raises.
+    """
+    found = traces(target, pair, seed=seed, surface=claim.surface)
+    leak = next((one.leak for one in found if one.leak is not None), None)
+    epsilon, how, worst, run = _largest(target, pair, claim, found, seed)
+    if leak is not None:
+        at = next(one for one in found if one.leak is not None)
+        return Tracing(found, leak, None, None, at, 0)
+    if not any(one.calls for one in found):
+        return Tracing(found, None, None, None, worst, run)
+    on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, found))
+    on_all = _claim_upper(target, pair, claim, seed, found) if every_pair and isinstance(pair, Pair) else None
+    return Tracing(found, None, on_pair, on_all, worst, run)
+
+
+def _largest(
+    target: Any, pair: Any, claim: Claim, found: list[Trace], seed: int
+) -> tuple[float, Branches, Trace, int]:
+    """Return the largest epsilon of a path, how it was found, and the path."""
+    how = branches(target, pair)
+    if isinstance(pair, Pair) and pair.t0 == pair.rounds - 1 and claim.surface != "publication":
+        how = Branches("maximised", "the last round is not learned from")
+    if how.both and not _both_played(found[0], pair):
+        how = Branches("sampled", "the paths were sampled")
+    paths = list(found)
+    if how.choices:
+        paths = _forced(target, pair, claim.surface, how, seed)
+    values = [path_cost(path.calls, path.runs).epsilon(claim.delta) for path in paths]
+    which = int(np.argmax([value.max() for value in values]))
+    worst, run = paths[which], int(values[which].argmax())
+    epsilon = float(values[which][run])
+    if claim.delta and how.how == "maximised":
+        epsilon = _composed(paths, claim.delta, epsilon)
+    if how.bound is not None:
+        epsilon = float(how.bound.epsilon(claim.delta)[0]) if any(one.calls for one in found) else epsilon
+        epsilon = epsilon if _moved(found) else 0.0
+    return epsilon, how, worst, run
+
+
+def _moved(found: list[Trace]) -> bool:
+    """Tell whether any input of a call differs: none does where the differing round reaches no call."""
+    return any(path_cost(one.calls, one.runs).epsilon(0.0).any() for one in found)
+
+
+def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
+    """Return the largest epsilon at delta of Laplace noise composed exactly, path by path; else as it was."""
+    found = []
+    for path in paths:
+        run = int(path_cost(path.calls, path.runs).epsilon(0.0).argmax())
+        shifts = laplace_shifts(path.calls, run, path.runs)
+        if shifts is None:
+            return epsilon
+        found.append(composed_epsilon(shifts, delta))
+    return min(epsilon, max(found))
+
+
+def _forced(target: Any, pair: Pair, surface: str, how: Branches, seed: int) -> list[Trace]:
+    return [
+        trace(learner_playing(target, pair, _FORCED, surface, forced=choice), seed, 0, _FORCED)
+        for choice in how.choices
+    ]
+
+
+def _both_played(found: Trace, pair: Pair) -> bool:
+    actions = next(e.value for e in found.left if getattr(e, "what", "") == "action" and e.round == pair.t0 + 1)
+    return len(np.unique(np.round(actions, 9), axis=-1).T) == 2
+
+
+def _rests_on(how: Branches, found: list[Trace]) -> tuple[str, ...]:
+    runs = sum(one.runs for one in found)
+    calls = len(found[0].calls)
+    paths = f"{how.reason}: the largest of {runs}, another may cost more" if how.how == "sampled" else how.reason
+    return (
+        "the noise has the law that each call names",
+        f"the {calls} noisy call{'s' * (calls != 1)} are all there are: nothing else differed in {runs} replayed runs",
+        paths,
+        "real arithmetic",
+    )
+
+
+def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, found: list[Trace]) -> Upper | None:
+    """Return the bound for every pair of a claim; None where its extreme pairs are not known or too many.
+
+    A cost is a norm of the difference of the two losses of round t0, whatever the losses of other rounds: it is convex
+    in both, so the largest is at extreme losses. For a box these are all coordinates at opposite ends, for the L1 ball
+    single coordinates, for the L2 ball these and the diagonal (L1 norms).
+    """
+    rows = _extremes(learner, claim, pair)
+    if not rows or pair.rounds**2 * len(rows) * learner.arms > _MOST:
+        return None
+    largest, how = 0.0, Branches("maximised", "")
+    for t0 in range(pair.rounds - (claim.surface != "publication")):  # the last round is not learned from
+        for left, right in rows:
+            worlds = [[_zero(left)] * pair.rounds for _ in range(2)]
+            worlds[0][t0], worlds[1][t0] = left, right
+            extreme = Pair(*worlds)
+            here = branches(learner, extreme)
+            if here.how == "sampled" or here.both:
+                return None
+            surface = claim.surface
+            paths = [trace(learner_playing(learner, extreme, _FORCED, surface), seed, 0, _FORCED)]
+            if any(path.leak is not None for path in paths):
+                return None
+            largest = max(largest, _largest(learner, extreme, claim, paths, seed)[0])
+            how = here if here.how == "bounded" or how.reason == "" else how
+    law, _, _, arithmetic = _rests_on(how, found)
+    runs = sum(one.runs for one in found)
+    alone = f"nothing but the noisy calls differed in {runs} replayed runs of the traced pair"
+    every = f"{how.reason}; every round and extreme loss of the set was tried"
+    known = how.how
+    if claim.losses == "lipschitz":
+        known, every = "bounded", "gradients of 1-Lipschitz losses are at most 1 long; every round was tried"
+    return Upper(largest, "claim", known, (law, alone, every, arithmetic))
+
+
+def _extremes(learner: Any, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
+    """Return the extreme pairs of losses of one round; none where they are not known."""
+    n = learner.arms
+    if claim.losses == "lipschitz":
+        if not isinstance(learner, Pftal):  # gradients are at most 1 long, in any direction
+            return []
+        up, down = (Linear(slope=(sign, *[0.0] * (n - 1))) for sign in (1.0, -1.0))
+        nothing = Linear(slope=(0.0,) * n)
+        return [(up, nothing)] if claim.neighbours == "zero-out" else [(up, down)]
+    if not isinstance(pair.left, np.ndarray):
+        return []
+    rows = neighbours(claim, n)
+    if claim.losses in ("l1-ball", "l2-ball") and not isinstance(learner, Ftrl | Ftpl | NoisyOco):
+        size = LOSS_SETS[claim.losses].high
+        opposite = 0.0 if claim.neighbours == "zero-out" else -1.0
+        rows = rows + [(size * e, opposite * size * e) for e in np.eye(n)]
+    elif claim.losses in ("l1-ball", "l2-ball"):
+        e, opposite = np.eye(n)[0], 0.0 if claim.neighbours == "zero-out" else -1.0
+        rows = [*rows, (e, opposite * e)]
+    return rows
+
+
+def _zero(loss: Any) -> Any:
+    return Linear(slope=(0.0,) * len(loss.slope)) if isinstance(loss, Linear) else np.zeros(len(loss))

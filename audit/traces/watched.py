@@ -1,0 +1,202 @@
+"""A generator that is watched: noise drawn from it for a value is a noisy call, noise drawn bare waits for its value.
+
+A plain class or a mechanism of (data, rng) is given one in a trace. `rng.laplace(loc=value, scale=b)` and
+`rng.normal(value, sigma)` are noisy calls. `x + rng.laplace(0, b)` is one at its first addition: until then the noise
+carries its law. All other numbers are drawn as ever.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...mechanisms.noise import Gaussian, Laplace
+
+
+class Recorder(Protocol):
+    """What a watched generator reports to: a tape."""
+
+    #: Where noise was drawn for a value: there 0 is a value too.
+    direct: set[Any]
+
+    def noise(self, law: Any, shape: tuple[int, ...], value: Any, name: str = "", where: Any = None) -> Any:
+        """Return the noise of a noisy call."""
+
+    def place(self) -> Any:
+        """Return where the code under audit is."""
+
+
+class UnreadNoiseError(ValueError):
+    """Noise was drawn in a way that a trace cannot read."""
+
+
+class Bare:
+    """Noise that was drawn with no value, until it is added to one.
+
+    It may be negated and multiplied by numbers before. Used otherwise it is noise for 0. When it is added again it is
+    the same noise: nothing more is recorded, and in a replay the sum shows by what the first call's input was moved.
+    """
+
+    def __init__(self, recorder: Recorder, law: Any, scale: float, size: Any) -> None:
+        self.recorder, self.law, self.scale, self.size = recorder, law, scale, size
+        self.where = recorder.place()
+        self.drawn: Any = None
+        self.factor = 1.0
+
+    def settled(self) -> Any:
+        """Return the noise as a number or an array: noise for 0, unless it was added to a value before."""
+        if self.drawn is None:
+            self._draw(0.0)
+        return self.factor * self.drawn
+
+    def _draw(self, value: Any) -> None:
+        scale = self.scale * abs(self.factor)
+        self.drawn = noisy(self.recorder, self.law, value, scale, self.size, "noise", self.where)[1] / self.factor
+
+    def _added(self, value: Any) -> Any:
+        if self.drawn is None and not isinstance(value, Bare):
+            self._draw(value)
+        return settled(value) + self.settled()
+
+    def _scaled(self, factor: Any) -> Any:
+        if self.drawn is not None or isinstance(factor, Bare) or np.ndim(factor) or factor == 0:
+            return self.settled() * settled(factor)
+        scaled = Bare(self.recorder, self.law, self.scale, self.size)
+        scaled.where, scaled.factor = self.where, self.factor * float(factor)
+        return scaled
+
+    def __add__(self, value: Any) -> Any:
+        return self._added(value)
+
+    __radd__ = __add__
+
+    def __sub__(self, value: Any) -> Any:
+        return self._added(-value)
+
+    def __rsub__(self, value: Any) -> Any:
+        return (-self) + value
+
+    def __neg__(self) -> Any:
+        return self._scaled(-1.0)
+
+    def __mul__(self, factor: Any) -> Any:
+        return self._scaled(factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Any:
+        return self._scaled(1 / settled(divisor))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.asarray(self.settled(), *args)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Leave sums and products to this class; everything else is computed with the noise as it is."""
+        own: dict[Any, Callable[[Any, Any], Any]] = {
+            np.add: operator.add,
+            np.subtract: operator.sub,
+            np.multiply: operator.mul,
+        }
+        if method == "__call__" and ufunc in own and not kwargs:
+            first, second = inputs
+            if isinstance(first, Bare):
+                return own[ufunc](first, second)
+            return {np.add: second.__radd__, np.subtract: second.__rsub__, np.multiply: second.__rmul__}[ufunc](first)
+        return getattr(ufunc, method)(*map(settled, inputs), **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(np.asarray(self.settled()), name)
+
+
+def settled(value: Any) -> Any:
+    """Return a value with bare noise in it, also inside lists and tuples, as numbers."""
+    if isinstance(value, Bare):
+        return value.settled()
+    if type(value) in (list, tuple):
+        return type(value)(settled(one) for one in value)
+    return value
+
+
+def _plainly(name: str) -> Callable[..., Any]:
+    """Return a method that has the noise's number do what it is asked to."""
+
+    def method(self: Bare, *others: Any) -> Any:
+        return getattr(operator, name)(self.settled(), *map(settled, others))
+
+    return method
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "abs", "pow", "floordiv", "mod", "getitem", "matmul"):
+    setattr(Bare, f"__{_name}__", _plainly(_name))
+for _name, _kind in (("float", float), ("int", int), ("bool", bool), ("iter", iter), ("len", len), ("round", round)):
+    setattr(Bare, f"__{_name}__", lambda self, *others, kind=_kind: kind(self.settled(), *others))
+for _name in ("str", "format", "hash", "repr"):
+    setattr(Bare, f"__{_name}__", lambda self, *others, kind=_name: getattr(self.settled(), f"__{kind}__")(*others))
+
+
+class Watched(np.random.Generator):
+    """A NumPy generator whose Laplace and normal noise is reported.
+
+    Parameters
+    ----------
+    bits : BitGenerator
+        Of all that is not noise.
+    recorder : Recorder
+        What noise comes from, and what hears of it.
+    """
+
+    def __init__(self, bits: Any, recorder: Recorder) -> None:
+        super().__init__(bits)
+        self.recorder = recorder
+
+    def laplace(self, *args: Any, **kwargs: Any) -> Any:
+        """Return noisy values, or bare noise where no value is given."""
+        return self._drawn(Laplace, *args, **kwargs)
+
+    def normal(self, *args: Any, **kwargs: Any) -> Any:
+        """Return noisy values, or bare noise where no value is given."""
+        return self._drawn(Gaussian, *args, **kwargs)
+
+    def standard_normal(self, size: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Return bare noise."""
+        return Bare(self.recorder, Gaussian, 1.0, size)
+
+    def noisy(self, law: Any, value: Any, name: str) -> Any:
+        """Return a value with noise: a noisy call."""
+        return noisy(self.recorder, law, value, None, None, name)[0]
+
+    def _drawn(self, law: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs
+        loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size")
+        zero = type(loc) in (int, float) and loc == 0 and "loc" not in kwargs
+        if zero and np.ndim(scale) == 0 and self.recorder.place() not in self.recorder.direct:
+            return Bare(self.recorder, law, float(scale), size)
+        self.recorder.direct.add(self.recorder.place())
+        return noisy(self.recorder, law, loc, scale, size, "noise")[0]
+
+
+def noisy(
+    recorder: Recorder, law: Any, value: Any, scale: Any, size: Any, name: str, where: Any = None
+) -> tuple[Any, Any]:
+    """Return a value with noise, and the noise alone, both in the value's shape or that of `size`.
+
+    Parameters
+    ----------
+    law : Law, or a class of laws
+        The class if a `scale` is given.
+    """
+    if scale is not None and np.ndim(scale):
+        raise UnreadNoiseError(f"the scale of watched noise must be one number, got {np.asarray(scale).tolist()!r}")
+    law = law if scale is None else law(float(scale))
+    exact = np.asarray(settled(value))
+    shape = np.broadcast_shapes(exact.shape, () if size is None else tuple(np.atleast_1d(size).tolist()))
+    column = np.broadcast_to(exact, shape).reshape(-1, 1)
+    drawn = np.asarray(recorder.noise(law, column.shape, column, name, where)).reshape(shape)
+    if not shape:
+        return (exact + drawn).item(), drawn.item()
+    return exact + drawn, drawn

@@ -1,0 +1,126 @@
+"""Replays: leaks around the noise, found in two runs, and none where there is none."""
+
+import numpy as np
+import pytest
+
+from overclaim import Pair
+from overclaim.audit.assumptions.mechanism_runs import DataPair
+from overclaim.audit.plans.selftest import PAIR
+from overclaim.audit.traces.causes import cause
+from overclaim.audit.traces.replay import traces
+from overclaim.audit.traces.tape import UntraceableError
+from overclaim.audit.traces.upper import tracing
+from overclaim.learners import Exp3
+from overclaim.learners.conversions.batched import MiniBatch
+from overclaim.learners.planted import planted_learners
+from overclaim.learners.planted.plants import SUBJECTS, planted
+from overclaim.learners.scalar import recipe
+from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.noise import Laplace
+
+#: Bugs that no trace sees: a call of the right law and input is made, and composition allows five times what is true.
+NOT_SEEN = {("report noisy max of five", "value released too")}
+BUGS = [(s, bug) for s in SUBJECTS for bug in s.bugs]
+
+
+@pytest.mark.parametrize(("subject", "bug"), BUGS, ids=lambda x: x if isinstance(x, str) else x.name)
+def test_planted_bugs_are_found_in_two_runs_with_their_cause(subject, bug):
+    claim = Claim(epsilon=1.0, delta=subject.delta)
+    found = tracing(planted(subject, bug), DataPair(subject.left, subject.right), claim)
+    why = cause(found, claim)
+    if found.leak is None:
+        assert found.pair_upper.epsilon > 1 + 1e-9
+        assert why.kind == "calls"
+        assert why.place.file.startswith(("learners/planted/planted_", "mechanisms/tree.py", "learners/conversions/"))
+        assert why.calibrated_for < why.differs
+    else:
+        assert why.kind == "leak"
+        assert why.text.startswith("leak: ")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.name)
+def test_sound_originals_leak_nothing(subject):
+    claim = Claim(epsilon=1.0, delta=subject.delta)
+    found = tracing(planted(subject, ""), DataPair(subject.left, subject.right), claim)
+    assert found.leak is None
+    if "noisy max" not in subject.name:  # composition allows more than the place of the largest tells
+        assert 0.5 < found.pair_upper.epsilon <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "learner", [Exp3(arms=2, eta=1.0, gamma=0.1), MiniBatch(Exp3(arms=2, eta=1.0, gamma=0.1), batch=2)]
+)
+def test_learners_without_noise_leak_at_the_first_action_that_differs(learner):
+    pair = Pair([[1.0, 0.0], [1.0, 0.0], *[[0.0, 0.0]] * 6], [[0.0, 1.0], [1.0, 0.0], *[[0.0, 0.0]] * 6])
+    leak = traces(learner, pair)[0].leak
+    batch = getattr(learner, "batch", 1)
+    assert leak.what == f"action of round {batch + 1}"
+    assert 0 < leak.runs <= leak.tried == 256
+
+
+def test_plain_classes():
+    found = traces(recipe(planted_learners.SOUND_CLASS, arms=2, rounds=4), PAIR)
+    assert not any(one.leak for one in found)
+    assert len(found[0].calls) == 4
+    claim = Claim(epsilon=1.0)
+    little = tracing(recipe(planted_learners.LittleNoise, arms=2, rounds=4), PAIR, claim)
+    assert little.leak is None
+    assert little.pair_upper.epsilon == pytest.approx(3 * 2 / 0.25)
+    once = tracing(recipe(planted_learners.NoiseOnce, arms=2, rounds=4), PAIR, claim)
+    assert once.leak.what.startswith("action of round")
+    with pytest.raises(UntraceableError, match="draws from elsewhere"):
+        traces(recipe(planted_learners.GlobalGenerator, arms=2, rounds=4), PAIR)
+
+
+def noise_is_not_watched(data, rng):
+    return data + np.log(rng.random()) - np.log(rng.random())
+
+
+def noise_of_many_forms(data, rng):
+    x = rng.laplace(loc=data[0], scale=1.0)
+    y = data[1] + 2 * rng.laplace(0, 0.5)
+    z = np.array(data, dtype=float) - rng.normal(0, 3.0, 2)
+    w = np.float64(data[0]) + rng.standard_normal() * 3.0
+    return [x, y, list(z), float(w)]
+
+
+def test_the_watched_generator_knows_what_noise_is_for():
+    found = traces(noise_of_many_forms, DataPair([0, 0], [1, 0]))
+    assert not any(one.leak for one in found)
+    laws = [str(left.law) for left, _ in found[0].calls]
+    assert laws == ["Laplace(scale=1.0)", "Laplace(scale=1.0)", "Gaussian(sigma=3.0)", "Gaussian(sigma=3.0)"]
+    moved = [np.abs(left.value - right.value).sum() for left, right in found[0].calls]
+    assert moved == [1, 0, 1, 1]
+
+
+def test_noise_that_is_not_watched_is_no_leak():
+    with pytest.raises(UntraceableError, match=r"draws no noise in a way that is watched"):
+        traces(noise_is_not_watched, DataPair(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "use", [lambda n: abs(n), lambda n: max(-1.0, n), lambda n: n * n, lambda n: float(np.clip(n, -1, 1))]
+)
+def test_noise_that_is_changed_before_it_is_added_leaks(use):
+    found = traces(lambda data, rng: data + use(rng.laplace(0, 1)), DataPair(0.0, 1.0))
+    assert any(one.leak for one in found)
+
+
+def test_scales_and_calls_that_depend_on_the_data_leak():
+    def scaled(data, rng):
+        return data + rng.laplace(0, 1 + data)
+
+    def skipped(data, rng):
+        return data + rng.laplace(0, 1) if data else rng.laplace(0, 1) + rng.laplace(0, 1)
+
+    for mechanism in (scaled, skipped):
+        leak = traces(mechanism, DataPair(0.0, 1.0))[0].leak
+        assert leak.what.startswith("noisy call ")
+
+
+def test_nothing_is_recorded_and_nothing_changes_when_nobody_watches():
+    law, shape = Laplace(2.0), (3, 100)
+    plain = law.sample(shape, Draws(5))
+    asked = Draws(5).noise(law, shape, lambda: 1 / 0)  # the value is not even computed
+    assert np.array_equal(plain, asked)
