@@ -36,20 +36,21 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
+# Tests of a group share what takes long to set up, and therefore a worker.
 test: $(READY)
 	@echo 'test: pytest, one worker per core'
-	@$(BIN)/python -m pytest -n auto -m 'not slow'
+	@$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not slow'
 
 # Long calibrations, kills by the dozen, twins of mutants: what is exhaustive.
 test-slow: $(READY)
 	@echo 'test-slow: the exhaustive tests'
-	@$(BIN)/python -m pytest -n auto -m slow
+	@$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
 
 test-all: test test-slow
 
 coverage: $(READY)
 	@echo 'coverage: the tests, worker processes included; 95 % of the lines of each room that decides'
-	@$(BIN)/python -m pytest -n auto --cov --cov-report=
+	@$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
 	@for room in mechanisms learners audit; do $(BIN)/coverage report --include="$$room/*" --fail-under=95 || exit 1; done
 
 # FUZZ times as many cases as the tests have: 20 is more than 10,000.

@@ -95,7 +95,7 @@ class Outcomes:
 
     def sides(self, seen: Outputs) -> Sides:
         """Look the outcomes up."""
-        return np.array([self.says.get(text_of(output), 0) for output in rows_of(seen)], dtype=np.int8)
+        return np.array([self.says.get(text, 0) for text in texts_of(seen)], dtype=np.int8)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
@@ -188,6 +188,16 @@ def rule_of(data: Any) -> Rule:
 def text_of(output: Any) -> str:
     """Return the text of an outcome: equal for equal ones."""
     return repr([leaf for _, leaf in scalars(output)])
+
+
+def texts_of(seen: Outputs) -> list[str]:
+    """Return the text of every outcome; in an array, equal bytes are read once."""
+    rows = rows_of(seen)
+    if not isinstance(seen, np.ndarray) or seen.dtype == object:
+        return list(map(text_of, rows))
+    keys = [row.tobytes() for row in rows]
+    known = {key: text_of(row) for key, row in dict(zip(keys, rows, strict=True)).items()}
+    return [known[key] for key in keys]
 
 
 def _numbers(seen: Outputs, columns: int) -> Floats:

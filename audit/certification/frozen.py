@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, join, run_block
-from ..attacks.encoding import rows_of, vectors
+from ..attacks.encoding import vectors
 from ..attacks.learned import STANDARD_BITS, LinearOdds
 from ..attacks.recipes import SequenceRatio, SequenceTable
 from ..attacks.rules import (
@@ -38,7 +38,7 @@ from ..attacks.rules import (
     Sides,
     columns_of,
     rule_of,
-    text_of,
+    texts_of,
 )
 from ..laws.sequences import MAX_SEQUENCES, all_sequences
 from ..play.engines import in_parallel
@@ -220,7 +220,7 @@ def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
             raise NotFrozenError(f"its event reads single bits: it turns {turns.size} times over the numbers")
         cuts = np.clip(values[turns], -_LARGEST, _LARGEST)
         return Intervals(cuts, says[np.concatenate([[0], turns])])
-    texts = [text_of(output) for output in rows_of(outputs)]
+    texts = texts_of(outputs)
     found = {text: side for text, side in zip(texts, sides.tolist(), strict=True)}
     if len(found) > min(MOST_OUTCOMES, runs // 4) or sum(map(len, found)) > MOST_LETTERS:
         return None

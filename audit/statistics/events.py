@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -209,6 +210,7 @@ def count(event: Event, scores: ArrayLike, left: ArrayLike) -> Counts:
     )
 
 
+@lru_cache(maxsize=4096, typed=True)  # a replayed or resumed audit, its p-value and its figures ask for the same again
 def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Certificate:
     """Turn the counts of fresh runs into a certificate.
 

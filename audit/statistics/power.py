@@ -98,6 +98,7 @@ def detectable_epsilon(
     return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=50)[1]
 
 
+@lru_cache(maxsize=256)
 def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: float = 0.05, power: float = 0.9) -> int:
     """Return the certification runs from which a true epsilon is caught with the given power.
 
@@ -116,11 +117,11 @@ def required_runs(claimed: float, true: float, *, delta: float = 0.0, alpha: flo
     def enough(runs: int) -> bool:
         return falsification_power(claimed, true, runs, delta=delta, alpha=alpha) >= power
 
+    if not enough(_MOST_RUNS):
+        raise ValueError(f"more than 2^50 runs are needed to tell true={true} from claimed={claimed}")
     high = 1
     while not enough(high):
         high *= 2
-        if high > _MOST_RUNS:
-            raise ValueError(f"more than 2^50 runs are needed to tell true={true} from claimed={claimed}")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

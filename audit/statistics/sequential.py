@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,6 +156,7 @@ def ceiling_epsilon(claimed: float, runs: int, *, delta: float, alpha: float) ->
     return Bets(claimed, delta).epsilon_lower(runs, 0, runs, alpha)
 
 
+@lru_cache(maxsize=256)
 def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float, power: float = 0.9) -> float:
     """Return the smallest true epsilon that `runs` runs catch with the given power, by the last look alone.
 

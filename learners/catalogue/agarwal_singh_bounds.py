@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ def expected_size(draws: int) -> float:
     return 2 * draws * float(comb(2 * draws, draws)) / 4.0**draws
 
 
+@cache
 def expected_range(dim: int, draws: int) -> float:
     """Return E[max Z - min Z] of `dim` independent sums of `draws` standard Laplace variables.
 

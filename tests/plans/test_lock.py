@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from overclaim.audit.plans.ledger import NAME as LEDGER
 from overclaim.audit.plans.ledger import Ledger, LedgerError
 from overclaim.audit.plans.lock import NAME, owned
 from overclaim.audit.plans.plan import Plan, read_plan
@@ -131,20 +133,31 @@ DAMAGE = {
 }
 
 
-@pytest.fixture
-def unfinished(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
     """A run that was killed when its first claim was finished, and its second one begun."""
+    folder = tmp_path_factory.mktemp("killed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("plan.toml").write_text(PLAN)
+        run = overclaim("run", "plan.toml", "--out", "whole", "--jobs", 1, "--json")
+        made = Ledger.begin(Path("out"), read_plan(Path("plan.toml")), resume=False)
+        page = made.page(1)
+        page.keep_totals("certify", 0, [1, 1, 1, 0, 0, 0])
+        page.close()
+        made.keep_outcome(0, [json.loads(run.stdout)["claims"][0], None])
+    return folder
+
+
+@pytest.fixture
+def unfinished(killed, tmp_path, monkeypatch):
+    """A copy of that run's folder, and in it the way to its ledger."""
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(PLAN)
-    run = overclaim("run", "plan.toml", "--out", "whole", "--jobs", 1, "--json")
-    made = Ledger.begin(Path("out"), read_plan(Path("plan.toml")), resume=False)
-    page = made.page(1)
-    page.keep_totals("certify", 0, [1, 1, 1, 0, 0, 0])
-    page.close()
-    made.keep_outcome(0, [json.loads(run.stdout)["claims"][0], None])
-    return made.path
+    return Path("out") / LEDGER
 
 
+@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_row_is_one_line(unfinished, how):
     with closing(sqlite3.connect(unfinished)) as connection:
@@ -156,6 +169,7 @@ def test_a_damaged_row_is_one_line(unfinished, how):
     assert "--resume goes on" not in result.stderr
 
 
+@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("left", [50, 100, 4096, 5000])
 def test_a_truncated_file_is_one_line(unfinished, left):
     with closing(sqlite3.connect(unfinished)) as connection:
@@ -166,6 +180,7 @@ def test_a_truncated_file_is_one_line(unfinished, left):
     assert "it cannot be resumed: remove the file to start over" in result.stderr
 
 
+@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize(
     "counts", ["null", "[]", "[1, 1]", '["a", 0, 0, 0, 0, 0]', "[1, 2, 0, 0, 0, 0]", "[-1, 0, 0, 0, 0, 0]"]
 )
@@ -180,6 +195,7 @@ def test_a_damaged_block_is_refused(unfinished, counts):
     page.close()
 
 
+@pytest.mark.xdist_group("killed")
 def test_what_is_whole_goes_on(unfinished):
     result = overclaim("run", "plan.toml", "--out", "out", "--resume", "--jobs", 1)
     assert result.exit_code in (0, 1), result.output

@@ -5,7 +5,7 @@ import pytest
 from overclaim.tests.support.machines import COIN, PLAN, Machines
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def machines(tmp_path_factory):
     made = Machines(tmp_path_factory.mktemp("machines"))
     yield made

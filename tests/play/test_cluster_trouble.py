@@ -18,6 +18,8 @@ from overclaim.audit.play.cluster import Cluster, ClusterError
 from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.machines import COIN, PLAN, run
 
+pytestmark = pytest.mark.xdist_group("cluster")  # they share its processes
+
 UNPICKLABLE = """
 import os, threading
 class Odd(ERROR):

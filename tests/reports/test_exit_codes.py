@@ -177,9 +177,8 @@ class Interrupted(Sound):
 def test_whatever_a_claim_does_to_its_process_the_others_are_written(own, name, jobs):
     (own / "killed.py").write_text(KILLED)
     (own / "plan.toml").write_text(PLAN.replace("own.py:{}", f"killed.py:{name}"))
-    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--json", "--jobs", str(jobs)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == CRASHED, done.stderr
+    done = overclaim("run", "plan.toml", "--json", "--jobs", jobs)
+    assert done.exit_code == CRASHED, done.stderr
     assert '"kind": "crashed"' in done.stdout
     assert '"verdict": "FALSIFIED"' in done.stdout
     assert sorted(os.listdir("out")) == ["record.json", "report.html"]

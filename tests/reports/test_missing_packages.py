@@ -9,6 +9,8 @@ import pytest
 from overclaim.reports.record import run_record, to_text
 from overclaim.tests.support.command_line import check, overclaim
 
+pytestmark = pytest.mark.xdist_group("missing packages")  # they share an audit
+
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from overclaim.__main__ import run; run()"
 
 
@@ -17,12 +19,12 @@ def without(package, *words):
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture
-def record(tmp_path):
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
     found = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 3000, "--json")
     claim = json.loads(found.stdout)
     claim["evidence"] = {"growth": {"runs": [10, 20], "bound": [0.5, 1.0]}}
-    path = tmp_path / "record.json"
+    path = tmp_path_factory.mktemp("record") / "record.json"
     path.write_text(to_text(run_record([claim], seed=0, alpha=0.01, command="")))
     return path
 

@@ -25,6 +25,8 @@ from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.terminal import claim_lines, claims_table
 from overclaim.reports.record import claim_record, run_record
 
+pytestmark = pytest.mark.xdist_group("report")  # they share an audit and its page
+
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
 RTL = "\u202eevil\u202c שלום عليكم"
 LONG = "agarwal-singh/" + "x" * 3000
@@ -83,6 +85,16 @@ def hostile(record) -> dict:
     return dirty
 
 
+@pytest.fixture(scope="session")
+def page(record) -> str:
+    return render(record)
+
+
+@pytest.fixture(scope="session")
+def hostile_page(hostile) -> str:
+    return render(hostile)
+
+
 def oldest(record: dict) -> dict:
     """A record with the first version's keys alone."""
     top = ("schema", "overclaim", "seed", "alpha", "created", "command")
@@ -127,32 +139,32 @@ class Page(HTMLParser):
         self.targets += [named[k][1:] for k in ("href", "xlink:href") if (named.get(k) or "").startswith("#")]
 
 
-def test_same_record_same_bytes(record):
-    assert render(record) == render(json.loads(json.dumps(record)))
+def test_same_record_same_bytes(record, page):
+    assert page == render(json.loads(json.dumps(record)))
 
 
-def test_page_is_self_contained(record, hostile):
-    for page in (Page(render(record)), Page(render(hostile))):
-        names = {tag for tag, _ in page.tags}
+def test_page_is_self_contained(page, hostile_page):
+    for read in (Page(page), Page(hostile_page)):
+        names = {tag for tag, _ in read.tags}
         assert not names & {"script", "iframe", "object", "embed", "link", "img", "form"}
-        for _, attributes in page.tags:
+        for _, attributes in read.tags:
             assert not any(name.startswith("on") for name in attributes)
             for name in ("src", "href", "xlink:href", "action"):
                 assert attributes.get(name, "#").startswith("#")
-    assert "url(http" not in render(record)
-    assert "@import" not in render(record)
+    assert "url(http" not in page
+    assert "@import" not in page
 
 
-def test_names_inside_the_page_are_unique_and_known(record):
-    page = Page(render(record))
-    assert len(page.ids) == len(set(page.ids))
-    assert set(page.targets) <= set(page.ids)
-    clips = set(re.findall(r"url\(#([^)]+)\)", render(record)))
-    assert clips <= set(page.ids)
+def test_names_inside_the_page_are_unique_and_known(page):
+    read = Page(page)
+    assert len(read.ids) == len(set(read.ids))
+    assert set(read.targets) <= set(read.ids)
+    clips = set(re.findall(r"url\(#([^)]+)\)", page))
+    assert clips <= set(read.ids)
 
 
-def test_every_figure_has_alternative_text(record):
-    drawn = [a for tag, a in Page(render(record)).tags if tag == "svg" and a.get("role") == "img"]
+def test_every_figure_has_alternative_text(record, page):
+    drawn = [a for tag, a in Page(page).tags if tag == "svg" and a.get("role") == "img"]
     assert len(drawn) > len(record["claims"])
     assert all(len(a["aria-label"]) > 20 for a in drawn)
 
@@ -168,13 +180,12 @@ def test_every_figure_is_drawn_for_a_falsified_claim(record):
     ]
 
 
-def test_hostile_names_stay_text(hostile):
-    page = render(hostile)
-    assert "<script" not in page
-    assert "<img" not in page
-    assert "{{ 7 * 7 }}" in page
-    assert "\u202e" not in page
-    assert "\\u202e" in page
+def test_hostile_names_stay_text(hostile_page):
+    assert "<script" not in hostile_page
+    assert "<img" not in hostile_page
+    assert "{{ 7 * 7 }}" in hostile_page
+    assert "\u202e" not in hostile_page
+    assert "\\u202e" in hostile_page
 
 
 def test_oldest_schema_still_renders(record):
@@ -228,7 +239,7 @@ def test_only_published_claims_are_reproached(record):
 
 
 def test_shrunken_pair_is_shown_first(record):
-    shrunk = copy.deepcopy(record)
+    shrunk = copy.deepcopy({**record, "claims": record["claims"][:1]})
     shrunk["claims"][0]["shrunk"] = {"round": 1, "left": [[0.25, 0.0]], "right": [[0.75, 0.0]]}
     page = render(shrunk)
     assert "shrunk to what matters" in page
@@ -236,7 +247,7 @@ def test_shrunken_pair_is_shown_first(record):
 
 
 def test_a_shrunken_pair_brings_its_own_certificate(record):
-    shrunk = copy.deepcopy(record)
+    shrunk = copy.deepcopy({**record, "claims": record["claims"][:1]})
     pair = {"round": 1, "left": [{"loss": "linear", "slope": [1.0], "offset": -1.0}], "right": [[0.75]]}
     shrunk["claims"][0]["shrunk"] = {"pair": pair, "epsilon_lower": 1.5432, "runs": 1234, "replay": "overclaim again"}
     page = render(shrunk)
@@ -330,18 +341,8 @@ def test_terminal_has_no_colours_when_asked(record, monkeypatch):
 # The browser: Chromium over its debugging pipe, so that no driver and no network port is needed.
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--remote-debugging-pipe",
-]
+FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe""".split()
 #: The smallest contrast of any text with what lies behind it, and the text.
 CONTRAST = """(() => {
   const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m.slice(0, 3), 1] : m; };
@@ -444,10 +445,10 @@ def browser(tmp_path_factory):
     page.close()
 
 
-@pytest.mark.parametrize("which", ["record", "hostile"])
+@pytest.mark.parametrize("which", ["page", "hostile_page"])
 def test_page_in_a_browser(browser, tmp_path, request, which):
     file = tmp_path / "report.html"
-    file.write_text(render(request.getfixturevalue(which)), encoding="utf-8")
+    file.write_text(request.getfixturevalue(which), encoding="utf-8")
     for width in (1280, 390):
         for dark in (False, True):
             browser.open(file.as_uri(), width, dark=dark)
@@ -481,6 +482,7 @@ EXACT = [recipe for recipe in RECIPES if recipe.exact]
 def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
     """The report had a list of four names: "the score of the sign sequences"."""
     claim = {**record["claims"][0], "attack": recipe.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
+    del claim["evidence"]  # its figures would be drawn
     old = {k: v for k, v in claim.items() if k not in ("attack_exact", "attack_reads")}
     told = f"The observer looks at {recipe.reads}, says “left” when that is at least 2.718 times likelier in the left"
     for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.reads}, old):
