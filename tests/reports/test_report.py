@@ -99,23 +99,9 @@ def oldest(record: dict) -> dict:
     """A record with the first version's keys alone."""
     top = ("schema", "overclaim", "seed", "alpha", "created", "command")
     newer = {
-        "standing",
-        "quotation",
-        "false",
-        "answer",
-        "repair",
-        "p_value",
-        "evidence",
-        "published",
-        "rounds",
-        "arms",
-        "losses",
-        "parameters",
-        "attack",
-        "event",
-        "note",
-        "pilot_runs",
-    }
+        "standing", "quotation", "false", "answer", "repair", "p_value", "evidence", "published", "rounds",
+        "arms", "losses", "parameters", "attack", "event", "note", "pilot_runs",
+    }  # fmt: skip
     own = record["claims"][0].keys() - newer
     old = {key: record[key] for key in top}
     old["claims"] = [{key: c[key] for key in own} for c in record["claims"]]
@@ -341,8 +327,11 @@ def test_terminal_has_no_colours_when_asked(record, monkeypatch):
 # The browser: Chromium over its debugging pipe, so that no driver and no network port is needed.
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe""".split()
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+]  # fmt: skip
 #: The smallest contrast of any text with what lies behind it, and the text.
 CONTRAST = """(() => {
   const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m.slice(0, 3), 1] : m; };
