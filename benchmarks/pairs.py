@@ -20,8 +20,8 @@ import tables
 from mutations import Mutations, mutate
 from scipy.special import expit
 
+from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio
 from overclaim.audit.attacks.particle import ParticleRatio, select
-from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio
 from overclaim.audit.certification.stages import LEAST_TRAINED, SEARCH, LearnerAudit
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.execution import Budget
@@ -120,8 +120,8 @@ class Withheld(LearnerAudit):
 
     black_box = False
 
-    def recipes(self, pair):
-        able = [kind for kind in RECIPES if kind is not SequenceRatio]
+    def attacks(self, pair):
+        able = [kind for kind in ATTACKS if kind is not SequenceRatio]
         able = [kind for kind in able if kind.applies(self.learner, pair, self.claim.surface)]
         if self.black_box:
             return [kind for kind in able if kind.trained]
@@ -141,7 +141,7 @@ class Promising(Withheld):
         return lambda pair, index, runs: self._former(pair, index, runs)
 
     def _former(self, pair, index, runs):
-        recipes = self.recipes(pair)
+        recipes = self.attacks(pair)
         learned = any(kind.trained for kind in recipes)
         played = self._play(pair, index, Stage.SEARCH, 2 * runs if learned else runs)
         training, fresh = (played[:runs], played[runs:]) if learned else (None, played)
@@ -197,7 +197,7 @@ class Game:
         except NotEnumerableError:
             pass
         audit = self._audit(Withheld, 10**6)
-        kind = next((kind for kind in audit.recipes(pair) if kind.exact or kind is ParticleRatio), None)
+        kind = next((kind for kind in audit.attacks(pair) if kind.exact or kind is ParticleRatio), None)
         if kind is not None:
             played = concatenate(list(audit.play_blocks(pair, 0, Stage.EVIDENCE, blocks(FRESH))))
             scores = audit.fit(kind, pair, None).score(played)

@@ -11,7 +11,7 @@ import tables
 from speed import one_differs
 from tables import Rows
 
-from overclaim.audit.attacks import recipes as attacks
+from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.certification.verdict import Result
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
@@ -199,13 +199,13 @@ def particles(runs: int = 60_000) -> Rows:
     """Bounds of the particle likelihood ratio and of classifiers: K = 8, T = 64 batched EXP3, tau = 1, epsilon = 1."""
     learner = BatchedLaplace(inner=Exp3(arms=8, eta=0.5, gamma=0.1), epsilon=1.0, batch=1)
     claim = Claim(epsilon=1.0, delta=1e-3)
-    every, rows = attacks.RECIPES, []
+    every, rows = attacks.ATTACKS, []
     for recipe in (attacks.ParticleRatio, attacks.Trained, attacks.Boosted):
-        attacks.RECIPES = (recipe,)
+        attacks.ATTACKS = (recipe,)
         began = time.process_time()
         result = falsify(learner, claim, pair=one_differs(64, 8), runs=runs)
         cost = time.process_time() - began
         rows.append({"what": result.attack, "runs": runs, "certified": result.epsilon_lower, "CPU s": cost})
         tables.show(rows)
-    attacks.RECIPES = every
+    attacks.ATTACKS = every
     return rows

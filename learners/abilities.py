@@ -17,6 +17,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 
 from ..mechanisms.draws import Draws, Purpose
+from ..mechanisms.noise import deviation_of, scale_of
 from ..mechanisms.philox import LANES
 from .protocol import HasInner, HasProbabilities, HasRelease, Kernel, Learner, OnALine
 from .written import in_our_rooms, is_written, playing
@@ -121,7 +122,7 @@ def has_probabilities(learner: Any) -> TypeGuard[HasProbabilities]:
 
 def is_noisy(noise: Any) -> bool:
     """Tell whether a law of noise has a positive scale or standard deviation."""
-    return any(getattr(noise, scale, 0.0) > 0 for scale in ("scale", "sigma"))
+    return scale_of(noise) > 0 or deviation_of(noise) > 0
 
 
 def has_release(learner: Any) -> TypeGuard[HasRelease]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import gammaln, ndtr
@@ -28,6 +28,34 @@ class Noise(Protocol):
 
     def log_density(self, x: Floats) -> Floats:
         """Return the log density of noise `x`: (runs,), summed over all axes before the last."""
+
+
+@runtime_checkable
+class HasScale(Protocol):
+    """Ability: noise that is a standard law times one number, as Laplace noise is."""
+
+    @property
+    def scale(self) -> float:
+        """The number."""
+
+
+@runtime_checkable
+class HasDeviation(Protocol):
+    """Ability: Gaussian noise."""
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of each coordinate."""
+
+
+def scale_of(noise: Noise) -> float:
+    """Return the scale of noise; 0 where it has none: Gaussian noise has a deviation (`deviation_of`)."""
+    return float(noise.scale) if isinstance(noise, HasScale) else 0.0
+
+
+def deviation_of(noise: Noise) -> float:
+    """Return the standard deviation of Gaussian noise; 0 where the noise is of another kind."""
+    return float(noise.sigma) if isinstance(noise, HasDeviation) else 0.0
 
 
 def _divided(scale: float, factor: float) -> float:

@@ -115,8 +115,12 @@ def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any
 
 def attack_facts(result: Result) -> dict[str, Any]:
     """Return the attack, whether its score is the exact log-likelihood ratio, and of what, by its own words."""
-    exact = bool(getattr(result.scorer, "exact", False))
-    return {"attack": result.attack, "attack_exact": exact, "attack_reads": result.scorer.reads if exact else ""}
+    attack = result.scorer
+    return {
+        "attack": result.attack,
+        "attack_exact": attack.exact,
+        "attack_reads": attack.wording if attack.exact else "",
+    }
 
 
 def asked(task: Task) -> dict[str, Any]:

@@ -122,6 +122,10 @@ class View:
         """Return the view of some of the runs."""
         return View(self.features, self.columns[:, runs])
 
+    def labelled(self, left: Labels) -> LabelledView:
+        """Return the view of training runs, with their world labels."""
+        return LabelledView(self.features, self.columns, left)
+
     @cached_property
     def clean(self) -> Floats:
         """The columns with every value that is no ordinary number at the column's centre: finite, (columns, runs)."""
@@ -155,6 +159,18 @@ class View:
         """The sums of the first and of the second half of the columns, (2, runs)."""
         half = len(self.clean) // 2
         return rounded([self.clean[:half].sum(axis=0), self.clean[half:].sum(axis=0)])
+
+
+class LabelledView(View):
+    """A view of training runs, with the label of the world that each was played in."""
+
+    def __init__(self, features: Features, columns: Floats, left: Labels) -> None:
+        super().__init__(features, columns)
+        self.left = left
+
+    def part(self, runs: Labels | NDArray[np.intp] | slice) -> LabelledView:
+        """Return the view of some of the runs, with their labels."""
+        return LabelledView(self.features, self.columns[:, runs], self.left[runs])
 
 
 def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:

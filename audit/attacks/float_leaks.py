@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Laplace
-from ..statistics.event_choice import DOUBT
-from .features import View
+from .features import LabelledView, View
+from .learned import OutputAttack, nothing
+from .protocol import Scorer
 
 #: Where there is no lowest bit: zero, infinities and nan.
 NO_BIT = 1100.0
@@ -95,19 +96,14 @@ class HasSampler(Protocol):
 
 @dataclass(frozen=True)
 class PreimageRatio:
-    """Score numbers released by a known Laplace sampler: the log ratio of the preimages in the two worlds.
+    """The log ratio of the preimages of released numbers in the two worlds, of a known Laplace sampler.
 
-    Where only one world has any, the score is infinite: the other could not have released this number.
+    Where only one world has any, it is infinite: the other could not have released this number.
     """
 
     noise: Laplace
     left: float
     right: float
-    name, log_odds, doubt = "preimages of the sampler", False, DOUBT
-
-    def fit(self, view: View, left: Any) -> Callable[[View], Floats]:
-        """Learn nothing: the sampler is known. The released number is the first column."""
-        return lambda view: self(view.columns[0])
 
     def __call__(self, released: Floats) -> Floats:
         """Return the score, (runs,)."""
@@ -115,3 +111,22 @@ class PreimageRatio:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio: Floats = np.log(counts[0]) - np.log(counts[1])
         return ratio
+
+
+class Preimages(OutputAttack):
+    """Score the numbers that a known Laplace sampler releases by their preimages."""
+
+    name, trained = "preimages of the sampler", False
+
+    def applies(self, mechanism: object, pair: object, surface: str) -> bool:
+        """For mechanisms that say what their sampler is and what it is added to."""
+        return isinstance(mechanism, HasSampler)
+
+    def fit(self, mechanism: Any, pair: Any, train: LabelledView | None) -> Scorer[View]:
+        """Learn nothing: the sampler is known. The released number is the first column."""
+        ratio = PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))
+        return Scorer(self.name, lambda view: ratio(view.columns[0]))
+
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Learn nothing: see `fit`."""
+        return nothing

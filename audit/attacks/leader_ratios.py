@@ -17,32 +17,18 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Gaussian, Laplace, laplace_sum_coefficients
+from ...mechanisms.noise import Gaussian, Laplace, deviation_of, laplace_sum_coefficients, scale_of
 from ...mechanisms.tree import depth, parent
 from ..laws import ftpl_law
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.rounding import rounded
+from .protocol import LawAttack
 
 #: The grid of a prefix sum that later ones extend, in noise scales: how far it reaches past the means, and points.
 REACH, POINTS = 20.0, 121
 #: Points of the integral over the shift that a softmax hides.
 SHIFTS = 97
-
-
-class _Known:
-    """An attack made from the learner's law alone."""
-
-    exact = True
-    trained = False
-
-    @classmethod
-    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> _Known:
-        """Return the attack; it needs no training."""
-        return cls(learner, pair)
-
-    def __init__(self, learner: Learner, pair: Pair) -> None:
-        raise NotImplementedError
 
 
 def _linear(pair: Pair) -> bool:
@@ -60,17 +46,17 @@ def _laplace_leader(learner: Learner, pair: Pair, surface: str) -> bool:
     )
 
 
-class SignRatio(_Known):
+class SignRatio(LawAttack):
     """Exact log-likelihood ratio of Gaussian FTPL over the cube: every coordinate is a two-armed problem."""
 
     name = "sign sequences"
-    reads = "the signs of every coordinate, with the noise integrated out"
+    wording = "the signs of every coordinate, with the noise integrated out"
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         assert isinstance(learner, Ftpl)
-        self.pair = pair
+        super().__init__(learner, pair)
         # Against an arm of loss 0 with noise, the difference of two arms carries sqrt 2 times the deviation.
-        sigma = learner.noise.sigma / math.sqrt(2)  # type: ignore[attr-defined]
+        sigma = deviation_of(learner.noise) / math.sqrt(2)
         twin = Ftpl(domain=Simplex(2), rounds=learner.rounds, noise=Gaussian(sigma))
         self.tables = []
         for i in range(learner.arms):
@@ -90,7 +76,7 @@ class SignRatio(_Known):
             and is_ours(learner)
             and isinstance(learner, Ftpl)
             and isinstance(learner.domain, Cube)
-            and getattr(learner.noise, "sigma", 0.0) > 0
+            and deviation_of(learner.noise) > 0
             and _linear(pair)
             and pair.rounds <= min(ftpl_law.MAX_ROUNDS, learner.rounds)
         )
@@ -103,7 +89,7 @@ class SignRatio(_Known):
         return rounded(total)
 
 
-class Whitened(_Known):
+class Whitened(LawAttack):
     """The linear statistic `Delta^T Sigma^-1 y` of a Gaussian tree, y the noisy prefix sums or what shows of them.
 
     It is the log-likelihood ratio where actions reveal the prefix sums. A vertex shows a direction only, whose mean
@@ -112,13 +98,14 @@ class Whitened(_Known):
 
     name = "whitened prefix sums"
     exact = False
+    learner: Ftpl | Ftrl
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
-        self.learner = learner
-        horizon = learner.rounds  # type: ignore[attr-defined]
+        assert isinstance(learner, Ftpl | Ftrl)
+        super().__init__(learner, pair)
         paths = [ftpl_law.path(t) for t in range(1, pair.rounds)]
         covariance = np.array([[float(len(a & b)) for b in paths] for a in paths]).reshape(len(paths), len(paths))
-        np.fill_diagonal(covariance, depth(horizon))
+        np.fill_diagonal(covariance, depth(learner.rounds))
         shifted = (np.arange(1, pair.rounds) > pair.t0).astype(float)
         self.weights = np.linalg.solve(covariance, shifted)
         self.delta = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
@@ -130,7 +117,7 @@ class Whitened(_Known):
             surface == "actions"
             and is_ours(learner)
             and isinstance(learner, Ftpl | Ftrl)
-            and getattr(learner.noise, "sigma", 0.0) > 0
+            and deviation_of(learner.noise) > 0
             and _linear(pair)
         )
 
@@ -163,19 +150,20 @@ def upper_tail(x: Floats, draws: int) -> Floats:
     return np.where(x < 0, 1 - tail, tail)
 
 
-class CoordinateRatio(_Known):
+class CoordinateRatio(LawAttack):
     """Log-likelihood ratio of Laplace FTRL over the cube: coordinates apart, shared tree nodes integrated out.
 
     An action inside reveals its noisy prefix sum; a clipped coordinate only says on which side the sum lies.
     """
 
     name = "inverted coordinates"
-    reads = "the noisy prefix sums that the coordinates reveal, or bound where they are clipped"
+    wording = "the noisy prefix sums that the coordinates reveal, or bound where they are clipped"
+    learner: Ftrl
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         assert isinstance(learner, Ftrl)
-        self.learner = learner
-        self.scale = learner.noise.scale  # type: ignore[attr-defined]
+        super().__init__(learner, pair)
+        self.scale = scale_of(learner.noise)
         self.depth = depth(learner.rounds)
         self.t0, self.last = pair.t0, pair.rounds - 1
         self.worlds = [np.asarray(world) / self.scale for world in (pair.left, pair.right)]
@@ -253,7 +241,7 @@ class PointRatio(CoordinateRatio):
         return _laplace_leader(learner, pair, surface) and isinstance(domain, Ball) and domain.dim > 1
 
 
-class ShiftedRatio(_Known):
+class ShiftedRatio(LawAttack):
     """Log-likelihood ratio of entropy FTRL over several experts, from the prefix sums at powers of two.
 
     A softmax hides one shift, common to all coordinates, over which the product of their densities is integrated.
@@ -262,11 +250,13 @@ class ShiftedRatio(_Known):
 
     name = "inverted prefix sums up to a shift"
     exact = False
+    learner: Ftrl
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         assert isinstance(learner, Ftrl)
-        self.learner, self.depth = learner, depth(learner.rounds)
-        self.scale = learner.noise.scale  # type: ignore[attr-defined]
+        super().__init__(learner, pair)
+        self.depth = depth(learner.rounds)
+        self.scale = scale_of(learner.noise)
         self.sums = [np.cumsum(np.asarray(world), axis=0) / self.scale for world in (pair.left, pair.right)]
         self.powers = [1 << k for k in range(self.depth) if pair.t0 < 1 << k <= pair.rounds - 1]
 

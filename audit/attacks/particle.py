@@ -24,6 +24,7 @@ from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.rounding import rounded
+from .protocol import LawAttack
 
 #: Particles for each transcript, and transcripts filtered together (so that the state stays in cache).
 PARTICLES, TOGETHER = 256, 64
@@ -45,7 +46,7 @@ def select(state: Any, columns: Any) -> Any:
     return replace(state, **taken)
 
 
-class ParticleRatio:
+class ParticleRatio(LawAttack):
     """Likelihood ratio of the arms of a bandit wrapper with noisy scalar feedback, by a particle filter.
 
     The score is a function of the transcript alone: the filter's random numbers are fixed, and shared by all runs.
@@ -61,7 +62,6 @@ class ParticleRatio:
 
     name = "particle likelihood ratio"
     exact = False
-    trained = False
 
     def __init__(self, learner: Learner, pair: Pair, *, particles: int = PARTICLES) -> None:
         assert isinstance(learner, HasInner)
@@ -91,11 +91,6 @@ class ParticleRatio:
             and pair.arms is not None
             and pair.t0 // learner.batch < decisions(pair.rounds, learner.batch) - 1
         )
-
-    @classmethod
-    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> ParticleRatio:
-        """Return the attack; it needs no training."""
-        return cls(learner, pair)
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Filter the transcripts, `TOGETHER` at a time."""

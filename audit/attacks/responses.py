@@ -9,11 +9,12 @@ from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
+from .protocol import LawAttack
 
 DIGITS = 9
 
 
-class Responses:
+class Responses(LawAttack):
     """Score the responses of later batches along the difference of the two worlds' gradient estimates.
 
     A played point is its batch's response plus zeta times a direction. The direction of the round that differs says by
@@ -25,10 +26,11 @@ class Responses:
 
     name = "responses along the changed gradient"
     exact = False
-    trained = False
+    learner: PrivateBandit
 
-    def __init__(self, learner: PrivateBandit, pair: Pair) -> None:
-        self.learner, self.pair = learner, pair
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        assert isinstance(learner, PrivateBandit)
+        super().__init__(learner, pair)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -38,11 +40,6 @@ class Responses:
             and surface == "actions"
             and pair.rounds > learner.batch * (pair.t0 // learner.batch + 2)
         )
-
-    @classmethod
-    def fit(cls, learner: PrivateBandit, pair: Pair, train: Transcripts | None) -> Responses:
-        """Return the attack: nothing is learned."""
-        return cls(learner, pair)
 
     def response(self, actions: Floats, batch: int) -> Floats:
         """Return the response that a batch (from 0) played around, (dim, runs)."""

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...mechanisms.draws import Stage
-from ..attacks.recipes import Attack, SequenceRatio, applicable
+from ..attacks.learner_attacks import SequenceRatio, applicable
+from ..attacks.protocol import FittedAttack
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate
@@ -205,7 +206,7 @@ def _find_pair(audit: LearnerAudit, options: Sequence[Pair]) -> tuple[Pair, int,
 def _choose_unseen(audit: LearnerAudit, pair: Pair, index: int) -> Choice:
     """Return an exact likelihood ratio with its event before any run was played."""
     claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
-    attack: Attack = audit.fit(applicable(audit.learner, pair, audit.claim.surface)[0], pair, None)
+    attack: FittedAttack[Transcripts] = audit.fit(applicable(audit.learner, pair, audit.claim.surface)[0], pair, None)
     if isinstance(attack, SequenceRatio):
         scores, p, q = attack.laws
         event = sequential.choose_growing_event(scores, p / 2, q / 2, seen=None, **claim)
@@ -220,7 +221,7 @@ def _choose(audit: LearnerAudit, pair: Pair, index: int, past: Transcripts) -> C
     best: tuple[float, Choice] | None = None
     for made in applicable(audit.learner, pair, audit.claim.surface):
         half = past.runs // 2 if made.trained else 0
-        attack: Attack = audit.fit(made, pair, past[:half] if made.trained else None)
+        attack: FittedAttack[Transcripts] = audit.fit(made, pair, past[:half] if made.trained else None)
         fresh = past[half:]
         scores = attack.score(fresh)
         if made.trained:

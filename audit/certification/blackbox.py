@@ -18,9 +18,11 @@ from ...mechanisms.weakening import NoiseParameter, with_parameter
 from ..assumptions.independence import check_independence, check_neighbours, check_replay
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
 from ..attacks.encoding import Encoder
-from ..attacks.features import Features, Labels, Outputs, View
-from ..attacks.float_leaks import BitColumns, HasSampler, PreimageRatio
-from ..attacks.learned import Histogram, Model, Table, models
+from ..attacks.features import Features, LabelledView, Outputs, View
+from ..attacks.float_leaks import BitColumns, Preimages
+from ..attacks.learned import OutputAttack
+from ..attacks.output_attacks import attacks_on
+from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.cluster import Cluster
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution, Memory
@@ -189,16 +191,31 @@ def _pair(pair: Any) -> DataPair:
 
 
 @dataclass(frozen=True)
-class _Scorer:
-    """From raw outputs to a score."""
+class OnOutputs:
+    """A fitted attack on features, of the raw outputs that they are made from."""
 
-    name: str
+    attack: FittedAttack[View]
     encoder: Callable[[Outputs], Floats]
     features: Features
-    model: Callable[[View], Floats]
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return self.attack.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the score is the exact log-likelihood ratio of the outputs."""
+        return self.attack.exact
+
+    @property
+    def wording(self) -> str:
+        """What an exact score is computed from."""
+        return self.attack.wording
 
     def score(self, outputs: Outputs) -> Floats:
-        return self.model(self.features.view(self.encoder(outputs)))
+        """Return the evidence for the left world, (runs,)."""
+        return self.attack.score(self.features.view(self.encoder(outputs)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,9 +291,9 @@ class MechanismAudit(Audit):
     def _fit_alone(
         self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool
     ) -> tuple[Choice, float]:
-        """Fit all models.
+        """Fit all attacks.
 
-        Every model is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
+        Each is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
         choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
         """
         outputs = join([sample.outputs for sample in samples])
@@ -286,79 +303,60 @@ class MechanismAudit(Audit):
             encoder = BitColumns(encoder)
         columns = encoder(outputs)
         features = Features(columns)
-        view = features.view(columns)
-        scored = partial(_cross_fitted, view, left)
+        train = features.view(columns).labelled(left)
+        scored = partial(self._cross_fitted, pair, train)
 
-        def bet(model: Model, now: list[Floats]) -> list[Any]:
-            now.append(scored(model))
+        def bet(attack: OutputAttack, scores: list[Floats]) -> list[Any]:
+            scores.append(scored(attack))
             event, worth = choose(
-                now[0],
+                scores[0],
                 left,
                 delta=self.claim.delta,
                 alpha=self.budget.alpha,
                 runs=self.budget.runs,
-                doubt=model.doubt if thorough else SEARCH_DOUBT * model.doubt,
-                log_odds=model.log_odds,
+                doubt=attack.doubt if thorough else SEARCH_DOUBT * attack.doubt,
+                log_odds=attack.log_odds,
             )
             return [float(worth), event.lower, event.upper, event.method, event.share]
 
-        best: tuple[float, Model | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
-        won: list[Floats] = []
-        for i, model in enumerate([*self._known(pair, columns), *models(view, left, thorough=thorough)]):
-            now: list[Floats] = []
-            worth, *about = self.once(f"fit/{index}/{i}", partial(bet, model, now)) if thorough else bet(model, now)
+        best: tuple[float, OutputAttack | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
+        best_scores: list[Floats] = []
+        preimages = Preimages()  # its columns are the number and its lowest bit
+        known = self.bits and len(columns) == 2 and preimages.applies(self.mechanism, pair, self.claim.surface)
+        for i, attack in enumerate([*([preimages] if known else []), *attacks_on(train, thorough=thorough)]):
+            scores: list[Floats] = []
+            fit = partial(bet, attack, scores)
+            worth, *about = self.once(f"fit/{index}/{i}", fit) if thorough else fit()
             # What a few bins say more than their feature is mostly luck, unless it is much.
-            handicap = COARSE * abs(best[0]) if isinstance(model, Histogram) and math.isfinite(best[0]) else 0.0
+            handicap = COARSE * abs(best[0]) if attack.coarse and math.isfinite(best[0]) else 0.0
             if worth > best[0] + handicap:
-                best, won = (worth, model, Event(*about)), now
+                best, best_scores = (worth, attack, Event(*about)), scores
         worth, winner, event = best
-        if winner is None:  # the outputs are constant
-            return Choice(pair, _NoEvidence(), event, index), worth
-        attack: Any = _NoEvidence()
-        if thorough:
-            model_of_all = winner.fit(view, left)
-            event = transfer(event, won[0] if won else scored(winner), model_of_all(view))
-            attack = _Scorer(winner.name, encoder, features, model_of_all)
-        return Choice(pair, attack, event, index), worth
+        if winner is None or not thorough:  # the outputs are constant, or a ranking of pairs is all that is asked for
+            return Choice(pair, NoEvidence(), event, index), worth
+        fitted = winner.fit(self.mechanism, pair, train)
+        event = transfer(event, best_scores[0] if best_scores else scored(winner), fitted.score(train))
+        return Choice(pair, OnOutputs(fitted, encoder, features), event, index), worth
 
-    def _known(self, pair: DataPair, columns: Floats) -> list[Model]:
-        """Return the bit-level attack on a sampler that is known; its columns are the number and its lowest bit."""
-        mechanism = self.mechanism
-        if not (self.bits and isinstance(mechanism, HasSampler) and len(columns) == 2):
-            return []
-        return [PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))]
+    def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
+        """Return the scores of all runs by an attack that was fitted on the other half of them."""
+        if not attack.needs_other_runs:
+            return attack.fit(self.mechanism, pair, train).score(train)
+        scores = np.empty(train.left.size)
+        even = np.arange(train.left.size) % 2 == 0
+        for half in (even, ~even):
+            scores[~half] = attack.fit(self.mechanism, pair, train.part(half)).score(train.part(~half))
+        return scores
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""
         return partial(_count_block, self.mechanism, choice, self.budget.seed)
 
 
-def _cross_fitted(view: View, left: Labels, model: Model) -> Floats:
-    """Return the scores of all runs by a model that was fitted on the other half of them."""
-    # From halves every outcome of a small table would have two scores, and more luck.
-    if isinstance(model, Table) and model.few:
-        return model.fit(view, left)(view)
-    scores = np.empty(left.size)
-    even = np.arange(left.size) % 2 == 0
-    for half in (even, ~even):
-        scores[~half] = model.fit(view.part(half), left[half])(view.part(~half))
-    return scores
-
-
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
     """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
     same = [j for j in samples if j != index and options[j].left == options[index].left]
     return [sample.of_left() for j in same for sample in samples[j]]
-
-
-class _NoEvidence:
-    """What says nothing of any output."""
-
-    name = "none"
-
-    def score(self, outputs: Outputs) -> Floats:
-        runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
-        return np.full(runs, math.nan)
 
 
 def _play_block(mechanism: Any, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:

@@ -17,7 +17,8 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats, Stage
-from ..attacks.recipes import RECIPES, Attack, SequenceRatio
+from ..attacks.learner_attacks import ATTACKS, SequenceRatio
+from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
@@ -199,7 +200,7 @@ def _shown_rounds(pair: Pair) -> list[int]:
 
 
 def _by_round(
-    learner: Learner, claim: Claim, attack: Attack, pair: Pair, seen: Transcripts, alpha: float
+    learner: Learner, claim: Claim, attack: FittedAttack[Transcripts], pair: Pair, seen: Transcripts, alpha: float
 ) -> dict[str, Any] | None:
     """Return epsilon of what is released in the first t rounds; None where no attack covers a prefix.
 
@@ -217,18 +218,19 @@ def _by_round(
             rounds.append(t)
             epsilons.append(float(rounded(epsilon_from_laws(start, end, claim.delta))))
         return {"kind": "exact", "rounds": rounds, "epsilon": _short(epsilons)}
-    recipe = next((r for r in RECIPES if r.name == attack.name), None)
-    if recipe is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
+    own: object = type(attack)  # learners' attacks are classes, whose objects are fitted
+    kind = next((kind for kind in ATTACKS if kind is own), None)
+    if kind is None or (seen.releases is not None and len(seen.releases) != pair.rounds - 1):
         return None
     third = seen.runs // 3
     left_world, right_world = (list(world) for world in (pair.left, pair.right))
     for t in shown:
         short, cut = Pair(left_world[:t], right_world[:t]), _cut(seen, t)
-        if not recipe.applies(learner, short, claim.surface):
+        if not kind.applies(learner, short, claim.surface):
             return None
-        training = cut[: third // 2] if recipe.trained else None
-        scores, left = recipe.fit(learner, short, training).score(cut), cut.left
-        chosen_on = slice(third // 2 if recipe.trained else 0, third)
+        training = cut[: third // 2] if kind.trained else None
+        scores, left = kind.fit(learner, short, training).score(cut), cut.left
+        chosen_on = slice(third // 2 if kind.trained else 0, third)
         event = choose_event(
             scores[chosen_on], left[chosen_on], delta=claim.delta, alpha=alpha, runs=seen.runs - third, fair=True
         )

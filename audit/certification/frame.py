@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from ...mechanisms.claim import Claim
+from ..attacks.protocol import FittedAttack
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.transcripts import BLOCK, blocks, together
@@ -30,7 +31,7 @@ class Choice:
     """What the pilot fixed: everything that certification needs."""
 
     pair: Any  # Pair or DataPair
-    attack: Any  # an `Attack`, or what scores the outputs of a mechanism
+    attack: FittedAttack[Any]
     event: Event
     index: int  # of the pair, a part of the key of its draws
 

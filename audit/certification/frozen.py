@@ -27,7 +27,7 @@ from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, join, run_block
 from ..attacks.encoding import vectors
 from ..attacks.learned import STANDARD_BITS, LinearOdds
-from ..attacks.recipes import SequenceRatio, SequenceTable
+from ..attacks.learner_attacks import SequenceRatio, SequenceTable
 from ..attacks.rules import (
     Intervals,
     Linear,

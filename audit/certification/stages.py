@@ -15,8 +15,9 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
+from ..attacks.learner_attacks import FEWEST_BOOSTED, Boosted, SequenceRatio, SequenceTable, applicable
 from ..attacks.particle import ParticleRatio
-from ..attacks.recipes import FEWEST_BOOSTED, Attack, Boosted, SequenceRatio, SequenceTable, applicable
+from ..attacks.protocol import FittedAttack, LearnerAttack
 from ..play import kernels
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
@@ -56,7 +57,7 @@ class LearnerAudit(Audit):
     def choose(self, options: Sequence[Pair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
         pair, best, spent = self.find_pair(options)
-        first = self.recipes(pair)[0]
+        first = self.attacks(pair)[0]
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
             attack = SequenceRatio(self.learner, pair)
             event = choose_event_from_laws(
@@ -109,13 +110,13 @@ class LearnerAudit(Audit):
 
         return try_pair
 
-    def recipes(self, pair: Pair) -> list[type[Any]]:
+    def attacks(self, pair: Pair) -> list[LearnerAttack]:
         """Return the attacks to try on a pair."""
         return applicable(self.learner, pair, self.claim.surface)
 
-    def _likelihood(self, pair: Pair) -> type[Any] | None:
-        """Return the recipe whose scores are likelihood ratios, if there is one."""
-        return next((made for made in self.recipes(pair) if made.exact or made is ParticleRatio), None)
+    def _likelihood(self, pair: Pair) -> LearnerAttack | None:
+        """Return the attack whose scores are likelihood ratios, if there is one."""
+        return next((made for made in self.attacks(pair) if made.exact or made is ParticleRatio), None)
 
     def judge(self, pair: Pair, played: Transcripts) -> float:
         """Return how much a pair promises, from few runs, rounded: a ranking of pairs, never a certificate.
@@ -134,7 +135,7 @@ class LearnerAudit(Audit):
         half = played.runs // 2
         few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
         worths = []
-        for made in self.recipes(pair):
+        for made in self.attacks(pair):
             if made is Boosted and half < FEWEST_BOOSTED:
                 continue  # a regression would stand in, which is tried anyway
             attack = self.fit(made, pair, played[:half])
@@ -145,26 +146,26 @@ class LearnerAudit(Audit):
 
     def _pilot(self, pair: Pair, index: int, train: int, pilot: int) -> tuple[Choice, int]:
         """Fit every applicable attack and choose its event; return the best, and the runs spent."""
-        recipes = self.recipes(pair)
-        needed = any(r.trained for r in recipes)
+        attacks = self.attacks(pair)
+        needed = any(attack.trained for attack in attacks)
 
         @cache
         def runs_of(stage: Stage) -> Transcripts:
             return self._play(pair, index, stage, train if stage is Stage.TRAIN else pilot)
 
         @cache
-        def fitted(i: int) -> Attack:
-            return self.fit(recipes[i], pair, runs_of(Stage.TRAIN) if needed else None)
+        def fitted(i: int) -> FittedAttack[Transcripts]:
+            return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
 
         def bet(i: int) -> list[Any]:
             event, worth = self._bet(fitted(i), runs_of(Stage.PILOT))
             return [worth, event.lower, event.upper, event.method, event.share]
 
-        bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(recipes))]
+        bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
         won = max(range(len(bets)), key=lambda i: bets[i][0])
         return Choice(pair, fitted(won), Event(*bets[won][1:]), index), pilot + (train if needed else 0)
 
-    def _bet(self, attack: Attack, played: Transcripts) -> tuple[Event, float]:
+    def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts) -> tuple[Event, float]:
         """Return the event to bet on with this attack, and what it promises."""
         scores = attack.score(played)
         event = choose_event(
@@ -172,10 +173,10 @@ class LearnerAudit(Audit):
         )
         return event, self.promise(event, count(event, scores, played.left))
 
-    def fit(self, made: Any, pair: Pair, train: Transcripts | None) -> Attack:
-        """Return an attack of this kind, fitted; compiled where the audit is."""
-        attack: Attack = made.fit(self.learner, pair, train)
-        return attack.faster() if self.engine == "numba" and isinstance(attack, ParticleRatio) else attack
+    def fit(self, attack: LearnerAttack, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
+        """Return the attack fitted; compiled where the audit is."""
+        fitted = attack.fit(self.learner, pair, train)
+        return fitted.faster() if self.engine == "numba" and isinstance(fitted, ParticleRatio) else fitted
 
     def promise(self, event: Event, counts: Counts) -> float:
         """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""

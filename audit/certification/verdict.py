@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from ...mechanisms.claim import Claim
+from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.power import ceiling_epsilon
@@ -80,7 +81,7 @@ class Result:
         limit of the budget, which this attack need not reach.
     seed : int
     seconds : float
-    scorer : Attack
+    scorer : FittedAttack
         The attack itself.
     blocks : tuple of Counts
         The certification counts block by block, where a fixed number of runs was certified.
@@ -110,7 +111,7 @@ class Result:
     detectable_epsilon: float
     seed: int
     seconds: float
-    scorer: Any = field(default=None, repr=False, compare=False)
+    scorer: FittedAttack[Any] = field(default_factory=NoEvidence, repr=False, compare=False)
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None

@@ -15,7 +15,7 @@ from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner, publishes
 from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
-from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
+from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
 from ..play.pairs import Pair
 from . import exp4_law, ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
@@ -141,7 +141,7 @@ def exact_epsilon(
     except NotEnumerableError as error:
         raise NotExactError(str(error)) from None
     if any(found[d] != again[d] and abs(found[d] - again[d]) > CONVERGED for d in deltas):
-        raise NotExactError(f"the grid is too coarse for so little noise: {learner.noise}")  # type: ignore[attr-defined]
+        raise NotExactError(f"the grid is too coarse for so little noise: {getattr(learner, 'noise', None)}")
     return found
 
 
@@ -184,7 +184,7 @@ def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
 
 def _release_losses(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
     """Return the privacy loss of what a Laplace release shows of the first `updates` rounds, in closed form."""
-    if not isinstance(learner, HasRelease) or getattr(learner.noise, "scale", 0.0) == 0:
+    if not isinstance(learner, HasRelease) or scale_of(learner.noise) == 0:
         raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
     if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
         raise NotExactError(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")

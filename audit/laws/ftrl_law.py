@@ -17,7 +17,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import EntropySimplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Laplace
+from ...mechanisms.noise import Laplace, scale_of
 from ...mechanisms.tree import depth, parent
 from ..play.pairs import Pair
 from .privacy_loss import PrivacyLoss
@@ -69,7 +69,7 @@ class PrefixLikelihood:
     """
 
     def __init__(self, learner: Ftrl, pair: Pair, *, points: int = POINTS, reach: float = REACH) -> None:
-        self.scale = learner.noise.scale  # type: ignore[attr-defined]
+        self.scale = scale_of(learner.noise)
         self.depth = depth(learner.rounds)
         self.last = pair.rounds - 1  # prefixes 1..T-1 reach the actions
         worlds = (np.asarray(pair.left), np.asarray(pair.right))
@@ -163,7 +163,7 @@ def supremum(learner: Ftrl, pair: Pair) -> float:
     """
     gap = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
     nodes = sum(parent(t) <= pair.t0 < t for t in range(1, pair.rounds))
-    return nodes * abs(float(gap[0] - gap[1])) / float(learner.noise.scale)  # type: ignore[attr-defined]
+    return nodes * abs(float(gap[0] - gap[1])) / scale_of(learner.noise)
 
 
 def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss | None:

@@ -17,6 +17,7 @@ from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.problems.losses import Absolute, Switch, feedback, resolve
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
+from ...mechanisms.noise import scale_of
 from ...mechanisms.tree import parent
 from ..play.pairs import Pair
 from ..statistics.rounding import rounded
@@ -30,13 +31,9 @@ def applies(learner: Learner, pair: Pair) -> bool:
     """Tell whether this is our one-dimensional PFTAL with noise whose centres can be read off the actions."""
     if not (is_ours(learner) and isinstance(learner, Pftal | BanditPftal)):
         return False
-    if learner.arms != 1 or _scale(learner) <= 0:
+    if learner.arms != 1 or scale_of(learner.noise) <= 0:
         return False
     return isinstance(learner, Pftal) or 2 * learner.beta > learner.domain.inner_radius
-
-
-def _scale(learner: Pftal | BanditPftal) -> float:
-    return float(getattr(learner.noise, "scale", 0.0))
 
 
 def release_loss(learner: Pftal | BanditPftal, pair: Pair, updates: int | None = None) -> PrivacyLoss | None:
@@ -47,7 +44,7 @@ def release_loss(learner: Pftal | BanditPftal, pair: Pair, updates: int | None =
     default the last sum, which no action uses, is left out.
     """
     updates = pair.rounds - 1 if updates is None else updates
-    if not isinstance(learner, Pftal | BanditPftal) or learner.arms != 1 or _scale(learner) <= 0:
+    if not isinstance(learner, Pftal | BanditPftal) or learner.arms != 1 or scale_of(learner.noise) <= 0:
         return None
     points = learner.project(np.zeros((1, 1)))
     if pair.t0 > 0:
@@ -63,7 +60,7 @@ def release_loss(learner: Pftal | BanditPftal, pair: Pair, updates: int | None =
     if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()):
         return None
     nodes = [t for t in range(1, updates + 1) if parent(t) <= pair.t0 < t]
-    return PrivacyLoss.of_laplace([float(gaps.max()) / _scale(learner)] * len(nodes))
+    return PrivacyLoss.of_laplace([float(gaps.max()) / scale_of(learner.noise)] * len(nodes))
 
 
 def _below(x: Floats) -> Floats:
@@ -96,7 +93,7 @@ class ActionLikelihood:
         if not applies(learner, pair):
             raise ValueError(f"the law covers noisy PFTAL in one dimension, got {learner}")
         self.learner, self.pair = learner, pair
-        self.scale = _scale(learner)
+        self.scale = scale_of(learner.noise)
         self.last = pair.rounds - 1  # sums 1..T-1 reach the actions
         self.points = points
 

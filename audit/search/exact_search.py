@@ -15,7 +15,7 @@ from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
-from ..attacks.recipes import ClippedRatio
+from ..attacks.learner_attacks import ClippedRatio
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair

@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # its parts load when first used
 from scipy.special import comb, gammaincc
 
+from ...mechanisms.noise import deviation_of, scale_of
 from ...mechanisms.tree import depth
 from ..conversions.reduction import BanditReduction
 from ..leaders.ftpl import Ftpl
@@ -58,28 +59,28 @@ def experts_bound(setting: Setting, learner: Ftrl) -> float:
     Negative entropy is 1-strongly convex in the L1 norm; the noise Z of a prefix, the same in law for all, is paid
     once (Theorem 3.4 with the constant that its proof supports).
     """
-    scale = getattr(learner.noise, "scale", 0.0)
+    scale = scale_of(learner.noise)
     noise = scale * expected_range(setting.arms, depth(setting.rounds))
     return math.log(setting.arms) / learner.eta + learner.eta * setting.rounds / 2 + noise
 
 
 def ball_bound(setting: Setting, learner: Ftrl) -> float:
     """Return 1 / eta + eta T ||Y||_2^2 / 4 + 2 sqrt(E ||Z||_2^2), as in `experts_bound`; R is 2-strongly convex."""
-    scale = getattr(learner.noise, "scale", 0.0)
+    scale = scale_of(learner.noise)
     noise = 2 * scale * math.sqrt(2 * setting.arms * depth(setting.rounds))
     return 1 / learner.eta + learner.eta * setting.rounds * l2_norm(setting) ** 2 / 4 + noise
 
 
 def cube_bound(setting: Setting, learner: Ftrl) -> float:
     """Return N / eta + eta T ||Y||_2^2 / 4 + 2 E ||Z||_1, as in `ball_bound`."""
-    scale = getattr(learner.noise, "scale", 0.0)
+    scale = scale_of(learner.noise)
     noise = 2 * scale * setting.arms * expected_size(depth(setting.rounds))
     return setting.arms / learner.eta + learner.eta * setting.rounds * l2_norm(setting) ** 2 / 4 + noise
 
 
 def perturbed_bound(setting: Setting, learner: Ftpl) -> float:
     """Return s sqrt(N) ||X||_2 + T ||X||_2 ||Y||_2^2 / (2 s), s = sigma sqrt(ceil(log2 T)) (Abernethy et al. 2014)."""
-    deviation = getattr(learner.noise, "sigma", 0.0) * math.sqrt(depth(setting.rounds))
+    deviation = deviation_of(learner.noise) * math.sqrt(depth(setting.rounds))
     if deviation == 0:
         return math.inf
     size = math.sqrt(setting.arms) if isinstance(learner.domain, Cube) else 1.0

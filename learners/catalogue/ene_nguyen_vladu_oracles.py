@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Laplace
+from ...mechanisms.noise import Laplace, scale_of
 from ...mechanisms.tree import depth
 from ..leaders.doubling import Doubling
 from ..leaders.ftrl import Ftrl
@@ -120,7 +120,7 @@ def oco_bound(setting: Setting, learner: NoisyOco) -> float:
     gamma = eta sqrt(2 n ceil(lg T)) lambda plus the precision bounds how far noise and approximation move a response.
     """
     t, n, d = setting.rounds, setting.arms, learner.oracle.diameter
-    scale = getattr(learner.noise, "scale", 0.0)
+    scale = scale_of(learner.noise)
     gamma = learner.eta * math.sqrt(2 * n * depth(t)) * scale + learner.precision
     return math.sqrt(t) * d + t * gamma
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Gaussian, Laplace
+from ...mechanisms.noise import Gaussian, Laplace, Noise, deviation_of, scale_of
 from ...mechanisms.weakening import weakened
 from ..checks import check_rounds
 from ..protocol import FeedbackKind, Learner
@@ -63,7 +63,7 @@ class Doubling:
     def noise(self) -> Laplace | Gaussian:
         """The law of the noise in what is released: the learner's at scale 1; none where that has none."""
         law = getattr(self.build(self.first), "noise", Laplace(0.0))
-        unit = 1.0 if _scale(law) > 0 else 0.0
+        unit = 1.0 if _size(law) > 0 else 0.0
         return Gaussian(unit) if isinstance(law, Gaussian) else Laplace(unit)
 
     @property
@@ -91,7 +91,7 @@ class Doubling:
         if state.left:  # at its end it has nothing to play any more
             state.learner.update(state.inner, actions, feedback, draws)
             released = state.learner.release(state.inner)
-            state.released = None if released is None else released / (_scale(state.learner.noise) or 1.0)
+            state.released = None if released is None else released / (_size(state.learner.noise) or 1.0)
             return
         state.horizon *= 2
         state.left = state.horizon
@@ -107,7 +107,7 @@ class Doubling:
         means, horizon, begin, done = [], self.first, 0, 0
         while done < len(releases):
             learner: Any = self.build(horizon)
-            scale = _scale(learner.noise) or 1.0
+            scale = _size(learner.noise) or 1.0
             rounds = min(horizon - 1, len(feedback) - begin)
             count = rounds // getattr(learner, "batch", 1)
             own = releases[done : done + count] * scale
@@ -118,8 +118,8 @@ class Doubling:
         return np.concatenate(means)
 
 
-def _scale(law: Any) -> float:
-    return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
+def _size(noise: Noise) -> float:
+    return scale_of(noise) or deviation_of(noise)
 
 
 def _build_weaker(build: Callable[[int], Learner], factor: float, horizon: int) -> Learner:

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...audit.attacks.recipes import reads_of
+from ...audit.attacks.learner_attacks import wording_of
 from ...audit.certification.blind_spot import factor_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
@@ -246,7 +246,9 @@ def _event_words(claim: Mapping[str, Any]) -> str:
     event, counts = claim["event"], claim.get("counts") or {}
     if not event:
         return ""
-    reads = claim.get("attack_reads", reads_of(claim["attack"]))  # of exact attacks: their thresholds are likelihoods
+    reads = claim.get(
+        "attack_reads", wording_of(claim["attack"])
+    )  # of exact attacks: their thresholds are likelihoods
     about = reads or f"the score of the {claim['attack'] or 'attack'}"
     sides = []
     for key, names, other, used in (

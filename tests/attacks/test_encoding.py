@@ -10,7 +10,7 @@ import pytest
 
 from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
 from overclaim.audit.attacks.features import LARGE, Features
-from overclaim.audit.attacks.learned import models
+from overclaim.audit.attacks.output_attacks import attacks_on
 from overclaim.audit.certification.blackbox import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
@@ -219,8 +219,9 @@ def test_features_and_scores_are_finite_and_silent(scale):
     extreme = np.array([[1e308, -1e308, 5e-324, math.nan], [-math.inf, 1.0, 0.0, LARGE], [1e-5, 1e300, 3.0, -0.0]])
     for some in (columns, extreme):
         assert np.isfinite(features.matrix(features.view(some))).all()
-    for model in models(features.view(columns), left, thorough=True):
-        assert np.isfinite(model.fit(features.view(columns), left)(features.view(extreme))).all()
+    train = features.view(columns).labelled(left)
+    for attack in attacks_on(train, thorough=True):
+        assert np.isfinite(attack.learn(train)(features.view(extreme))).all()
 
 
 @pytest.mark.parametrize("power", [-200, -40, 40, 200])

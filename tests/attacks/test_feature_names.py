@@ -3,7 +3,7 @@
 import numpy as np
 
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.learned import models
+from overclaim.audit.attacks.output_attacks import attacks_on
 from overclaim.audit.certification.blackbox import falsify_mechanism
 from overclaim.mechanisms.claim import Claim
 
@@ -63,7 +63,7 @@ class Third:
 def test_the_attack_says_which_feature_it_looks_at():
     result = falsify_mechanism(Third(), Claim(epsilon=1.0), left=2, right=0, runs=20_000)
     assert result.attack == "single feature (column 3)"
-    found = models(*_view(), thorough=True)
+    found = attacks_on(_view(), thorough=True)
     assert {"single feature (sum)", "histogram (sum)"} <= {model.name for model in found}
 
 
@@ -72,4 +72,4 @@ def _view():
     rng = np.random.default_rng(0)
     left = rng.random(4000) < 0.5
     columns = rng.normal(size=(4, left.size)) + 0.5 * left
-    return Features(columns).view(columns), left
+    return Features(columns).view(columns).labelled(left)

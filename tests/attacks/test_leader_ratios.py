@@ -16,7 +16,7 @@ from overclaim.audit.attacks.leader_ratios import (
     density,
     upper_tail,
 )
-from overclaim.audit.attacks.recipes import Boosted, Trained, applicable
+from overclaim.audit.attacks.learner_attacks import Boosted, Trained, applicable
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import Ftrl
 from overclaim.learners.leaders.ftpl import Ftpl

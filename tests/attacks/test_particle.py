@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from overclaim.audit.attacks.learner_attacks import Trained
 from overclaim.audit.attacks.particle import ParticleRatio, select
-from overclaim.audit.attacks.recipes import Trained
 from overclaim.audit.laws.sequences import all_sequences, sequence_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from overclaim.audit.attacks.recipes import Trained, applicable
+from overclaim.audit.attacks.learner_attacks import Trained, applicable
 from overclaim.audit.attacks.responses import Responses
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play

@@ -9,8 +9,9 @@ from scipy import stats
 
 from overclaim.audit.assumptions.independence import check_independence
 from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
+from overclaim.audit.attacks.count_tables import Patterns, Table
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.learned import Patterns, Table, models, screen
+from overclaim.audit.attacks.output_attacks import attacks_on, screen
 from overclaim.audit.certification.blackbox import _of_same_left, falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.statistics.event_choice import _doubt, choose, smoothed
@@ -323,9 +324,9 @@ def test_few_outcomes_of_many_columns_are_counted():
     level = np.where(left, rng.integers(0, 64, left.size), rng.integers(1, 65, left.size))
     features = Features((np.arange(60)[:, None] < level - 2).astype(float))
     view = features.view((np.arange(60)[:, None] < level - 2).astype(float))
-    (model,) = models(view, left, thorough=True)
+    (model,) = attacks_on(view.labelled(left), thorough=True)
     assert model.name == "table of outcomes"
-    score = model.fit(view, left)(view)
+    score = model.learn(view.labelled(left))(view)
     assert np.unique(score).size > 40  # some ratios of counts are equal
     assert score[level == 1].mean() > 0 > score[level == 64].mean()
 
@@ -334,7 +335,7 @@ def test_a_table_has_no_word_on_an_outcome_it_has_not_seen():
     columns = np.array([[0.0, 0, 1, 1] * 100, [0.0, 1, 0, 0] * 100])
     left = np.arange(400) % 4 < 2
     features = Features(columns)
-    score = Table("all", smooth=False).fit(features.view(columns), left)
+    score = Table("all", smooth=False).learn(features.view(columns).labelled(left))
     np.testing.assert_array_equal(score(features.view(np.array([[1.0, 7.0], [1.0, 0.0]]))), [0, 0])
 
 
@@ -353,9 +354,9 @@ def test_patterns_of_special_values_and_the_numbers_within_them():
     number = rng.normal(np.where(left == beside, 1.0, -1.0))
     columns = np.stack([np.where(beside, np.nan, rng.normal(5, 1, 8000)), number])
     view = Features(columns).view(columns)
-    assert Patterns.applies(view)
-    assert any(isinstance(model, Patterns) for model in models(view, left, thorough=False))
-    score = Patterns().fit(view.part(slice(0, 4000)), left[:4000])(view.part(slice(4000, None)))
+    assert Patterns.is_worth(view)
+    assert any(isinstance(model, Patterns) for model in attacks_on(view.labelled(left), thorough=False))
+    score = Patterns().learn(view.labelled(left).part(slice(0, 4000)))(view.part(slice(4000, None)))
     right = (score > 0) == left[4000:]
     assert right[beside[4000:]].mean() > 0.8
     assert score[~np.isnan(columns[0, 4000:])].std() > 0
@@ -363,9 +364,9 @@ def test_patterns_of_special_values_and_the_numbers_within_them():
 
 def test_outputs_without_special_values_have_no_patterns():
     columns = np.random.default_rng(0).normal(size=(3, 500))
-    assert not Patterns.applies(Features(columns).view(columns))
+    assert not Patterns.is_worth(Features(columns).view(columns))
     unseen = np.array([[np.nan], [1.0], [2.0]])
-    score = Patterns().fit(Features(columns).view(columns), np.arange(500) < 250)
+    score = Patterns().learn(Features(columns).view(columns).labelled(np.arange(500) < 250))
     assert np.isfinite(score(Features(columns).view(unseen))).all()
 
 
@@ -406,15 +407,15 @@ def test_weak_evidence_is_screened_on_many_runs():
     columns[4] += 0.02 * left
     features = Features(columns)
     row = next(i for i, f in enumerate(features.rows) if getattr(f, "args", None) == ("clean", 4))
-    assert row in screen(features.view(columns), left, 2)
+    assert row in screen(features.view(columns).labelled(left), 2)
 
 
 def test_a_table_of_few_outcomes_is_judged_by_the_runs_that_made_it():
     """Cross-fitting splits every outcome in two scores; few outcomes keep one each."""
     rng = np.random.default_rng(0)
     columns = rng.integers(0, 6, (1, 5000)).astype(float)
-    few = models(Features(columns).view(columns), rng.random(5000) < 0.5, thorough=True)
-    assert [(model.name, model.few) for model in few] == [("table of outcomes", True)]
+    few = attacks_on(Features(columns).view(columns).labelled(rng.random(5000) < 0.5), thorough=True)
+    assert [(model.name, model.needs_other_runs) for model in few] == [("table of outcomes", False)]
     columns = rng.integers(0, 7, (2, 5000)).astype(float)
-    (many, *_) = models(Features(columns).view(columns), rng.random(5000) < 0.5, thorough=True)
-    assert not many.few
+    (many, *_) = attacks_on(Features(columns).view(columns).labelled(rng.random(5000) < 0.5), thorough=True)
+    assert many.needs_other_runs

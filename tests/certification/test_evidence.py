@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overclaim.audit.attacks.recipes import SequenceRatio
+from overclaim.audit.attacks.learner_attacks import SequenceRatio
 from overclaim.audit.certification.evidence import deciding_runs, evidence
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget

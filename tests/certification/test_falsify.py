@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit.attacks.recipes import RECIPES, applicable
+from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.certification.verdict import decide
 from overclaim.audit.play import engines
 from overclaim.audit.search.exact_search import worst_exactly
@@ -125,7 +125,7 @@ def test_release_leaks_at_least_as_much_as_actions():
 def test_three_arms_have_no_exact_law():
     learner = BatchedLaplace(inner=Exp3(arms=3, eta=2.0, gamma=0.02), epsilon=8.0, batch=1)
     result = falsify(learner, Claim(epsilon=1.0), rounds=4, runs=20_000)
-    assert result.attack in {recipe.name for recipe in RECIPES if not recipe.exact}
+    assert result.attack in {recipe.name for recipe in ATTACKS if not recipe.exact}
     assert result.verdict is Verdict.FALSIFIED
 
 
@@ -164,7 +164,7 @@ def test_every_recipe_is_reached():
         (built("ene-nguyen-vladu/private-bandit-laplace", rounds=16), worlds(16, 2, **small), "actions"),
     ]
     found = {recipe for case in cases for recipe in applicable(*case)}
-    assert found == set(RECIPES)
+    assert found == set(ATTACKS)
 
 
 def test_decide():

@@ -208,7 +208,7 @@ def test_density_of_laplace_differences(draws):
 def test_ftrl_messages_have_the_law_they_claim():
     """The log ratio's mean of exp(-L) in the left world is 1: 40,000 runs, five standard errors (6e-7)."""
     learner, worlds = ftrl(4.0, rounds=8), pair(8, (1, -1), (-1, 1), 0)
-    from overclaim.audit.attacks.recipes import PrefixRatio
+    from overclaim.audit.attacks.learner_attacks import PrefixRatio
     from overclaim.audit.play.transcripts import play
     from overclaim.mechanisms.draws import Draws
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, falsify, learners, mechanisms
-from overclaim.audit.attacks.recipes import applicable
+from overclaim.audit.attacks.learner_attacks import applicable
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.play import kernels
 from overclaim.learners import (

@@ -73,7 +73,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 import overclaim.reports.command_line.cli as cli
-from overclaim.audit.attacks import recipes
+from overclaim.audit.attacks import learner_attacks
 from overclaim.audit.certification import falsify
 from overclaim.audit.plans import plan as plans, selftest
 measured = plans.RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=plans.Budget(runs=40))

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from overclaim.audit.attacks.recipes import RECIPES
+from overclaim.audit.attacks.learner_attacks import ATTACKS
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
@@ -464,7 +464,7 @@ def test_a_crashed_claim_shares_alpha_in_the_report_as_in_the_run(record):
     assert alone["together"]
 
 
-EXACT = [recipe for recipe in RECIPES if recipe.exact]
+EXACT = [recipe for recipe in ATTACKS if recipe.exact]
 
 
 @pytest.mark.parametrize("recipe", EXACT, ids=lambda recipe: recipe.name)
@@ -473,8 +473,10 @@ def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
     claim = {**record["claims"][0], "attack": recipe.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
     del claim["evidence"]  # its figures would be drawn
     old = {k: v for k, v in claim.items() if k not in ("attack_exact", "attack_reads")}
-    told = f"The observer looks at {recipe.reads}, says “left” when that is at least 2.718 times likelier in the left"
-    for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.reads}, old):
+    told = (
+        f"The observer looks at {recipe.wording}, says “left” when that is at least 2.718 times likelier in the left"
+    )
+    for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.wording}, old):
         assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(told)
     new = {**claim, "attack": "an attack to come", "attack_exact": True, "attack_reads": "what is to come"}
     assert "looks at what is to come, says" in view({**record, "claims": [new]})["claims"][0]["event_words"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, falsify
-from overclaim.audit.attacks.recipes import RECIPES, SequenceRatio, SequenceTable, Trained
+from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio, SequenceTable, Trained
 from overclaim.audit.certification.stages import LearnerAudit, guessed
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.sequences import sequence_laws
@@ -343,8 +343,8 @@ def test_proposals_are_new_and_silent(capfd):
 class Withheld(LearnerAudit):
     """An audit that must do without the exact law of the sequences."""
 
-    def recipes(self, pair):
-        return [kind for kind in RECIPES if kind is not SequenceRatio and kind.applies(self.learner, pair, "actions")]
+    def attacks(self, pair):
+        return [kind for kind in ATTACKS if kind is not SequenceRatio and kind.applies(self.learner, pair, "actions")]
 
 
 def test_odds_of_a_few_runs_promise_what_the_exact_law_does():
@@ -376,8 +376,8 @@ def test_guesses_are_worth_their_randomised_response():
 class Learned(LearnerAudit):
     """An audit that is told nothing of the learner's law."""
 
-    def recipes(self, pair):
-        return [kind for kind in super().recipes(pair) if kind.trained] or [SequenceTable, Trained]
+    def attacks(self, pair):
+        return [kind for kind in super().attacks(pair) if kind.trained] or [SequenceTable, Trained]
 
 
 def test_few_sequences_promise_their_best_event_and_many_what_is_guessed():

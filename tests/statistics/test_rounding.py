@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.attacks.learned import LinearOdds
-from overclaim.audit.attacks.recipes import SequenceRatio
+from overclaim.audit.attacks.learner_attacks import SequenceRatio
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.event_choice import choose
 from overclaim.audit.statistics.event_rule import choose_event_from_laws

@@ -1,4 +1,4 @@
-"""Attacks: a score for each transcript, larger where the left world explains it better.
+"""Attacks on learners: a score for each transcript, larger where the left world explains it better.
 
 An attack sees what is released and no more. It may use the learner's law and the pair, or training transcripts; a poor
 score costs power, never validity.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +28,12 @@ from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood,
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.rounding import rounded
+from .count_tables import PointCounts
 from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
 from .learned import Boosting, LinearOdds
 from .particle import ParticleRatio
-from .point_counts import PointCounts
+from .protocol import FittedAttack, LawAttack, LearnerAttack
 from .responses import Responses
 
 #: Up to this many sequences, the table of training counts is tried.
@@ -41,34 +42,11 @@ MAX_TABLE = 20_000
 FEWEST_BOOSTED = 2000
 
 
-class Attack(Protocol):
-    """A score of transcripts."""
-
-    @property
-    def name(self) -> str:
-        """The attack's name in the record."""
-
-    def score(self, transcripts: Transcripts) -> Floats:
-        """Return a score for each run, (runs,): evidence for the left world."""
-
-
-class _Exact:
-    exact = True
-    trained = False
-
-    def __init__(self, learner: Learner, pair: Pair) -> None:
-        self.learner, self.pair = learner, pair
-
-    @classmethod
-    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
-        return cls(learner, pair)  # type: ignore[return-value]
-
-
-class SequenceRatio(_Exact):
+class SequenceRatio(LawAttack):
     """Exact log-likelihood ratio of the sequence of arms, from its enumerated law with the noise integrated out."""
 
     name = "sequence likelihood ratio"
-    reads = "the whole sequence of arms, with the noise integrated out"
+    wording = "the whole sequence of arms, with the noise integrated out"
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -95,11 +73,11 @@ class SequenceRatio(_Exact):
         return scores
 
 
-class NoiselessRatio(_Exact):
+class NoiselessRatio(LawAttack):
     """Exact log-likelihood ratio of a learner without noise: replay it on the seen arms in both worlds."""
 
     name = "replayed likelihood ratio"
-    reads = "the arms that were played, replayed in both worlds"
+    wording = "the arms that were played, replayed in both worlds"
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -113,11 +91,11 @@ class NoiselessRatio(_Exact):
             return rounded(left - right)
 
 
-class PrefixRatio(_Exact):
+class PrefixRatio(LawAttack):
     """Log-likelihood ratio of two-expert entropy FTRL, its actions inverted and shared tree nodes integrated out."""
 
     name = "inverted prefix sums"
-    reads = "the noisy prefix sums that the actions reveal"
+    wording = "the noisy prefix sums that the actions reveal"
 
     def __init__(self, learner: Any, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -135,11 +113,11 @@ class PrefixRatio(_Exact):
         return rounded(self.likelihood.log_ratio(-prefixes[:, 1]))
 
 
-class ClippedRatio(_Exact):
+class ClippedRatio(LawAttack):
     """Log-likelihood ratio of one-dimensional PFTAL, its clipped actions read as bounds on the noisy gradient sums."""
 
     name = "inverted gradient sums"
-    reads = "the noisy gradient sums that the actions reveal, or bound where they are clipped"
+    wording = "the noisy gradient sums that the actions reveal, or bound where they are clipped"
 
     def __init__(self, learner: Any, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -171,11 +149,11 @@ def _listed(loss: Any) -> Any:
     return _Listed(loss) if isinstance(loss, Adaptive) else loss
 
 
-class ReleaseRatio(_Exact):
+class ReleaseRatio(LawAttack):
     """Exact log-likelihood ratio of the noisy quantities: each is a known mean plus noise."""
 
     name = "release likelihood ratio"
-    reads = "the noisy quantities that were released"
+    wording = "the noisy quantities that were released"
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -210,8 +188,7 @@ class SequenceTable:
     """Log ratio of smoothed training counts of each sequence of arms."""
 
     name = "sequence counts"
-    exact = False
-    trained = True
+    exact, trained, wording = False, True, ""
 
     def __init__(self, learner: Learner, train: Transcripts) -> None:
         self.arms, self.batch = learner.arms, batch_of(learner)
@@ -227,7 +204,7 @@ class SequenceTable:
         return surface == "actions" and few
 
     @classmethod
-    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Count the training sequences."""
         assert train is not None
         if train.actions.ndim == 2:
@@ -250,8 +227,7 @@ class Trained:
     """Log odds of a logistic regression on features of the actions (scikit-learn)."""
 
     name = "logistic regression"
-    exact = False
-    trained = True
+    exact, trained, wording = False, True, ""
 
     def __init__(self, arms: int, train: Transcripts) -> None:
         self.arms = arms
@@ -267,7 +243,7 @@ class Trained:
         return True
 
     @classmethod
-    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Fit the regression."""
         assert train is not None
         return cls(learner.arms, train)
@@ -295,8 +271,7 @@ class Boosted:
     """Log odds of gradient-boosted trees on the features of black-box outputs (scikit-learn)."""
 
     name = "gradient boosting"
-    exact = False
-    trained = True
+    exact, trained, wording = False, True, ""
 
     def __init__(self, train: Transcripts) -> None:
         columns = self._columns(train)
@@ -304,7 +279,7 @@ class Boosted:
         self.exponents = np.frexp(np.abs(columns).max(axis=1, keepdims=True))[1]
         columns = self._cut(columns)
         self.features = Features(columns)
-        self.scores = Boosting().fit(self.features.view(columns), train.left)
+        self.scores = Boosting().learn(self.features.view(columns).labelled(train.left))
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -312,7 +287,7 @@ class Boosted:
         return not (surface == "actions" and _few_sequences(learner, pair))
 
     @classmethod
-    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Attack:
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Grow the trees; a regression stands in where the training runs are too few, or all rounds constant."""
         assert train is not None
         if train.runs < FEWEST_BOOSTED or not Features(cls._columns(train)).rows:
@@ -354,10 +329,8 @@ def _plays_points(learner: Learner) -> bool:
     )
 
 
-#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides. Each is a class
-#: with `exact` (it is the exact likelihood ratio, and `reads` says of what), `trained` (it learns from transcripts),
-#: `applies(learner, pair, surface)`, and `fit(learner, pair, train)`, which returns the attack.
-RECIPES: tuple[type[Any], ...] = (
+#: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
+ATTACKS: tuple[LearnerAttack, ...] = (
     SequenceRatio,
     NoiselessRatio,
     PrefixRatio,
@@ -376,13 +349,13 @@ RECIPES: tuple[type[Any], ...] = (
 )
 
 
-def applicable(learner: Learner, pair: Pair, surface: str) -> list[type[Any]]:
-    """Return the recipes to try: one exact likelihood ratio, or all that apply."""
-    able = [recipe for recipe in RECIPES if recipe.applies(learner, pair, surface)]
-    exact = [recipe for recipe in able if recipe.exact]
+def applicable(learner: Learner, pair: Pair, surface: str) -> list[LearnerAttack]:
+    """Return the attacks to try: one exact likelihood ratio, or all that apply."""
+    able = [attack for attack in ATTACKS if attack.applies(learner, pair, surface)]
+    exact = [attack for attack in able if attack.exact]
     return exact[:1] or able
 
 
-def reads_of(name: str) -> str:
-    """Return what the exact attack of this name reads; empty if it is not exact. Older records hold the name alone."""
-    return next((recipe.reads for recipe in RECIPES if recipe.exact and recipe.name == name), "")
+def wording_of(name: str) -> str:
+    """Return the wording of the exact attack of this name, or nothing: older records hold names alone."""
+    return next((attack.wording for attack in ATTACKS if attack.exact and attack.name == name), "")

@@ -1,0 +1,76 @@
+"""Which attacks on outputs are worth fitting: those that few training runs show to tell the worlds apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Histogram, Patterns, Table
+from .features import LabelledView
+from .learned import SCREENED, Boosting, Logistic, OutputAttack, Threshold
+
+#: Where there are so many times the screened runs, the better features are screened again on as many more.
+MANY = 8
+FEWEST_BOOSTED = 8000
+
+
+def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
+    """Return the attacks worth fitting on these training runs.
+
+    Parameters
+    ----------
+    thorough : bool
+        False while many pairs are compared.
+    """
+    features = train.features
+    if not features.rows:
+        return []
+    outcomes = Table.projections(train)
+    worth: list[OutputAttack] = [Table(name, smooth=thorough, outcomes=many) for name, many in outcomes.items()]
+    if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
+        return worth[:1]
+    if Patterns.is_worth(train):
+        worth.append(Patterns())
+    picked = screen(train, 4 if thorough else 2)
+    worth += [Threshold(i, features.names[i]) for i in picked]
+    if thorough and not features.discrete:
+        worth += [Histogram(i, features.names[i]) for i in picked[:2]]
+    if len(features.rows) > 2 and (thorough or "all" not in outcomes):
+        worth.append(Logistic())
+    if thorough and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:
+        worth.append(Boosting())
+    return worth
+
+
+def screen(train: LabelledView, most: int) -> list[int]:
+    """Return the features that tell the worlds apart best: by information over all bins, and by their best tail.
+
+    All are looked at on few runs, and the better ones again where there are many: weak evidence needs them.
+    """
+    rows = list(range(len(train.features.rows)))
+    step = -(-train.left.size // SCREENED)
+    if step >= MANY:
+        rows = _best_rows(train.part(slice(None, None, step)), rows)[: len(rows) // 4 + most]
+        step = -(-step // MANY)
+    return _best_rows(train.part(slice(None, None, step)), rows)[:most]
+
+
+def _best_rows(train: LabelledView, rows: Sequence[int]) -> list[int]:
+    """Return the numbers of some features, best first, by either criterion in turn."""
+    worth, left = [], train.left
+    for i in rows:
+        values = train.features.rows[i](train)
+        edges = np.unique(np.quantile(values, np.linspace(0, 1, 17)[1:-1]))
+        codes = np.searchsorted(edges, values, "right")
+        both = np.stack([np.bincount(codes[world], minlength=edges.size + 1) for world in (left, ~left)]) + 0.5
+        information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0)))
+        tails = np.concatenate([np.cumsum(both, axis=1)[:, :-1], np.cumsum(both[:, ::-1], axis=1)[:, :-1]], axis=1)
+        tails = tails if tails.size else both
+        ratio = np.abs(np.log(tails[0] / tails[1])) - 2 * np.sqrt((1 / tails).sum(axis=0))
+        worth.append((information, float(ratio.max())))
+    orders = np.argsort([[-value for value in criterion] for criterion in zip(*worth, strict=True)], kind="stable")
+    picked: list[int] = []
+    for pair in orders.T.tolist():
+        picked += [i for i in dict.fromkeys(pair) if i not in picked]
+    return [rows[i] for i in picked]

@@ -1,0 +1,122 @@
+"""What an attack is: how a score is made, and what scores, of learners and of mechanisms alike."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Floats
+from ..play.pairs import Pair
+from ..play.transcripts import Transcripts
+
+#: What is attacked, the two worlds, training runs with their labels, and what is seen of runs.
+Target = TypeVar("Target", contravariant=True)
+Worlds = TypeVar("Worlds", contravariant=True)
+Training = TypeVar("Training", contravariant=True)
+Seen = TypeVar("Seen", contravariant=True)
+
+
+class FittedAttack(Protocol[Seen]):
+    """A score of runs. An event is thresholds on it, so every score is valid: a poor one costs power."""
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the score is the exact log-likelihood ratio of what is seen."""
+
+    @property
+    def wording(self) -> str:
+        """What an exact score is computed from, in the words of a report; empty for others."""
+
+    def score(self, seen: Seen) -> Floats:
+        """Return the evidence for the left world, (runs,); nan is never guessed."""
+
+
+class Attack(Protocol[Target, Worlds, Training]):
+    """A way to make a score: what `FittedAttack` says of one, and how it is fitted."""
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether its score is the exact log-likelihood ratio of what is seen."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether it learns from training runs."""
+
+    @property
+    def wording(self) -> str:
+        """What an exact score is computed from, in the words of a report; empty for others."""
+
+    def applies(self, target: Target, pair: Worlds, surface: str, /) -> bool:
+        """Tell whether it can attack this target on this pair, from what this surface shows."""
+
+    def fit(self, target: Target, pair: Worlds, train: Training | None, /) -> FittedAttack[Any]:
+        """Return the score, fitted on training runs if it is trained."""
+
+
+#: An attack on learners: a class, whose objects are fitted.
+LearnerAttack = Attack[Learner, Pair, Transcripts]
+
+
+class LawAttack(ABC):
+    """An attack on learners that is made from the learner's law alone."""
+
+    name: ClassVar[str]
+    exact: ClassVar[bool] = True
+    trained: ClassVar[bool] = False
+    wording: ClassVar[str] = ""
+
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        self.learner, self.pair = learner, pair
+
+    @staticmethod
+    @abstractmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """Tell whether it can attack this learner on this pair, from what this surface shows."""
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Self:
+        """Return the attack; it needs no training."""
+        return cls(learner, pair)
+
+    @abstractmethod
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Return the evidence for the left world, (runs,)."""
+
+
+@dataclass(frozen=True)
+class Scorer(Generic[Seen]):
+    """A fitted attack that is a function of what is seen."""
+
+    name: str
+    function: Callable[[Seen], Floats]
+    exact: bool = False
+    wording: str = ""
+
+    def score(self, seen: Seen) -> Floats:
+        """Return the function's value."""
+        return self.function(seen)
+
+
+class NoEvidence:
+    """A fitted attack that says nothing of any run: where the outputs are constant."""
+
+    name, exact, wording = "none", False, ""
+
+    def score(self, outputs: Any) -> Floats:
+        """Return nan for every run."""
+        runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
+        return np.full(runs, math.nan)
