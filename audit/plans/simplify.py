@@ -97,15 +97,15 @@ def _entries(claim: Claim, pair: Pair) -> Iterator[Any]:
     """Yield the pair with one entry changed, in both worlds or, in the differing round, in one."""
     if pair.arms is None:
         return
-    losses = LOSS_SETS[claim.losses]
+    losses, worlds = LOSS_SETS[claim.losses], [np.asarray(world) for world in (pair.left, pair.right)]
     for t in range(pair.rounds):
         for arm in range(pair.arms):
             for value in (0.0, losses.high, losses.low, (losses.low + losses.high) / 2):
                 for sides in ((0, 1),) if t != pair.t0 else ((0, 1), (0,), (1,)):
-                    before = [(pair.left, pair.right)[side][t, arm] for side in sides]
+                    before = [worlds[side][t, arm] for side in sides]
                     if len(sides) * bool(value) > np.count_nonzero(before) or all(x == value for x in before):
                         continue
-                    arrays = [np.array(pair.left), np.array(pair.right)]
+                    arrays = [world.copy() for world in worlds]
                     for side in sides:
                         arrays[side][t, arm] = value
                     yield arrays
