@@ -7,8 +7,9 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,14 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
 from ..attacks.features import Outputs
+from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
+
+#: Letters of an input that a message shows.
+_SHOWN = 200
+
+
+class RefusedInputError(LearnerError):
+    """A mechanism raised on an input."""
 
 
 @dataclass(frozen=True)
@@ -27,26 +36,31 @@ class DataPair:
 
     Parameters
     ----------
-    left, right : anything that JSON can hold
+    left, right : JSON, NumPy arrays, pandas frames and series, tuples, sets, bytes, NaN
+        What a record can hold (`inputs.data`).
 
     Raises
     ------
     ValueError
-        If an input is not JSON, or both are the same.
+        If an input is something else, or both are the same.
     """
 
     left: Any
     right: Any
 
     def __post_init__(self) -> None:
-        texts = []
         for side in ("left", "right"):
             try:
-                texts.append(json.dumps(getattr(self, side), allow_nan=False, sort_keys=True))
-            except (TypeError, ValueError):
-                raise ValueError(f"the {side} input must be JSON, got {getattr(self, side)!r}") from None
-        if texts[0] == texts[1]:
-            raise ValueError(f"the two inputs must differ, both are {texts[0]}")
+                key_of(getattr(self, side))
+            except (UnreadableDataError, RecursionError) as error:
+                raise ValueError(f"the {side} input cannot be taken: {error}") from None
+        if self.keys[0] == self.keys[1]:
+            raise ValueError(f"the two inputs must differ, both are {shown(to_json(self.left))[:_SHOWN]}")
+
+    @cached_property
+    def keys(self) -> tuple[str, str]:
+        """A text for each input, which equal ones have alike."""
+        return key_of(self.left), key_of(self.right)
 
     @property
     def t0(self) -> int:
@@ -65,7 +79,12 @@ class DataPair:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
-        return {"round": 1, "left": self.left, "right": self.right}
+        return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DataPair:
+        """Read the record's form."""
+        return cls(from_json(data["left"]), from_json(data["right"]))
 
 
 @dataclass(frozen=True)
@@ -175,7 +194,12 @@ def _called(mechanism: Any, data: Any, *others: Any) -> Any:
         raise
     except BaseException as error:
         kind, colon, told = said(error).partition(": ")
-        raise LearnerError(f"{name_of(mechanism)} raised {kind} on {data!r}{colon}{told}") from error
+        raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{told}") from error
+
+
+def _on(data: Any) -> str:
+    text = " ".join(repr(data).split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def join(parts: Sequence[Outputs]) -> Outputs:

@@ -17,6 +17,7 @@ from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.weakening import NoiseParameter, with_parameter
 from ..assumptions.independence import check_independence, check_neighbours, check_replay
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
+from ..assumptions.unseeded import Digested, Unseeded, digest_of
 from ..attacks.encoding import Encoder
 from ..attacks.features import Features, LabelledView, Outputs, View
 from ..attacks.float_leaks import BitColumns, Preimages
@@ -31,6 +32,7 @@ from ..statistics.event_choice import choose, transfer
 from ..statistics.events import Counts, Event, count
 from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, Audit, Choice, all_runs, conclude
+from .input_search import found_inputs
 from .verdict import Result
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
@@ -55,10 +57,12 @@ def falsify_mechanism(
     left: Any = None,
     right: Any = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
+    inputs: Any = None,
     runs: int = 100_000,
     seed: int = 0,
     confidence: float = 0.99,
     bits: bool = False,
+    os_random: bool = False,
     jobs: int = 1,
     progress: bool = False,
     memory: Memory | None = None,
@@ -75,10 +79,13 @@ def falsify_mechanism(
         `batched` it is called as `mechanism(data, draws, runs)` and returns (runs,) or (dim, runs).
     claim : Claim
         Its epsilon and delta; the rest of a claim is about learners.
-    left, right : JSON
+    left, right : JSON, arrays, data frames
         The two neighbouring inputs.
     pairs : iterable of (left, right)
         The pairs to search, where left and right are not given.
+    inputs : hypothesis strategy
+        Of the pairs to search, where none are given: from `overclaim.testing.neighbours`, or any other. Pairs on which
+        the mechanism raises are left out, and counted. What is falsified is shrunk to the smallest data that still is.
     runs : int
         All runs of the audit, both worlds, search and pilot included.
     seed : int
@@ -88,6 +95,10 @@ def falsify_mechanism(
     bits : bool
         Whether the attack may read the low-order bits of floating-point outputs (see `bits`). A claim that is true in
         real arithmetic may be false in double precision.
+    os_random : bool
+        Whether the mechanism has randomness of its own, which cannot be seeded, as that of the operating system. Then
+        nothing is played twice, and the same seed gives other counts; the verdict is as valid. Whether runs depend on
+        each other is tested all the same.
     jobs : int
         Processes. The result does not depend on it.
     progress : bool
@@ -129,7 +140,9 @@ def falsify_mechanism(
         left=left,
         right=right,
         pairs=pairs,
+        inputs=inputs,
         bits=bits,
+        os_random=os_random,
         weaken=weaken,
     )
 
@@ -144,23 +157,33 @@ def audit_mechanism(
     left: Any = None,
     right: Any = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
+    inputs: Any = None,
     bits: bool = False,
+    os_random: bool = False,
     weaken: Asked = None,
 ) -> Result:
     """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
     began = time.perf_counter()
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    options = _pairs(left, right, pairs)
     how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
-    before = check_replay(mechanism, options[0], seed, runs)
-    check_independence(mechanism, options[0], seed, runs)
-    audit = MechanismAudit(mechanism=mechanism, claim=claim, budget=budget, execution=execution, bits=bits)
+    target = Unseeded(mechanism) if os_random else mechanism
+    audit = MechanismAudit(mechanism=target, claim=claim, budget=budget, execution=execution, bits=bits)
+    searched = None
+    if inputs is None:
+        options = _pairs(left, right, pairs)
+    else:
+        _refuse_both(left, right, pairs)
+        searched = found_inputs(audit, inputs)
+        audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
+    before = None if os_random else check_replay(mechanism, options[0], seed, runs)
+    check_independence(target, options[0], seed, runs)
     found = all_runs(audit, options)
-    # A memory may show only after many calls, or on another input.
-    check_replay(mechanism, options[0], seed, runs, before)
-    if found.choice.index:
-        check_replay(mechanism, found.choice.pair, seed, runs)
-    return with_blind_spot(audit, conclude(audit, found, began), how)
+    if not os_random:  # a memory may show only after many calls, or on another input
+        check_replay(mechanism, options[0], seed, runs, before)
+        if found.choice.index != audit.index:
+            check_replay(mechanism, found.choice.pair, seed, runs)
+    result = replace(conclude(audit, found, began), searched=searched, outputs_digest=digest_of(found.blocks))
+    return with_blind_spot(audit, result, how)
 
 
 def _by_parameter(mechanism: Any, weaken: Any) -> Weaken | None:
@@ -182,6 +205,11 @@ def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> li
     if left is None and right is None:
         raise ValueError("two neighbouring inputs must be given: left and right")
     return [DataPair(left, right)]
+
+
+def _refuse_both(left: Any, right: Any, pairs: Any) -> None:
+    if left is not None or right is not None or pairs is not None:
+        raise ValueError("give either inputs, a strategy of pairs, or left and right, or pairs")
 
 
 def _pair(pair: Any) -> DataPair:
@@ -224,24 +252,28 @@ class MechanismAudit(Audit):
 
     mechanism: Any
     bits: bool = False
+    index: int = 0  # of the first pair: the key of its draws
+    spent: int = 0  # runs that were spent on finding it
 
     def of(self, target: Any) -> Self:
         """Return the same audit of another mechanism."""
-        return replace(self, mechanism=target)
+        return replace(self, mechanism=target, spent=0)
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
         kept: list[Sample] = []
-        spent, best = 0, 0
+        spent, best = self.spent, self.index
         if len(options) > 1:
             best, kept, spent = self._halve(options)
-        train = max(10, self._share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
+        pairs = dict(enumerate(options, start=self.index))
+        train = max(10, self.share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
-        kept = kept + self._play([(best, *block) for block in blocks(more)], options, Stage.TRAIN)
-        choice, _ = self._fit(options[best], best, kept, thorough=True)
+        kept = kept + self._play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
+        choice, _ = self.fit(pairs[best], best, kept, thorough=True)
         return choice, spent + more
 
-    def _share(self, share: float, enough: int, most: int) -> int:
+    def share(self, share: float, enough: int, most: int) -> int:
+        """Return a share of the runs, but no more than are enough."""
         scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
         return min(int(share * self.budget.runs), int(enough / scale**2), most)
 
@@ -249,7 +281,7 @@ class MechanismAudit(Audit):
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
-        budget = max(40, self._share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
+        budget = max(40, self.share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
         some: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
@@ -262,18 +294,20 @@ class MechanismAudit(Audit):
             def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
                 # All of them, the first time that one is asked for.
                 missing = [(j, *block) for j in alive for block in some[j][len(samples[j]) :]]
-                for (j, *_), sample in zip(missing, self._play(missing, options, Stage.SEARCH), strict=True):
+                for (j, *_), sample in zip(
+                    missing, self._play(missing, dict(enumerate(options)), Stage.SEARCH), strict=True
+                ):
                     samples[j].append(sample)
                 seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
-                return float(self._fit(options[i], i, seen, thorough=False)[1])
+                return float(self.fit(options[i], i, seen, thorough=False)[1])
 
             worths = {i: self.once(f"worth/{i}/{len(some[i])}", partial(worth, i)) for i in alive}
             alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
         won = alive[0]
         missing = [(won, *block) for block in some[won][len(samples[won]) :]]
-        return won, samples[won] + self._play(missing, options, Stage.SEARCH), spent
+        return won, samples[won] + self._play(missing, dict(enumerate(options)), Stage.SEARCH), spent
 
-    def _play(self, some: Sequence[_Block], options: Sequence[DataPair], stage: Stage) -> list[Sample]:
+    def _play(self, some: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
         """Return runs of pairs, block by block."""
         pairs = {index: options[index] for index, *_ in some}
         play = partial(
@@ -281,7 +315,7 @@ class MechanismAudit(Audit):
         )
         return self.kept_blocks(stage.name, some, play, from_bytes, to_bytes)
 
-    def _fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
+    def fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
         """Return the attack and event that promise most, and what they promise."""
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
@@ -355,7 +389,7 @@ class MechanismAudit(Audit):
 
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
     """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
-    same = [j for j in samples if j != index and options[j].left == options[index].left]
+    same = [j for j in samples if j != index and options[j].keys[0] == options[index].keys[0]]
     return [sample.of_left() for j in same for sample in samples[j]]
 
 
@@ -370,4 +404,5 @@ def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, in
     sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)
     scores = choice.attack.score(sample.outputs)
     check_neighbours(choice.event, scores, sample.left)
-    return count(choice.event, scores, sample.left)
+    counts = count(choice.event, scores, sample.left)
+    return Digested.of(counts, sample) if isinstance(mechanism, Unseeded) else counts

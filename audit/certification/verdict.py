@@ -89,6 +89,10 @@ class Result:
         What the runs were played on. Another engine draws other numbers.
     blind_spot : BlindSpot or None
         What the audit catches on weaker targets, where it survived and that was asked for.
+    searched : Searched or None
+        How many pairs of inputs were tried, where a strategy of them was searched.
+    outputs_digest : str or None
+        Of all outputs that were certified, where the mechanism's randomness cannot be seeded: nothing replays them.
 
     Examples
     --------
@@ -115,6 +119,8 @@ class Result:
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
+    searched: Any = None
+    outputs_digest: str | None = None
 
     @property
     def epsilon_lower(self) -> float:

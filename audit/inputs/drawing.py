@@ -132,3 +132,18 @@ def _alone() -> Iterator[None]:
 def _forget(providers: Any) -> None:
     with suppress(AttributeError):
         providers.CONSTANTS_CACHE.cache.clear()
+
+
+def large_integers(strategy: Any) -> list[int]:
+    """Return integers around 2^53, as far as a strategy of integers, or of lists of them, allows such.
+
+    Floats do not tell them apart, and Hypothesis draws them rarely.
+    """
+    inner = strategy
+    for _ in range(8):  # how deep strategies are wrapped: their own attributes tell what is inside
+        inner = getattr(inner, "wrapped_strategy", getattr(inner, "element_strategy", inner))
+    if type(inner).__name__ != "IntegersStrategy":
+        return []
+    start, end = getattr(inner, "start", None), getattr(inner, "end", None)
+    some = [sign * (2**bits + more) for bits in (53, 54, 55) for more in (1, 2, 3) for sign in (1, -1)]
+    return [number for number in some if (start is None or start <= number) and (end is None or number <= end)]

@@ -1,0 +1,169 @@
+"""The search over pairs of inputs that a strategy draws: successive halving, and changes of the best.
+
+It only chooses: what wins is audited as a pair that was given, on runs of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.draws import Draws, Stage
+from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, run_block
+from ..inputs.cases import Case, Space, space_of
+from ..inputs.data import from_json, to_json
+from ..play.engines import in_parallel
+
+if TYPE_CHECKING:
+    from .blackbox import MechanismAudit
+
+#: The share of the runs that the search takes; runs beyond which more of them serve certification better, at a claim
+#: of 1, and the most whatever the claim.
+SHARE, ENOUGH, MOST = 0.3, 60_000, 1_000_000
+#: Pairs of each generation, and how many of those before are kept for it; the others are changes of these.
+GENERATIONS = ((64, 0), (40, 14), (24, 10), (12, 6), (4, 4))
+#: Runs that a pair gets at least in one generation: from fewer nothing is learned.
+LEAST = 12
+#: The most words of a message that are kept.
+WORDS = 200
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search over inputs has found.
+
+    Attributes
+    ----------
+    pair : DataPair
+    index : int
+        Of the pair, the key of its draws.
+    runs : int
+        Spent on all pairs.
+    tried, refused : int
+        Pairs that were played, and those of them on which the mechanism raised: they were left out.
+    reason : str
+        What it raised first.
+    """
+
+    pair: DataPair
+    index: int
+    runs: int
+    tried: int
+    refused: int = 0
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that a ledger keeps."""
+        sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
+        return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a record says of it."""
+        return {"tried": self.tried, "refused": self.refused, "reason": self.reason or None}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Searched:
+        """Read the form that a ledger keeps."""
+        pair = DataPair(from_json(data["left"]), from_json(data["right"]))
+        return cls(pair, data["index"], data["runs"], data["tried"], data["refused"], data["reason"] or "")
+
+
+@dataclass
+class _Candidate:
+    case: Case
+    pair: DataPair
+    index: int
+    samples: list[Sample] = field(default_factory=list)
+    worth: float = -math.inf
+    blocks: int = 0
+
+
+def search_inputs(audit: MechanismAudit, inputs: Any) -> Searched:
+    """Return the pair of a strategy on which the outputs differ most, as far as the pilot's runs tell.
+
+    Raises
+    ------
+    ValueError
+        For a strategy that draws no pair of inputs that differ.
+    LearnerError
+        If the mechanism raises on every pair that is drawn.
+    """
+    return _Search(audit, space_of(inputs, audit.budget.seed)).run()
+
+
+def found_inputs(audit: MechanismAudit, inputs: Any) -> Searched:
+    """Return what `search_inputs` finds, or found in an earlier attempt at the same audit."""
+    return Searched.from_json(audit.once("inputs", lambda: search_inputs(audit, inputs).to_json()))
+
+
+class _Search:
+    def __init__(self, audit: MechanismAudit, space: Space) -> None:
+        self.audit, self.space = audit, space
+        self.rng = np.random.default_rng([audit.budget.seed, 3])
+        self.seen: set[str] = set()
+        self.index, self.spent, self.tried = 0, 0, 0
+        self.refused: list[str] = []
+
+    def run(self) -> Searched:
+        budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH, MOST))
+        alive = self._candidates(self.space.first(min(GENERATIONS[0][0], budget // LEAST // 2)))
+        for many, kept in GENERATIONS:
+            alive = sorted(alive, key=lambda one: -one.worth)[: kept or len(alive)]
+            alive += self._candidates(self._changes(alive, many - len(alive))) if kept else []
+            each = max(LEAST, budget // len(GENERATIONS) // max(1, len(alive)))
+            alive = self._played(alive[: max(1, (budget - self.spent) // each)], each)
+            if not alive:
+                raise LearnerError(f"the mechanism raised on every pair of inputs that was drawn: {self.refused[0]}")
+        won = max(alive, key=lambda one: one.worth)
+        return Searched(
+            won.pair, won.index, self.spent, self.tried, len(self.refused), (self.refused or [""])[0][:WORDS]
+        )
+
+    def _candidates(self, cases: Sequence[Case]) -> list[_Candidate]:
+        found = []
+        for case in cases:
+            if case.key not in self.seen:
+                self.seen.add(case.key)
+                found.append(_Candidate(case, DataPair(case.left, case.right), self.index))
+                self.index += 1
+        return found
+
+    def _changes(self, alive: Sequence[_Candidate], many: int) -> list[Case]:
+        """Return changes of those that are kept, more of the better ones."""
+        places = [min(i, int(self.rng.integers(len(alive)))) for i in range(many)]
+        found = [self.space.changed(alive[place].case, self.rng) for place in places]
+        return [case for case in found if case is not None]
+
+    def _played(self, alive: list[_Candidate], each: int) -> list[_Candidate]:
+        """Return the candidates with their runs and worths, but for those on which the mechanism raises."""
+        audit = self.audit
+        pairs = {one.index: one.pair for one in alive}
+        play = partial(_attempt, audit.mechanism, audit.budget.seed, pairs)
+        shown = list(in_parallel(play, [(one.index, one.blocks, each) for one in alive], jobs=audit.execution.jobs))
+        for one, sample in zip(alive, shown, strict=True):
+            self.tried += one.blocks == 0
+            one.blocks += 1
+            self.spent += each
+            if isinstance(sample, str):
+                self.refused.append(sample)
+            else:
+                one.samples.append(sample)
+        alive = [one for one, sample in zip(alive, shown, strict=True) if not isinstance(sample, str)]
+        for one in alive:
+            one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
+        return alive
+
+
+def _attempt(mechanism: Any, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]) -> Sample | str:
+    """Return runs of a pair, or what the mechanism said where it raised."""
+    index, number, runs = block
+    try:
+        return run_block(mechanism, pairs[index], Draws(seed, Stage.SEARCH, index, 0, number), runs)
+    except RefusedInputError as error:
+        return str(error)

@@ -1,0 +1,342 @@
+"""Pairs of inputs to search: first ones from the strategy's draws, then changes of good ones, then simpler ones.
+
+Everything is put together from records and data that the strategy drew, so that no pair leaves what it allows, but for
+what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN, huge and tiny numbers often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from .data import key_of, shown, to_json
+from .drawing import check_strategy, draw, is_strategy, large_integers
+from .neighbours import Neighbours, made_by
+from .records import Records, UnfitError, features_of, records_of, with_feature
+
+#: Data sets that a strategy is asked for, and the most records of them that are kept apart.
+DRAWN, KEPT = 200, 600
+#: Tries to make one more pair that is new, before there is none.
+TRIES = 30
+#: The largest data set that is put together from copies of one record.
+MOST_COPIES = 50
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two neighbouring inputs, and how they came to be.
+
+    Attributes
+    ----------
+    left, right : object
+    base : object
+        The data set that both come from; None where only the pair is known.
+    index : int
+        Of the record that differs.
+    record : object
+        What takes its place in the other world; `...` where it is gone, or the relation is a function.
+    flipped : bool
+        Whether the base is the right world.
+    """
+
+    left: Any
+    right: Any
+    base: Any = None
+    index: int = 0
+    record: Any = ...
+    flipped: bool = False
+
+    @property
+    def key(self) -> str:
+        """A text that equal pairs have alike."""
+        return f"{key_of(self.left)} {key_of(self.right)}"
+
+    @property
+    def cost(self) -> tuple[int, int, int, int]:
+        """What a reader pays: records, different records, letters, and what the simplest values are not."""
+        sides = [records_of(side) for side in (self.left, self.right)]
+        records = {key_of(_plain(side.record(i))) for side in sides for i in range(side.size)}
+        text = "".join(shown(to_json(side.data)) for side in sides)
+        return sum(side.size for side in sides), len(records), len(text), sum(map(ord, text))
+
+
+def _plain(record: Any) -> Any:
+    return getattr(record, "cells", record)
+
+
+class Space(Protocol):
+    """Where pairs come from."""
+
+    def first(self, many: int) -> list[Case]:
+        """Return up to so many different pairs."""
+
+    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        """Return a pair like this one; None where there is none."""
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        """Yield simpler pairs, the simplest first."""
+
+
+def space_of(inputs: Any, seed: int) -> Space:
+    """Return where the pairs of a strategy come from.
+
+    Parameters
+    ----------
+    inputs : hypothesis strategy
+        Of pairs, from `neighbours` or any other.
+    seed : int
+    """
+    check_strategy(inputs)
+    made = made_by(inputs)
+    return Drawn(inputs, seed) if made is None else Related(made, seed)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Pairs of a strategy of the user's own: as they are drawn."""
+
+    inputs: Any
+    seed: int
+
+    def first(self, many: int) -> list[Case]:
+        """Return up to so many different pairs."""
+        drawn = draw(self.inputs, many, self.seed)
+        for pair in drawn:
+            if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+                raise ValueError(
+                    f"inputs must be pairs (left, right), as neighbours(strategy, relation) draws, got {pair!r:.80}"
+                )
+        cases = [Case(*pair) for pair in drawn]
+        different = {case.key: case for case in cases if key_of(case.left) != key_of(case.right)}
+        if not different:
+            raise ValueError(
+                f"the strategy of inputs draws equal worlds: left and right must differ, both are "
+                f"{shown(to_json(drawn[0][0]))[:80]}"
+            )
+        return list(different.values())
+
+    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        """Return none: what may be changed is not known."""
+        return None
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        """Yield simpler pairs that were drawn."""
+        drawn = sorted(self.first(DRAWN), key=lambda other: other.cost)
+        yield from (other for other in drawn if other.cost < case.cost)
+
+
+class Related:
+    """Pairs of a strategy with a neighbour relation."""
+
+    def __init__(self, made: Neighbours, seed: int) -> None:
+        self.made, self.seed = made, seed
+        drawn, large = draw(made.strategy, DRAWN, seed), large_integers(made.strategy)
+        drawn += large if type(drawn[0]) is int else []
+        self.bases = list({key_of(data): data for data in drawn if made.allows(data)}.values())
+        if not self.bases:
+            raise ValueError("nothing fits the strategy of inputs: `where` allows no data that it draws")
+        self.rng = np.random.default_rng([seed, 1])
+        records: dict[str, Any] = {}
+        for data in self.bases:
+            here = records_of(data)
+            for i in range(here.size):
+                if len(records) < KEPT:
+                    record = here.record(i)
+                    records.setdefault(key_of(_plain(record)), record)
+        if records and all(type(record) is int for record in records.values()):
+            records.update((key_of(number), number) for number in large)
+        self.pool = list(records.values())
+        self.extremes = _extremes(self.pool)
+
+    def first(self, many: int) -> list[Case]:
+        """Return up to so many different pairs."""
+        found: dict[str, Case] = {}
+        for _ in range(many):
+            for _ in range(TRIES):
+                case = self._any(self.rng)
+                if case is not None and case.key not in found:
+                    found[case.key] = case
+                    break
+        if not found:
+            relation = self.made.relation if isinstance(self.made.relation, str) else "the relation"
+            raise ValueError(
+                f"{relation} makes no two inputs that differ of what the strategy draws, such as "
+                f"{shown(to_json(self.bases[0]))[:80]}"
+            )
+        return list(found.values())
+
+    def _any(self, rng: np.random.Generator) -> Case | None:
+        return self._case(self._base(rng), rng)
+
+    def _base(self, rng: np.random.Generator) -> Any:
+        """Return a data set."""
+        return self.bases[int(rng.integers(len(self.bases)))]
+
+    def _record(self, rng: np.random.Generator) -> Any:
+        some = self.extremes if rng.random() < 0.5 else self.pool
+        return some[int(rng.integers(len(some)))]
+
+    def _case(self, base: Any, rng: np.random.Generator, index: int | None = None, record: Any = ...) -> Case | None:
+        """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
+        here = records_of(base)
+        index = int(rng.integers(here.size)) if index is None and here.size else index or 0
+        flipped = bool(rng.random() < 0.5)
+        if callable(self.made.relation):
+            return self._pair(base, self._related(base, rng), index, ..., flipped)
+        if not here.size:
+            return None
+        if self.made.relation == "add-remove":
+            other = here.without(index) if here.size > self.made.fewest else None
+            return None if other is None else self._pair(base, other, index, ..., flipped)
+        if record is ...:
+            record = self._record(rng) if self.pool else None
+        try:
+            if self.made.relation == "substitute-feature":
+                mine = here.record(index)
+                record = with_feature(mine, int(rng.integers(max(1, features_of(mine)))), record)
+            return self._pair(base, here.put(index, record), index, record, flipped)
+        except UnfitError:
+            return None
+
+    def _related(self, base: Any, rng: np.random.Generator) -> Any:
+        """Return a neighbour that the user's function names; `...` where it names none."""
+        found = self.made.neighbours_of(base)
+        found = draw(found, 8, self.seed) if is_strategy(found) else found
+        return found[int(rng.integers(len(found)))] if found else ...
+
+    def _pair(self, base: Any, other: Any, index: int, record: Any, flipped: bool) -> Case | None:
+        if other is ... or key_of(base) == key_of(other) or not self.made.allows(other):
+            return None
+        left, right = (other, base) if flipped else (base, other)
+        return Case(left, right, base, index, record, flipped)
+
+    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        """Return a pair that differs from this one in its record, its data, its place or its order."""
+        for _ in range(TRIES):
+            found = self._changed(case, rng)
+            if found is not None and found.key != case.key:
+                return found
+        return None
+
+    def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        here, turn = records_of(case.base), int(rng.integers(8))
+        if turn == 0:  # another record in its place
+            return self._case(case.base, rng, case.index)
+        if turn == 1:  # the worlds exchanged
+            return replace(case, left=case.right, right=case.left, flipped=not case.flipped)
+        if turn == 2:  # the same record in other data
+            return self._case(self._base(rng), rng, None, case.record)
+        if here.size < 2 or callable(self.made.relation):
+            return self._case(self._base(rng), rng)
+        if turn == 3:  # fewer of the others
+            kept = [i for i in range(here.size) if i == case.index or rng.random() < 0.5]
+            return self._cut(case, here, kept, rng)
+        base = case.base
+        for i in range(here.size):
+            if i != case.index and (turn in (4, 5) or rng.random() < 0.5):
+                alike = records_of(base).record(case.index) if turn == 4 else here.record(0) if turn == 5 else None
+                try:  # all others alike, as in data of one class only; or some of them new
+                    base = records_of(base).put(i, self._record(rng) if alike is None else alike)
+                except UnfitError:
+                    continue
+        return self._case(base, rng, case.index, case.record) if self.made.allows(base) else None
+
+    def _cut(self, case: Case, here: Records, kept: Sequence[int], rng: np.random.Generator) -> Case | None:
+        """Return the pair with some of its records alone."""
+        if case.index not in kept or len(kept) < self.made.fewest:
+            return None
+        base = here.take(kept)
+        found = self._case(base, rng, list(kept).index(case.index), case.record) if self.made.allows(base) else None
+        if found is None or found.flipped == case.flipped:
+            return found
+        return replace(found, left=found.right, right=found.left, flipped=case.flipped)
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
+        rng, before = np.random.default_rng([self.seed, 2]), case.cost
+        seen: set[str] = set()
+        for other in self._simpler(case, rng):
+            if other is not None and other.key not in seen and other.cost < before:
+                seen.add(other.key)
+                yield other
+
+    def _simpler(self, case: Case, rng: np.random.Generator) -> Iterator[Case | None]:
+        if callable(self.made.relation):
+            for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
+                yield from (self._case(base, rng) for _ in range(3))
+            return
+        here = records_of(case.base)
+        others = [i for i in range(here.size) if i != case.index]
+        for size in dict.fromkeys([0, len(others) // 4, len(others) // 2, len(others) - 1]):
+            starts = range(len(others)) if size == len(others) - 1 and size else [0]
+            for start in starts:
+                some = [others[(start + k) % len(others)] for k in range(max(size, 0))]
+                yield self._cut(case, here, sorted([*some, case.index]), rng)
+        simple = sorted(self.pool, key=_length)[:6]
+        for record in simple:  # all others the same simple record
+            yield self._with(case, others, record, rng)
+        for record in simple:  # a simpler difference
+            yield self._with(case, [], None, rng, record)
+        for record in simple[:3]:
+            yield self._with(case, [case.index], record, rng)
+        for i in others:
+            yield from (self._with(case, [i], record, rng) for record in simple[:2])
+
+    def _with(
+        self, case: Case, places: Sequence[int], record: Any, rng: np.random.Generator, differing: Any = ...
+    ) -> Case | None:
+        """Return the pair with a record at some places of both worlds, or another one where they differ."""
+        base = case.base
+        try:
+            for i in places:
+                base = records_of(base).put(i, record)
+        except UnfitError:
+            return None
+        differing = case.record if differing is ... else differing
+        found = self._case(base, rng, case.index, differing) if self.made.allows(base) else None
+        if found is None or found.flipped == case.flipped:
+            return found
+        return replace(found, left=found.right, right=found.left, flipped=case.flipped)
+
+
+def _length(record: Any) -> tuple[int, str]:
+    text = shown(to_json(_plain(record)))
+    return len(text), text
+
+
+def _extremes(pool: Sequence[Any]) -> list[Any]:
+    """Return the records at the edges of what was drawn: least and largest numbers, missing ones, the simplest."""
+    numbers = [_numbers(_plain(record)) for record in pool]
+    width = max(map(len, numbers), default=0)
+    found: dict[int, None] = {}
+    worth = [0] * len(pool)
+    for column in range(width):
+        values = [(row[column], i) for i, row in enumerate(numbers) if column < len(row)]
+        finite = sorted((value, i) for value, i in values if math.isfinite(value))
+        edges = {value for value, _ in (finite[0], finite[-1])} if finite else set()
+        for value, i in values:
+            worth[i] += value in edges or not math.isfinite(value)
+    order = sorted(range(len(pool)), key=lambda i: -worth[i])
+    found.update(dict.fromkeys(i for i in order if worth[i]))
+    found.update(dict.fromkeys(range(min(2, len(pool)))))
+    return [pool[i] for i in list(found)[: max(8, len(pool) // 4)]] or list(pool)
+
+
+def _numbers(record: Any) -> list[float]:
+    """Return the numbers of a record, in its order; texts by their length."""
+    form, found = [to_json(record)], list[float]()
+    while form:
+        part = form.pop(0)
+        if isinstance(part, dict):
+            form = [*(float(v) if k == "$float" else v for k, v in part.items()), *form]
+        elif isinstance(part, list):
+            form = [*part, *form]
+        elif isinstance(part, str):
+            found.append(float(len(part)))
+        elif part is not None:
+            found.append(float(part) if abs(part) < 1e300 else math.copysign(math.inf, part))
+    return found
