@@ -44,7 +44,7 @@ _FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
-    "and keep no state"
+    "and keep no state. One whose randomness cannot be seeded is audited with os_random=True (--os-random)"
 )
 _ALIKE = "the runs of the mechanism share randomness"
 

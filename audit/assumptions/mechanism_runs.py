@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -82,7 +82,7 @@ class DataPair:
         return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> DataPair:
+    def from_json(cls, data: Any) -> DataPair:
         """Read the record's form."""
         return cls(from_json(data["left"]), from_json(data["right"]))
 

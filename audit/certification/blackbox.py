@@ -24,6 +24,7 @@ from ..attacks.float_leaks import BitColumns, Preimages
 from ..attacks.learned import OutputAttack
 from ..attacks.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack, NoEvidence
+from ..inputs.cases import space_of
 from ..play.cluster import Cluster
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution, Memory
@@ -33,7 +34,8 @@ from ..statistics.events import Counts, Event, count
 from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, Audit, Choice, all_runs, conclude
 from .input_search import found_inputs
-from .verdict import Result
+from .shrink_inputs import shrink_inputs
+from .verdict import Result, Verdict
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.18, 0.20
@@ -68,6 +70,7 @@ def falsify_mechanism(
     memory: Memory | None = None,
     cluster: Cluster | None = None,
     weaken: Asked = None,
+    shrink: bool = True,
 ) -> Result:
     """Try to falsify a privacy claim about a mechanism.
 
@@ -111,6 +114,8 @@ def falsify_mechanism(
     weaken : bool, str or callable, optional
         Measure the blind spot of an audit that survives, as in `falsify`; the parameter is a keyword of a function
         that has a default, or a field of a dataclass.
+    shrink : bool
+        Whether the inputs of a falsified claim are shrunk, where they were searched: up to 4 times the runs more.
 
     Returns
     -------
@@ -144,6 +149,7 @@ def falsify_mechanism(
         bits=bits,
         os_random=os_random,
         weaken=weaken,
+        shrink=shrink,
     )
 
 
@@ -161,6 +167,7 @@ def audit_mechanism(
     bits: bool = False,
     os_random: bool = False,
     weaken: Asked = None,
+    shrink: bool = False,
 ) -> Result:
     """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
     began = time.perf_counter()
@@ -168,12 +175,13 @@ def audit_mechanism(
     how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
     target = Unseeded(mechanism) if os_random else mechanism
     audit = MechanismAudit(mechanism=target, claim=claim, budget=budget, execution=execution, bits=bits)
-    searched = None
+    searched = space = None
     if inputs is None:
         options = _pairs(left, right, pairs)
     else:
         _refuse_both(left, right, pairs)
-        searched = found_inputs(audit, inputs)
+        space = space_of(inputs, seed)
+        searched = found_inputs(audit, space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
     before = None if os_random else check_replay(mechanism, options[0], seed, runs)
     check_independence(target, options[0], seed, runs)
@@ -183,6 +191,8 @@ def audit_mechanism(
         if found.choice.index != audit.index:
             check_replay(mechanism, found.choice.pair, seed, runs)
     result = replace(conclude(audit, found, began), searched=searched, outputs_digest=digest_of(found.blocks))
+    if space is not None and shrink and result.verdict is Verdict.FALSIFIED:
+        result = replace(result, shrunk=shrink_inputs(audit, space, found.choice.pair))
     return with_blind_spot(audit, result, how)
 
 

@@ -9,19 +9,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, run_block
-from ..inputs.cases import Case, Space, space_of
+from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
 from ..play.engines import in_parallel
-
-if TYPE_CHECKING:
-    from .blackbox import MechanismAudit
 
 #: The share of the runs that the search takes; runs beyond which more of them serve certification better, at a claim
 #: of 1, and the most whatever the claim.
@@ -84,26 +81,23 @@ class _Candidate:
     blocks: int = 0
 
 
-def search_inputs(audit: MechanismAudit, inputs: Any) -> Searched:
-    """Return the pair of a strategy on which the outputs differ most, as far as the pilot's runs tell.
+def found_inputs(audit: Any, space: Space) -> Searched:
+    """Return the pair on which the outputs differ most, as far as the pilot's runs tell.
+
+    What an earlier attempt at the same audit has found is taken from its memory.
 
     Raises
     ------
     ValueError
-        For a strategy that draws no pair of inputs that differ.
+        If there is no pair of inputs that differ.
     LearnerError
         If the mechanism raises on every pair that is drawn.
     """
-    return _Search(audit, space_of(inputs, audit.budget.seed)).run()
-
-
-def found_inputs(audit: MechanismAudit, inputs: Any) -> Searched:
-    """Return what `search_inputs` finds, or found in an earlier attempt at the same audit."""
-    return Searched.from_json(audit.once("inputs", lambda: search_inputs(audit, inputs).to_json()))
+    return Searched.from_json(audit.once("inputs", lambda: _Search(audit, space).run().to_json()))
 
 
 class _Search:
-    def __init__(self, audit: MechanismAudit, space: Space) -> None:
+    def __init__(self, audit: Any, space: Space) -> None:
         self.audit, self.space = audit, space
         self.rng = np.random.default_rng([audit.budget.seed, 3])
         self.seen: set[str] = set()

@@ -91,6 +91,8 @@ class Result:
         What the audit catches on weaker targets, where it survived and that was asked for.
     searched : Searched or None
         How many pairs of inputs were tried, where a strategy of them was searched.
+    shrunk : ShrunkInputs or None
+        The smallest inputs that were certified, where searched inputs falsified and that was asked for.
     outputs_digest : str or None
         Of all outputs that were certified, where the mechanism's randomness cannot be seeded: nothing replays them.
 
@@ -120,6 +122,7 @@ class Result:
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
     searched: Any = None
+    shrunk: Any = None
     outputs_digest: str | None = None
 
     @property

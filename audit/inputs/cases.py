@@ -77,6 +77,9 @@ class Space(Protocol):
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return a pair like this one; None where there is none."""
 
+    def case_of(self, left: Any, right: Any) -> Case:
+        """Return a pair that came from here, with how it came to be."""
+
     def simpler(self, case: Case) -> Iterator[Case]:
         """Yield simpler pairs, the simplest first."""
 
@@ -122,6 +125,10 @@ class Drawn:
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return none: what may be changed is not known."""
         return None
+
+    def case_of(self, left: Any, right: Any) -> Case:
+        """Return the pair as it is."""
+        return Case(left, right)
 
     def simpler(self, case: Case) -> Iterator[Case]:
         """Yield simpler pairs that were drawn."""
@@ -254,6 +261,20 @@ class Related:
         if found is None or found.flipped == case.flipped:
             return found
         return replace(found, left=found.right, right=found.left, flipped=case.flipped)
+
+    def case_of(self, left: Any, right: Any) -> Case:
+        """Return a pair that came from here, with how it came to be."""
+        ours, theirs = records_of(left), records_of(right)
+        if callable(self.made.relation):
+            return Case(left, right, left)
+        if self.made.relation == "add-remove":
+            base, other = (ours, theirs) if ours.size > theirs.size else (theirs, ours)
+            alike = key_of(other.data)
+            index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
+            return Case(left, right, base.data, index, ..., base is theirs)
+        differ = (i for i in range(ours.size) if key_of(_plain(ours.record(i))) != key_of(_plain(theirs.record(i))))
+        index = next(differ)
+        return Case(left, right, left, index, theirs.record(index))
 
     def simpler(self, case: Case) -> Iterator[Case]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""

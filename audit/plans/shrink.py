@@ -21,6 +21,7 @@ from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
 from ..certification.falsify import audit_learner
+from ..certification.shrink_inputs import CERTIFICATES, DOUBT, FRESH, ladder
 from ..certification.verdict import Result, Verdict
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
@@ -33,13 +34,6 @@ from .simplify import cost, largest, simplifications
 from .tasks import Task
 from .witness import ShrunkWitness
 
-#: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
-#: stream is drawn twice.
-FRESH = 1_000_000
-#: The most pairs that are certified.
-CERTIFICATES = 3
-#: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
-DOUBT = 1e-6
 #: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
 #: rounds times runs of all trials, so that long horizons do not take hours.
 TRIAL_RUNS, TRIALS, WORK = 20_000, 40, 6_000_000
@@ -135,7 +129,7 @@ def shrink(
     best = _fewer_rounds(judge, best)
     best = _simpler_losses(judge, best)
     _fewer_rounds(judge, best)
-    for i, smaller in enumerate(_ladder(judge.accepted)):
+    for i, smaller in enumerate(ladder(judge.accepted)):
         learner, claim = build(smaller)
         own = budget.seed + FRESH + (i and EXACT + i)  # beyond those of the trials
         afresh = replace(execution, memory=execution.prefixed(f"shrunk {i}"))
@@ -145,12 +139,6 @@ def shrink(
             found = result.epsilon_lower, claim.epsilon, own, fresh.runs, judge.trials, fresh.confidence
             return ShrunkWitness(smaller, learner.arms, *found)
     return None
-
-
-def _ladder(accepted: list[Pair]) -> list[Pair]:
-    """Return the pairs to certify in turn: the last, and a half and a quarter of the way to it."""
-    places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
-    return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
 
 
 @dataclass
