@@ -82,7 +82,7 @@ class DataPair:
         return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}
 
     @classmethod
-    def from_json(cls, data: Any) -> DataPair:
+    def of_json(cls, data: Any) -> DataPair:
         """Read the record's form."""
         return cls(from_json(data["left"]), from_json(data["right"]))
 

@@ -191,8 +191,8 @@ def test_batched_output_of_a_wrong_shape_is_refused():
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"left": {1}, "right": [1]}, "the left input must be JSON"),
-        ({"left": [math.nan], "right": [1]}, "the left input must be JSON"),
+        ({"left": [object()], "right": [1]}, "the left input cannot be taken: a record cannot hold"),
+        ({"left": [math.nan], "right": [math.nan]}, "the two inputs must differ, both are \\[nan\\]"),
         ({"left": [1], "right": [1]}, "the two inputs must differ"),
         ({}, "two neighbouring inputs must be given"),
         ({"pairs": []}, "no pair of inputs"),
