@@ -14,8 +14,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,12 +25,12 @@ _Floats = NDArray[np.float64]
 #: The share of the observations, the first ones, from which the grid of hypotheses and the first spread are taken, and
 #: how many they are at least, where that is no more than a tenth.
 _PILOT, _FEWEST = 0.02, 20
-#: How often stakes are renewed.
-_RENEWALS = 500
+#: How often stakes are renewed at most, and after how many observations at least.
+_RENEWALS, _EACH = 400, 3
 #: No observation takes more than this share of the wealth: of one sample, and of all sample sizes together.
-_AT_RISK, _ALWAYS_AT_RISK = 0.95, 0.5
+_AT_RISK, _ALWAYS_AT_RISK = 0.999, 0.5
 #: The width of a cell of hypotheses near the mean, in standard errors, and how far from it cells are so narrow.
-_CELL, _NEAR = 0.04, 26.0
+_CELL, _NEAR = 0.03, 26.0
 #: The gambler aims at so much more than is needed, in logarithms: what nearly has its goal would bet next to nothing.
 _BEYOND = 0.1
 #: Wealth is a sum of logarithms: so much is left for rounding.
@@ -40,16 +39,32 @@ _ROUNDING = 1e-9
 _ORDER = 20_240_601
 #: Beyond, each cell is so much wider than the one before.
 _WIDENING = 1.2
+#: Cells that are refuted together where they can be, and the share of the error that is spent on that.
+_TOGETHER, _SKIPPED = 16, 0.01
+#: Below what the pilot lets expect: so many standard deviations, and so far that it limits stakes to so much over all.
+_USUAL, _LEVERAGE = 5.0, 10.0
+#: The share of the error that is kept for samples with an observation down there, and how fine their share is told.
+_SURPRISED, _STEP = 0.1, 0.1
+#: Log-worths of a digital option, and the slope of each in standard deviations of the sum: the inverse Mills ratio.
+_PRICES = -np.geomspace(1e3, 1e-6, 2000)
+_SLOPES = np.exp(-0.5 * np.square(special.ndtri_exp(_PRICES)) - _PRICES) / math.sqrt(2 * math.pi)
 
 
 def mean_interval(values: ArrayLike, low: float, high: float, *, alpha: float) -> tuple[float, float]:
-    """Return limits that contain the mean of independent bounded observations with probability 1 - alpha.
+    """Return limits that contain the mean of independent, alike, bounded observations with probability 1 - alpha.
 
     Stakes replicate a digital option: at every moment the gambler bets to reach 1 / alpha in the end with the largest
     probability, by a normal approximation from the wealth, the spread and the number of observations left [2]_. Stakes
     are the same for all hypotheses of a cell, and cells are fixed by the first observations, which are not bet on:
     within a cell the wealth is monotone in the hypothesis, so that a cell is refuted if its worst end is. The limits
     are the ends of the outermost cells that are not.
+
+    No stake against a mean m can exceed 1 / m, since an observation may be 0. Where 0 is far below all that the first
+    observations let expect, this costs length: at n = 5000 and a range of 50 standard deviations no gambler has even
+    chances below 1.15 normal intervals (`benchmarks/intervals.py`). There a floor is fixed between, and the share p of
+    the law below it is a parameter: with n observations above the floor, of probability (1 - p)^n, the error that is
+    left for the mean above the floor is larger by 1 / (1 - p)^n, and the mean is at least (1 - p) times that. A tenth
+    of the error is kept for samples that do have observations below the floor: it is spent on them without a floor.
 
     Parameters
     ----------
@@ -87,22 +102,27 @@ def anytime_mean_interval(values: ArrayLike, low: float, high: float, *, alpha: 
     """
     from .bisection import bisect
 
-    x = _unit(values, low, high, alpha)
+    x = _unit(values, low, high, alpha)[:, None]
 
     def lower(x: _Floats) -> float:
-        n = np.arange(1, x.size + 1)
-        means = (0.5 + np.cumsum(x)) / (n + 1)
-        spread = (0.25 + np.cumsum((x - means) ** 2)) / (n + 1)
-        before = np.concatenate([[0.25], spread[:-1]])
-        stakes = np.sqrt(2 * math.log(2 / alpha) / (before * n * np.log1p(n)))
-
         def refuted(mean: float) -> bool:
-            bets = np.minimum(stakes, _ALWAYS_AT_RISK / mean) if mean > 0 else stakes
-            return bool(np.cumsum(np.log1p(bets * (x - mean))).max() >= math.log(2 / alpha) + _ROUNDING)
+            return bool(_ever_refuted(x, mean, alpha / 2)[0])
 
         return bisect(refuted, 0.0, 1.0)[0] if refuted(1e-12) else 0.0
 
     return low + (high - low) * lower(x), high - (high - low) * lower(1 - x)
+
+
+def _ever_refuted(x: _Floats, mean: float, alpha: float) -> NDArray[np.bool_]:
+    """Tell for which samples x, (n, samples), the hypothesis "the mean is at most this" is refuted at any size."""
+    n = np.arange(1, len(x) + 1)[:, None]
+    means = (0.5 + np.cumsum(x, axis=0)) / (n + 1)
+    spread = (0.25 + np.cumsum((x - means) ** 2, axis=0)) / (n + 1)
+    before = np.concatenate([np.full((1, x.shape[1]), 0.25), spread[:-1]])
+    stakes = np.sqrt(-2 * math.log(alpha) / (before * n * np.log1p(n)))
+    bets = np.minimum(stakes, _ALWAYS_AT_RISK / mean) if mean > 0 else stakes
+    ever: NDArray[np.bool_] = np.cumsum(np.log1p(bets * (x - mean)), axis=0).max(axis=0) >= _ROUNDING - math.log(alpha)
+    return ever
 
 
 def _unit(values: ArrayLike, low: float, high: float, alpha: float) -> _Floats:
@@ -148,91 +168,135 @@ def mean_lower_of_counts(values: ArrayLike, counts: ArrayLike, low: float, high:
     many = np.asarray(counts, dtype=np.int64)
     if int(many.sum()) < 2:
         raise ValueError(f"at least 2 observations are needed, got {int(many.sum())}")
-    return low + (high - low) * _lower_of(_Shuffled(_unit(values, low, high, alpha), many), alpha)
+    return low + (high - low) * _lower_of(_shuffled(_unit(values, low, high, alpha), many), alpha)
 
 
-@dataclass(frozen=True)
-class _Sequence:
-    """Observations in the order drawn."""
-
-    x: _Floats
-
-    @property
-    def size(self) -> int:
-        return self.x.size
-
-    def blocks(self, first: int) -> Iterator[tuple[_Floats, _Floats]]:
-        """Yield the first observations, and then blocks of the others: values, and how often each."""
-        for block in (self.x[:first], *np.array_split(self.x[first:], min(_RENEWALS, self.size - first))):
-            yield block, np.ones(block.size)
+#: Observations in an order: values, (kinds,) or (kinds, hypotheses), and how often each.
+_Block = tuple[_Floats, _Floats]
 
 
-@dataclass(frozen=True)
-class _Shuffled:
-    """Counts of values, in a random order."""
+def _in_order(x: _Floats) -> list[_Block]:
+    """Return the pilot and blocks of the other observations, (n,) or (n, hypotheses)."""
+    first = _first(len(x))
+    others = np.array_split(x[first:], max(1, min(_RENEWALS, (len(x) - first) // _EACH)))
+    return [(block, np.ones(len(block))) for block in (x[:first], *others)]
 
-    values: _Floats
-    counts: NDArray[np.int64]
 
-    @property
-    def size(self) -> int:
-        return int(self.counts.sum())
-
-    def blocks(self, first: int) -> Iterator[tuple[_Floats, _Floats]]:
-        """Yield the first observations, and then blocks of the others: values, and how often each."""
-        generator, left = np.random.default_rng(_ORDER), self.counts
-        others = self.size - first
-        for many in (first, *np.diff(np.linspace(0, others, min(_RENEWALS, others) + 1).astype(np.int64)).tolist()):
-            drawn = generator.multivariate_hypergeometric(left, many, method="marginals")
-            left = left - drawn
-            yield self.values[drawn > 0], drawn[drawn > 0].astype(np.float64)
+def _shuffled(values: _Floats, counts: NDArray[np.int64]) -> list[_Block]:
+    """Return the pilot and blocks of the other observations, in a random order."""
+    generator, blocks, size = np.random.default_rng(_ORDER), [], int(counts.sum())
+    others = size - (first := _first(size))
+    for many in (first, *np.diff(np.linspace(0, others, min(_RENEWALS, others) + 1).astype(np.int64)).tolist()):
+        drawn = generator.multivariate_hypergeometric(counts, many, method="marginals")
+        counts = counts - drawn
+        blocks.append((values[drawn > 0], drawn[drawn > 0].astype(np.float64)))
+    return blocks
 
 
 def _lower_limit(x: _Floats, alpha: float) -> float:
     """Return a lower limit of the mean of x in [0, 1], wrong with probability at most alpha."""
-    return _lower_of(_Sequence(x), alpha)
+    return _lower_of(_in_order(x), alpha)
 
 
-def _lower_of(observed: _Sequence | _Shuffled, alpha: float) -> float:
-    first = math.ceil(max(_PILOT * observed.size, min(_FEWEST, observed.size / 10)))
-    blocks = observed.blocks(first)
-    total = square = seen = 0.0
-
-    def add(block: _Floats, times: _Floats) -> None:
-        nonlocal total, square, seen
-        total, square = total + float(times @ block), square + float(times @ np.square(block))
-        seen += float(times.sum())
-
-    add(*next(blocks))
-    edges = _cells(total, square, int(seen), observed.size - first)
-    worst = edges[1:]  # the lower the hypothesis, the larger the wealth
-    wealth, goal = np.zeros(worst.size), _ROUNDING - math.log(alpha)  # logarithms
-    for block, times in blocks:
-        left, spread = observed.size - seen, _spread(total, square, int(seen))
-        refuted = wealth >= goal
-        price = np.where(refuted, -1.0, wealth - goal - _BEYOND)
-        quantile = special.ndtri_exp(price)
-        # The option is worth Phi(quantile); the stake is its slope in the sum so far, by its worth.
-        slope = np.exp(-0.5 * np.square(quantile) - price) / (math.sqrt(2 * math.pi) * spread * math.sqrt(left))
-        stake = np.where(refuted, 0.0, np.minimum(slope, _AT_RISK / worst))
-        wealth = wealth + times @ np.log1p(stake * (block[:, None] - worst))
-        add(block, times)
-    standing = np.flatnonzero(wealth < goal)
-    return float(edges[standing[0]]) if standing.size else 1.0
+def _lower_of(blocks: Sequence[_Block], alpha: float) -> float:
+    """Return a lower limit of the mean of observations in [0, 1], the first block of which are the pilot."""
+    size = int(sum(times.sum() for _, times in blocks[1:]))
+    floor = _floor(blocks[0], size)
+    plain = (np.zeros(1), np.ones(1))
+    if floor == 0 or blocks[0][0].min() < floor:
+        return _limit(blocks, size, alpha, *plain)
+    if min(values.min() for values, _ in blocks) < floor:
+        return _limit(blocks, size, _SURPRISED * alpha, *plain)
+    # If a share p lies below the floor, none of n does with probability e^-rest, where e^(-rest / n) = 1 - p. The
+    # error of what follows is that times as much, and the mean is at least (1 - p) times that of the others.
+    alpha *= 1 - _SURPRISED
+    rests = np.arange(0.0, -math.log(alpha), _STEP)
+    above = [((values - floor) / (1 - floor), times) for values, times in blocks]
+    return _limit(above, size, alpha, rests, np.exp(-(rests + _STEP) / size), floor)
 
 
-def _spread(total: float, square: float, seen: int) -> float:
-    """Return the standard deviation so far, a little more than 0 where nothing differed yet."""
-    return math.sqrt(max(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2)
+def _limit(
+    blocks: Sequence[_Block], size: int, alpha: float, rests: _Floats, shares: _Floats, floor: float = 0.0
+) -> float:
+    """Return the least of the lower limits of the mean with errors alpha e^rest, in units of the range, times shares.
+
+    The range is that above the floor.
+    """
+    cells = _cells(blocks[0], size)
+    edges = floor + (1 - floor) * cells
+    # Cells that even a group of them refutes at a small part of the error need no bets of their own.
+    skipped = _refuted(blocks, cells[_TOGETHER::_TOGETHER], _SKIPPED * alpha)
+    first = _TOGETHER * (skipped.size if skipped.all() else int(np.argmin(skipped)))
+    errors = np.minimum((1 - _SKIPPED) * alpha * np.exp(rests), 1.0)
+    lowest, open_ = 1.0, np.ones(errors.size, dtype=bool)
+    for start in range(first, cells.size - 1, _TOGETHER):
+        open_ &= shares * edges[start] < lowest
+        if not open_.any():
+            break
+        means = cells[start + 1 : start + 1 + _TOGETHER]  # the lower the hypothesis, the larger the wealth
+        refuted = _refuted(blocks, np.tile(means, open_.sum()), np.repeat(errors[open_], means.size))
+        refuted = refuted.reshape(-1, means.size)
+        stands = ~refuted.all(axis=1)
+        ends = shares[open_] * edges[start + np.argmin(refuted, axis=1)]
+        lowest = min(lowest, float(ends.min(initial=1.0, where=stands)))
+        open_[np.flatnonzero(open_)[stands]] = False
+    return lowest
 
 
-def _cells(total: float, square: float, seen: int, left: int) -> _Floats:
-    """Return the edges of cells that cover [0, 1]: narrow about the first mean, wider and wider beyond."""
-    error = _spread(total, square, seen) / math.sqrt(left)
+def _first(size: int) -> int:
+    """Return how many observations are the pilot."""
+    return math.ceil(max(_PILOT * size, min(_FEWEST, size / 10)))
+
+
+def _floor(pilot: _Block, left: int) -> float:
+    """Return below what observations would be a surprise; 0 where 0 is not far below the mean."""
+    mean, spread = _mean_and_spread(pilot)
+    return max(0.0, mean - spread * max(math.sqrt(left) / _LEVERAGE, _USUAL))
+
+
+def _refuted(blocks: Sequence[_Block], means: _Floats, alpha: float | _Floats) -> NDArray[np.bool_]:
+    """Tell which hypotheses "the mean is at most this" a gambler refutes, each with error alpha.
+
+    Parameters
+    ----------
+    blocks : sequence of (values, times)
+        The pilot, of which nothing is asked, and the observations to bet on: independent, at least 0. Values for all
+        hypotheses together, (kinds,), or for each its own, (kinds, hypotheses).
+    means, alpha : array (hypotheses,)
+        Fixed before anything but the pilot is seen.
+    """
+    wealth, goal = np.zeros(means.shape), _ROUNDING - np.log(alpha)  # logarithms
+    total = square = seen = np.float64(0)
+    at_risk, left = _AT_RISK / means, sum(times.sum() for _, times in blocks)
+    for values, times in blocks:
+        if seen:
+            spread = np.sqrt(np.maximum(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2)
+            # The option is worth exp(price); the stake is its slope in the sum so far, by its worth.
+            stake = np.interp(wealth - goal - _BEYOND, _PRICES, _SLOPES) / (spread * math.sqrt(left))
+            stake = np.where(wealth >= goal, 0.0, np.minimum(stake, at_risk))
+            for row, often in zip(values, times, strict=True):
+                wealth += often * np.log1p(stake * (row - means))
+        total, square = total + times @ values, square + times @ np.square(values)
+        seen, left = seen + times.sum(), left - times.sum()
+    return wealth >= goal
+
+
+def _mean_and_spread(pilot: _Block) -> tuple[float, float]:
+    """Return mean and standard deviation, the latter a little more than 0 where nothing differed."""
+    values, times = pilot
+    seen = float(times.sum())
+    mean = float(times @ values) / seen
+    return mean, math.sqrt(max(float(times @ np.square(values)) / seen - mean**2, 0.0) + 1 / seen**2)
+
+
+def _cells(pilot: _Block, left: int) -> _Floats:
+    """Return the edges of cells that cover [0, 1]: narrow about the pilot's mean, wider and wider beyond."""
+    mean, spread = _mean_and_spread(pilot)
+    error = spread / math.sqrt(left)
     reach = _NEAR * error
     near = np.arange(-reach, reach, _CELL * error)
     widths = _CELL * error * _WIDENING ** np.arange(1, math.ceil(math.log(1 / error + 2) / math.log(_WIDENING)) + 30)
     far = reach + np.cumsum(widths)
-    edges = total / seen + np.concatenate([-far[::-1], near, [reach], far])
+    edges = mean + np.concatenate([-far[::-1], near, [reach], far])
     inside = edges[(edges > 0) & (edges < 1)]
     return np.concatenate([[0.0], inside, [1.0]])
