@@ -25,7 +25,7 @@ from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from ..regret.adversaries import regret_losses
-from ..regret.measurement import measure
+from ..regret.measurement import play_runs
 from ..regret.regret_audit import audit_regret
 from .plan_schema import ALLOWED
 from .targets import parse_parameters, resolve
@@ -351,7 +351,7 @@ class RegretTask:
         setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
         learner = entry.build(setting)
         return max(
-            measure(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}").mean
+            play_runs(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}").mean
             for i, losses in enumerate(regret_losses(entry, setting, learner, self.budget.seed).values())
         )
 

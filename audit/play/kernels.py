@@ -98,7 +98,7 @@ def play(
     updates = pair.rounds - (surface != "publication")
     rows = 0 if surface == "actions" or kernel.released is None else len(kernel.arrays[kernel.released])
     releases = np.empty((updates // kernel.batch if rows else 0, rows, padded))
-    told = _tell_all if learner.feedback == "full" else _tell_point if points else _tell_arm
+    told = tell_all if learner.feedback == "full" else tell_point if points else tell_arm
     rows_fed = learner.arms if learner.feedback == "full" else 1
     game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=told)
     game(
@@ -123,12 +123,14 @@ def play(
     return Transcripts(actions if points else actions[:, 0].astype(smallest_type(learner.arms)), left, shown)
 
 
-def _tell_arm(losses: Floats, played: Any, fed: Floats) -> None:
+def tell_arm(losses: Floats, played: Any, fed: Floats) -> None:
+    """Block: the loss of the played arm."""
     for i in range(LANES):
         fed[0, i] = losses[np.uint64(played[0, i])]
 
 
-def _tell_point(losses: Floats, played: Any, fed: Floats) -> None:
+def tell_point(losses: Floats, played: Any, fed: Floats) -> None:
+    """Block: the loss of the played point."""
     for i in range(LANES):
         fed[0, i] = losses[0] * played[0, i]
     for k in range(1, len(losses)):
@@ -136,17 +138,18 @@ def _tell_point(losses: Floats, played: Any, fed: Floats) -> None:
             fed[0, i] += losses[k] * played[k, i]
 
 
-def _tell_all(losses: Floats, played: Any, fed: Floats) -> None:
+def tell_all(losses: Floats, played: Any, fed: Floats) -> None:
+    """Block: the loss of every arm."""
     for k in range(len(losses)):
         for i in range(LANES):
             fed[k, i] = losses[k]
 
 
-def _part(*args: Any) -> None:
+def part(*args: Any) -> None:
     """Stand where `compiled` puts a kernel's own function."""
 
 
-act = update = tell = _part
+act = update = tell = part
 
 
 def _game(

@@ -10,24 +10,29 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming
-from ...learners.catalogue.entries import Entry, Setting
+from ...learners.catalogue.entries import Entry, RegretClaim, Setting
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...learners.scalar import recipe
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
+from ..play.transcripts import blocks
 from .adversaries import regret_losses
 from .growth import Growth, default_horizons, growth
-from .measurement import BETTING, BUDGET, Regret, measure
+from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, play_runs
+from .verdicts import (
+    FEWEST_DOUBLINGS,
+    HOLDS,
+    UNDECIDED,
+    VACUOUS,
+    VIOLATED,
+    first_binding,
+    judge_bound,
+    judge_growth,
+)
 
-#: VACUOUS: nothing could violate the bound at these horizons. UNDECIDED: the interval straddles what is promised.
-HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED"
-#: How far a fitted slope may lie above the promised exponent: logarithms and short horizons bend it.
-TOLERANCE = 0.1
-#: Growth is judged over at least so many doublings.
-FEWEST_DOUBLINGS = 3
-#: Beyond this horizon a bound that says nothing is not followed.
-_FARTHEST = 2**60
+#: Runs that are played before the first look of a measurement that may stop early.
+FIRST_LOOK = 250
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,17 +119,19 @@ def audit_regret(
     parameters: Mapping[str, Any] | None = None,
     horizons: Sequence[int] | None = None,
     sequences: Callable[[int], Mapping[str, World]] | None = None,
+    claim: RegretClaim | None = None,
 ) -> RegretAudit:
     """Measure a learner's regret and hold it against the printed bound and growth rate.
 
     Parameters
     ----------
     target : Entry, or a user's object
-        A user's object makes no claim: only the measurement is returned.
+        A user's object makes no claim of its own: without `claim` only the measurement is returned.
     setting : Setting
         The game; its `rounds` is the horizon of the bound.
     budget, execution
-        As for `measure`. The confidence holds over all sequences together.
+        As for `measure`. The confidence holds over all sequences together. With `stop` "early" no more runs are
+        played than it takes to decide on the bound, by intervals that hold at all numbers of runs.
     parameters : mapping, optional
         The algorithm's own parameters.
     horizons : sequence of int, optional
@@ -132,6 +139,8 @@ def audit_regret(
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
         extreme losses (quadratic ones tilted), held, alternating, switching and at random.
+    claim : RegretClaim, optional
+        The bound to hold the measurement against; default the entry's.
 
     Raises
     ------
@@ -140,52 +149,112 @@ def audit_regret(
     """
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
+    if claim is None and isinstance(target, Entry):
+        claim = target.regret
+    if claim is None and budget.stop == "early":
+        raise ValueError("stop early needs a bound on regret to decide on: nothing is claimed here")
 
-    def play(rounds: int) -> _Played:
+    def bound_at(t: int) -> float:
+        assert claim is not None
+        game = replace(setting, rounds=t)
+        return _number(claim.bound(game, played[t].learner if t in played else _build(target, game, parameters or {})))
+
+    def play(rounds: int, budget: Budget) -> _Played:
         game = replace(setting, rounds=rounds)
         learner = _build(target, game, parameters or {})
         chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, budget.seed)
         _check_losses(chosen, game)
-        each = replace(budget, confidence=1 - budget.alpha / (2 * len(chosen)))  # growth rests on two horizons
-        found = [measure(learner, losses, each, execution, label=i) for i, losses in enumerate(chosen.values())]
-        return _Played(learner, tuple(chosen), tuple(found))
+        if claim is not None and budget.stop == "early" and rounds == setting.rounds:
+            return _play_early(learner, chosen, budget, execution, _number(claim.bound(game, learner)))
+        return _Played(learner, chosen, _play_all(learner, chosen, budget, execution), budget)
 
-    here = play(setting.rounds)
-    played = {t: here if t == setting.rounds else play(t) for t in horizons}
+    played: dict[int, _Played] = {}
+    here = play(setting.rounds, budget)
+    budget = replace(budget, runs=here.played[0].totals.size)  # fewer where it was stopped early
+    played |= {t: here if t == setting.rounds else play(t, budget) for t in horizons}
     grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
-    audit = RegretAudit(regret=replace(here.worst, confidence=budget.confidence), sequence=here.sequence, growth=grown)
-    claim = target.regret if isinstance(target, Entry) else None
+    audit = RegretAudit(
+        regret=replace(here.regret(here.index), confidence=budget.confidence),
+        sequence=here.names[here.index],
+        growth=grown,
+    )
     if claim is None:
         return audit
-
-    def bound_at(t: int) -> float:
-        game = replace(setting, rounds=t)
-        return _number(claim.bound(game, played[t].learner if t in played else _build(target, game, parameters or {})))
-
-    return replace(
-        audit, exponent=claim.exponent, source=claim.source, **_judge(claim.exponent, bound_at, setting, here, played)
-    )
+    verdicts = _judge(claim.exponent, bound_at, setting, here, played)
+    return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 
-@dataclass(frozen=True)
 class _Played:
-    """The regret of a learner on adversarial sequences at one horizon."""
+    """A learner's runs on adversarial sequences at one horizon; intervals, which cost time, where they are asked for.
 
-    learner: Learner
-    names: tuple[str, ...]
-    regrets: tuple[Regret, ...]
+    All of them hold together, and with those of one other horizon: growth rests on two.
+    """
+
+    def __init__(
+        self, learner: Learner, sequences: Mapping[str, World], played: Sequence[Played], budget: Budget
+    ) -> None:
+        self.learner, self.names, self.played = learner, tuple(sequences), tuple(played)
+        self.confidence = 1 - budget.alpha / (2 * len(self.names))
+        self._regrets: dict[int, Regret] = {}
 
     @property
     def index(self) -> int:
-        return int(np.argmax([regret.mean for regret in self.regrets]))
+        return int(np.argmax([one.mean for one in self.played]))
 
     @property
-    def worst(self) -> Regret:
-        return self.regrets[self.index]
+    def worst(self) -> Played:
+        return self.played[self.index]
 
     @property
-    def sequence(self) -> str:
-        return self.names[self.index]
+    def bounded(self) -> bool:
+        return all(one.largest is not None for one in self.played)
+
+    def regret(self, index: int) -> Regret:
+        """Return the regret on a sequence."""
+        if index not in self._regrets:
+            self._regrets[index] = self.played[index].regret(self.confidence)
+        return self._regrets[index]
+
+    @property
+    def regrets(self) -> list[Regret]:
+        return [self.regret(i) for i in range(len(self.names))]
+
+    def verdict(self, bound: float) -> str:
+        """Return the verdict on a bound."""
+        if all(one.largest is not None and bound >= one.largest for one in self.played):
+            return VACUOUS
+        return judge_bound(self.regrets, bound)
+
+    def limits(self) -> tuple[float, float] | None:
+        """Return limits of the largest expected regret over the sequences; None where an interval is not exact."""
+        if not self.bounded:
+            return None
+        return max(regret.interval[0] for regret in self.regrets), max(regret.interval[1] for regret in self.regrets)
+
+
+def _play_all(
+    learner: Learner, sequences: Mapping[str, World], budget: Budget, execution: Execution, first: int = 0
+) -> list[Played]:
+    return [
+        play_runs(learner, losses, budget, execution, label=i, first=first)
+        for i, losses in enumerate(sequences.values())
+    ]
+
+
+def _play_early(
+    learner: Learner, sequences: Mapping[str, World], budget: Budget, execution: Execution, bound: float
+) -> _Played:
+    """Play more and more runs until intervals that hold at all numbers of them decide on a bound."""
+    played: list[Played] = []
+    runs = first = 0
+    while True:
+        more = max(FEWEST_RUNS, min(runs or FIRST_LOOK, budget.runs - runs))
+        found = _play_all(learner, sequences, replace(budget, runs=more), execution, first)
+        played = [old.with_more(new) for old, new in zip(played or [one.none() for one in found], found, strict=True)]
+        runs, first = runs + more, first + len(blocks(more))
+        so_far = _Played(learner, sequences, played, budget)
+        if runs + FEWEST_RUNS > budget.runs or so_far.verdict(bound) != UNDECIDED:
+            return so_far
 
 
 def _judge(
@@ -193,84 +262,19 @@ def _judge(
 ) -> dict[str, Any]:
     """Return what a printed bound and growth rate come to."""
     bound, bounds = bound_at(setting.rounds), [bound_at(t) for t in played]
-    largest = _largest_per_round(here.regrets)
+    largest = max(one.largest / one.rounds for one in here.played) if here.bounded else None  # type: ignore[operator]
     binds_from = None if largest is None else first_binding(bound_at, largest)
     printed = growth(tuple(played), bounds).slope if all(0 < b < math.inf for b in bounds) else None
-    binding = {t: _limits(p.regrets) for t, p in played.items() if binds_from is not None and t >= binds_from}
+    binding = [t for t in played if binds_from is not None and t >= binds_from]
+    far_enough = binding and max(binding) >= 2**FEWEST_DOUBLINGS * min(binding)
+    ends = {t: played[t].limits() for t in (min(binding), max(binding))} if far_enough else {}
     return {
         "bound": bound if math.isfinite(bound) else None,
         "bound_slope": printed,
         "binds_from": binds_from,
-        "bound_verdict": judge_bound(here.regrets, bound),
-        **_judge_growth(binding, exponent if printed is None else max(exponent, printed)),
+        "bound_verdict": here.verdict(bound),
+        **judge_growth(ends, exponent if printed is None else max(exponent, printed)),
     }
-
-
-def judge_bound(found: Sequence[Regret], bound: float) -> str:
-    """Return the verdict on a bound from the regret on every sequence, whose intervals hold together."""
-    exact = [regret for regret in found if regret.interval_method == BETTING]
-    if any(regret.interval[0] > bound for regret in exact):
-        return VIOLATED
-    if len(exact) < len(found):
-        return UNDECIDED
-    if all(regret.largest is not None and bound >= regret.largest for regret in exact):
-        return VACUOUS
-    return HOLDS if all(regret.interval[1] <= bound for regret in exact) else UNDECIDED
-
-
-def first_binding(bound_at: Callable[[int], float], largest_per_round: float) -> int | None:
-    """Return the horizon from which on a bound is below the largest possible regret; None if it is not at 2^60.
-
-    Found by doubling and bisection: exact where the bound crosses the largest regret once between two powers of two.
-    A bound may say something at tiny horizons too, where its logarithms are 0: that is not what is asked.
-    """
-
-    def binds(t: int) -> bool:
-        try:
-            return bool(bound_at(t) < largest_per_round * t)
-        except ValueError:  # so short a game is refused
-            return False
-
-    high = _FARTHEST
-    if not binds(high):
-        return None
-    while high > 1 and binds(high // 2):
-        high //= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if binds(middle) else (middle, high)
-    return high
-
-
-def _largest_per_round(found: Sequence[Regret]) -> float | None:
-    largest = [regret.largest / regret.rounds for regret in found if regret.largest is not None]
-    return max(largest) if len(largest) == len(found) else None
-
-
-def _limits(found: Sequence[Regret]) -> tuple[float, float] | None:
-    """Return limits of the largest expected regret over the sequences; None where an interval is not exact."""
-    if any(regret.interval_method != BETTING for regret in found):
-        return None
-    return max(regret.interval[0] for regret in found), max(regret.interval[1] for regret in found)
-
-
-def _judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> dict[str, Any]:
-    """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
-    if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
-        return {"growth_verdict": VACUOUS}
-    first, last = limits[min(limits)], limits[max(limits)]
-    if first is None or last is None:
-        return {"growth_verdict": UNDECIDED}
-    doublings = math.log(max(limits) / min(limits))
-    lower = math.log(last[0] / first[1]) / doublings if last[0] > 0 and first[1] > 0 else None
-    upper = math.log(last[1] / first[0]) / doublings if last[1] > 0 and first[0] > 0 else None
-    verdict = UNDECIDED
-    if lower is not None and lower > promised + TOLERANCE:
-        verdict = VIOLATED
-    elif last[1] <= 0 or (upper is not None and upper <= promised + TOLERANCE):
-        verdict = HOLDS
-    return {"growth_verdict": verdict, "growth_lower": lower, "growth_upper": upper}
 
 
 def _check_losses(chosen: Mapping[str, World], game: Setting) -> None:

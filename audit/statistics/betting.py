@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -266,7 +267,9 @@ def _refuted(blocks: Sequence[_Block], means: _Floats, alpha: float | _Floats) -
         Fixed before anything but the pilot is seen.
     """
     wealth, goal = np.zeros(means.shape), _ROUNDING - np.log(alpha)  # logarithms
-    total = square = seen = np.float64(0)
+    total: Any = np.float64(0)
+    square: Any = np.float64(0)
+    seen = np.float64(0)
     at_risk, left = _AT_RISK / means, sum(times.sum() for _, times in blocks)
     for values, times in blocks:
         if seen:

@@ -120,7 +120,7 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
     --------
     >>> from overclaim.mechanisms.measures import GDP
     >>> round(level_lower(GDP(1.0), 5_000, 10_000, 1_587, 10_000, alpha=0.01), 3)
-    0.954
+    0.952
     """
     counts = (k_p, n_p, k_q, n_q)
     if isinstance(measure, RDP | ZCDP):

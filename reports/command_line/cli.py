@@ -31,6 +31,7 @@ from .options import (
     SETTING,
     SHRINK,
     STOP,
+    STOP_REGRET,
     SURFACE,
     WEAKEN,
     WHERE,
@@ -441,6 +442,8 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
 @click.option("--runs", type=click.IntRange(20), default=2000, show_default=True, help="Runs for each loss sequence.")
 @SEED
 @CONFIDENCE
+@STOP_REGRET
+@FAST
 @JOBS
 @JSON
 @playing_command
@@ -452,6 +455,7 @@ def regret(
     parameters: tuple[tuple[str, str], ...],
     jobs: int | None,
     as_json: bool,
+    fast: bool,
     **budget: Any,
 ) -> int:
     """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
@@ -466,7 +470,8 @@ def regret(
 
     with own_process():
         found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
-        audit = audit_regret(found, setting, Budget(**budget), Execution(jobs or cores()), parameters=own).to_json()
+        execution = Execution(jobs or cores(), fast=fast)
+        audit = audit_regret(found, setting, Budget(**budget), execution, parameters=own).to_json()
     say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
     return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
 

@@ -10,19 +10,19 @@ from scipy import integrate, stats
 
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.regret import comparator as hindsight
-from overclaim.audit.regret import regret_audit
 from overclaim.audit.regret.adversaries import adversaries
 from overclaim.audit.regret.false_regret_statements import expected_maximum_of_walks, false_utility_claims
 from overclaim.audit.regret.growth import default_horizons, growth
 from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret, measure
-from overclaim.audit.regret.regret_audit import (
+from overclaim.audit.regret.regret_audit import audit_regret
+from overclaim.audit.regret.verdicts import (
     HOLDS,
     UNDECIDED,
     VACUOUS,
     VIOLATED,
-    audit_regret,
     first_binding,
     judge_bound,
+    judge_growth,
 )
 from overclaim.learners import Exp3, Ftrl, Threshold
 from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
@@ -347,7 +347,7 @@ def test_planted_faults_violate_the_bound(fault):
     ],
 )
 def test_what_the_intervals_say_of_growth(limits, promised, verdict):
-    assert regret_audit._judge_growth(limits, promised)["growth_verdict"] == verdict
+    assert judge_growth(limits, promised)["growth_verdict"] == verdict
 
 
 class Greedy:

@@ -1,0 +1,73 @@
+"""Verdicts on regret: what intervals say of a bound and of its growth, and from which horizon on a bound binds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .measurement import EXACT, Regret
+
+#: VACUOUS: nothing could violate the bound at these horizons. UNDECIDED: the interval straddles what is promised.
+HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED"
+#: How far a fitted slope may lie above the promised exponent: logarithms and short horizons bend it.
+TOLERANCE = 0.1
+#: Growth is judged over at least so many doublings.
+FEWEST_DOUBLINGS = 3
+#: Beyond this horizon a bound that says nothing is not followed.
+_FARTHEST = 2**60
+
+
+def judge_bound(found: Sequence[Regret], bound: float) -> str:
+    """Return the verdict on a bound from the regret on every sequence, whose intervals hold together."""
+    exact = [regret for regret in found if regret.interval_method in EXACT]
+    if any(regret.interval[0] > bound for regret in exact):
+        return VIOLATED
+    if len(exact) < len(found):
+        return UNDECIDED
+    if all(regret.largest is not None and bound >= regret.largest for regret in exact):
+        return VACUOUS
+    return HOLDS if all(regret.interval[1] <= bound for regret in exact) else UNDECIDED
+
+
+def first_binding(bound_at: Callable[[int], float], largest_per_round: float) -> int | None:
+    """Return the horizon from which on a bound is below the largest possible regret; None if it is not at 2^60.
+
+    Found by doubling and bisection: exact where the bound crosses the largest regret once between two powers of two.
+    A bound may say something at tiny horizons too, where its logarithms are 0: that is not what is asked.
+    """
+
+    def binds(t: int) -> bool:
+        try:
+            return bool(bound_at(t) < largest_per_round * t)
+        except ValueError:  # so short a game is refused
+            return False
+
+    high = _FARTHEST
+    if not binds(high):
+        return None
+    while high > 1 and binds(high // 2):
+        high //= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if binds(middle) else (middle, high)
+    return high
+
+
+def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> dict[str, Any]:
+    """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
+    if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
+        return {"growth_verdict": VACUOUS}
+    first, last = limits[min(limits)], limits[max(limits)]
+    if first is None or last is None:
+        return {"growth_verdict": UNDECIDED}
+    doublings = math.log(max(limits) / min(limits))
+    lower = math.log(last[0] / first[1]) / doublings if last[0] > 0 and first[1] > 0 else None
+    upper = math.log(last[1] / first[0]) / doublings if last[1] > 0 and first[0] > 0 else None
+    verdict = UNDECIDED
+    if lower is not None and lower > promised + TOLERANCE:
+        verdict = VIOLATED
+    elif last[1] <= 0 or (upper is not None and upper <= promised + TOLERANCE):
+        verdict = HOLDS
+    return {"growth_verdict": verdict, "growth_lower": lower, "growth_upper": upper}
