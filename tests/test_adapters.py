@@ -41,7 +41,7 @@ def test_opendp(example):
 def test_diffprivlib(example):
     if importlib.util.find_spec("diffprivlib") is None:
         pytest.skip("diffprivlib is not installed")
-    found = example("diffprivlib_mechanisms").main(runs=6000)
+    found = example("diffprivlib_mechanisms").main(runs=4000)
     verdicts = {name: result.verdict for name, result in found.items()}
     assert verdicts.pop("a mean with a guessed range") is Verdict.FALSIFIED
     assert set(verdicts.values()) == {Verdict.SURVIVED}

@@ -4,6 +4,7 @@ The public schemas of SARIF and of JUnit XML lie in data/schemas, with their ori
 hook are checked by the tools that define them, where they are installed (check-jsonschema, pre-commit).
 """
 
+import contextlib
 import html
 import json
 import re
@@ -117,9 +118,9 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("outputs")
     (path / "plan.toml").write_text(PLAN)
     (path / "mine.py").write_text(MINE)
-    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", "1"]
-    done = subprocess.run(words, cwd=path, capture_output=True, text=True, check=False)
-    assert done.returncode == 4, done.stderr
+    with contextlib.chdir(path):
+        done = overclaim("run", "plan.toml", "--jobs", 1)
+    assert done.exit_code == 4, done.stderr
     return path
 
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import overclaim.audit.certification.falsify  # noqa: F401  (what a session in this process imports first is unloaded)
+
 pytest_plugins = ["pytester"]
 
 LEARNERS = '''
@@ -145,7 +147,7 @@ def test_fast_from_the_marker_and_from_the_command_line(pytester):
 )
 def test_a_mistaken_option_is_a_usage_error(pytester, words, told):
     """Before any test runs, and not once for each of them."""
-    result = pytester.runpytest_subprocess(*words)
+    result = pytester.runpytest_inprocess(*words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*{told}"])
 
@@ -161,7 +163,7 @@ def test_a_mistaken_marker_is_an_error(pytester):
             pass
         """
     )
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*the marker overclaim takes runs, seed, * by name, got run"])
 
@@ -182,7 +184,7 @@ MISUSED = {
 def test_a_misused_marker_is_one_line_without_our_source(pytester):
     tests = [f"@pytest.mark.overclaim({m})\ndef test_{i}(falsify):\n    pass\n" for i, m in enumerate(MISUSED)]
     pytester.makepyfile("\n".join(["import pytest", *tests]))
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(errors=len(MISUSED))
     for wrong in MISUSED.values():
         assert f"the marker overclaim takes {wrong}" in result.outlines
