@@ -15,8 +15,8 @@ from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.certification.verdict import Result
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
+from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.search.exact_search import clipped_laws
 from overclaim.audit.search.pair_search import candidates
 from overclaim.audit.statistics.events import Counts, certify
 from overclaim.learners import BatchedLaplace, Exp3

@@ -258,6 +258,13 @@ def laplace_sum_coefficients(draws: int) -> list[float]:
     ]
 
 
+def laplace_sum_density(x: Floats, draws: int) -> Floats:
+    """Return the density at x of the sum of `draws` standard Laplace variables."""
+    size = np.abs(x)
+    density: Floats = np.asarray(np.polyval(laplace_sum_coefficients(draws), size) * np.exp(-size), dtype=np.float64)
+    return density
+
+
 def laplace_block(stream: Stream, scale: float, out: Floats) -> None:
     """Block: write the Laplace noise that `Laplace.sample` makes of the same row."""
     if scale == 0:

@@ -42,6 +42,30 @@ def parent(t: int) -> int:
     return t & (t - 1)
 
 
+def children(t: int, last: int) -> list[int]:
+    """Return the rounds up to `last` whose prefix sums extend the one at t by one node."""
+    return [t + (1 << i) for i in range(lowest_bit(t)) if t + (1 << i) <= last]
+
+
+def roots(last: int) -> list[int]:
+    """Return the rounds up to `last` whose prefix sum is a single node: the powers of two."""
+    return [1 << i for i in range(last.bit_length())]
+
+
+def nodes_of(t: int) -> set[int]:
+    """Return the rounds at which the nodes that make up the prefix sum at t end."""
+    nodes = set()
+    while t:
+        nodes.add(t)
+        t = parent(t)
+    return nodes
+
+
+def nodes_holding(t0: int, last: int) -> list[int]:
+    """Return the rounds up to `last` at which the nodes end that hold the value of round t0, counted from 0."""
+    return [t for t in range(1, last + 1) if parent(t) <= t0 < t]
+
+
 @dataclass
 class TreeState:
     """The open path: `level[i]` is the noise of the last prefix whose lowest node has level i.

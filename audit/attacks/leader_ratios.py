@@ -17,9 +17,17 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Gaussian, Laplace, deviation_of, laplace_sum_coefficients, scale_of
-from ...mechanisms.tree import depth, parent
+from ...mechanisms.noise import (
+    Gaussian,
+    Laplace,
+    deviation_of,
+    laplace_sum_coefficients,
+    laplace_sum_density,
+    scale_of,
+)
+from ...mechanisms.tree import depth, nodes_of, parent, roots
 from ..laws import ftpl_law
+from ..laws.tree_messages import TreeMessages
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.rounding import rounded
@@ -103,7 +111,7 @@ class Whitened(LawAttack):
     def __init__(self, learner: Learner, pair: Pair) -> None:
         assert isinstance(learner, Ftpl | Ftrl)
         super().__init__(learner, pair)
-        paths = [ftpl_law.path(t) for t in range(1, pair.rounds)]
+        paths = [nodes_of(t) for t in range(1, pair.rounds)]
         covariance = np.array([[float(len(a & b)) for b in paths] for a in paths]).reshape(len(paths), len(paths))
         np.fill_diagonal(covariance, depth(learner.rounds))
         shifted = (np.arange(1, pair.rounds) > pair.t0).astype(float)
@@ -133,13 +141,6 @@ class Whitened(LawAttack):
             along = np.einsum("i,tir->tr", self.delta, seen)
         scores: Floats = rounded(self.weights @ along)
         return scores
-
-
-def density(x: Floats, draws: int) -> Floats:
-    """Return the density at x of the sum of `draws` standard Laplace variables."""
-    size = np.abs(x)
-    result: Floats = np.asarray(np.polyval(laplace_sum_coefficients(draws), size) * np.exp(-size), dtype=np.float64)
-    return result
 
 
 def upper_tail(x: Floats, draws: int) -> Floats:
@@ -192,40 +193,49 @@ class CoordinateRatio(LawAttack):
 
     def _coordinate(self, seen: Floats, side: Floats, worlds: list[Floats]) -> Floats:
         total = np.zeros(seen.shape[-1])
-        t = 1
-        while t <= self.last:
+        for t in roots(self.last):
             if self.t0 < 2 * t:  # else neither this prefix nor one below holds the differing round
-                left, right = (self._message(t, np.zeros(1), seen, side, world)[0] for world in worlds)
+                left, right = (_Messages(self, seen, side, world).message(t, np.zeros(1))[0] for world in worlds)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.log(left) - np.log(right)
                 total += np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
-            t *= 2
         return total
 
-    def _message(self, t: int, above: Floats, seen: Floats, side: Floats, world: Floats) -> Floats:
-        """Return the likelihood of what is seen at and below t, (len(above), runs), given the sum at its parent."""
-        means = above + world[parent(t) : t].sum()
-        padding = self.depth - t.bit_count()
-        children = [t + (1 << i) for i in range((t & -t).bit_length() - 1) if t + (1 << i) <= self.last]
-        if not children:
-            return self._seen(seen[t - 1], side[t - 1], means, 1 + padding)
-        centre = float(world[:t].sum())
-        grid = np.linspace(centre - REACH, centre + REACH, POINTS)
-        inside = self._seen(seen[t - 1], side[t - 1], grid, padding)
-        for child in children:
-            inside = inside * self._message(child, grid, seen, side, world)
-        kernel = density(grid - means[:, None], 1) * (grid[1] - grid[0])
+
+class _Messages(TreeMessages):
+    """The messages of one coordinate in one world, (points, runs)."""
+
+    def __init__(self, ratio: CoordinateRatio, seen: Floats, side: Floats, world: Floats) -> None:
+        self.ratio, self.inverted, self.side, self.world, self.last = ratio, seen, side, world, ratio.last
+
+    def leaf(self, t: int, above: Floats) -> Floats:
+        return self._likelihood(t, self._means(t, above), 1 + self.ratio.depth - t.bit_count())
+
+    def grid_at(self, t: int) -> Floats:
+        centre = float(self.world[:t].sum())
+        return np.linspace(centre - REACH, centre + REACH, POINTS)
+
+    def seen(self, t: int, grid: Floats) -> Floats:
+        return self._likelihood(t, grid, self.ratio.depth - t.bit_count())
+
+    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+        kernel = laplace_sum_density(grid - self._means(t, above)[:, None], 1) * (grid[1] - grid[0])
         moved: Floats = kernel @ inside
         return moved
 
-    def _seen(self, y: Floats, side: Floats, means: Floats, draws: int) -> Floats:
-        found = density(y - means[:, None], draws)
+    def _means(self, t: int, above: Floats) -> Floats:
+        means: Floats = above + self.world[parent(t) : t].sum()
+        return means
+
+    def _likelihood(self, t: int, means: Floats, draws: int) -> Floats:
+        side = self.side[t - 1]
+        likelihood = laplace_sum_density(self.inverted[t - 1] - means[:, None], draws)
         if np.any(side):
             clipped = np.flatnonzero(side)
             sign = side[clipped]
-            tails = {s: upper_tail(self.edge - s * means, draws) for s in (1.0, -1.0)}
-            found[:, clipped] = np.where(sign > 0, tails[1.0][:, None], tails[-1.0][:, None])
-        return found
+            tails = {s: upper_tail(self.ratio.edge - s * means, draws) for s in (1.0, -1.0)}
+            likelihood[:, clipped] = np.where(sign > 0, tails[1.0][:, None], tails[-1.0][:, None])
+        return likelihood
 
 
 class PointRatio(CoordinateRatio):
@@ -274,7 +284,9 @@ class ShiftedRatio(LawAttack):
             centre = np.median(y, axis=0)
             grid = np.linspace(-REACH / 2, REACH / 2, SHIFTS)[:, None] - centre
             left, right = (
-                np.prod([density(y[i] + grid - sums[t - 1, i], self.depth) for i in range(len(y))], axis=0).sum(axis=0)
+                np.prod(
+                    [laplace_sum_density(y[i] + grid - sums[t - 1, i], self.depth) for i in range(len(y))], axis=0
+                ).sum(axis=0)
                 for sums in self.sums
             )
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,8 +6,7 @@ score costs power, never validity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
 from ...learners.problems.domains import Ball, Cube
-from ...learners.problems.losses import Adaptive, Convex
-from ...learners.protocol import Actions, Learner
+from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ..laws import ftrl_law, pftal_law
 from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws
@@ -121,8 +119,6 @@ class ClippedRatio(LawAttack):
 
     def __init__(self, learner: Any, pair: Pair) -> None:
         super().__init__(learner, pair)
-        if not isinstance(pair.left, np.ndarray):
-            pair = Pair(*([_listed(loss) for loss in world] for world in (pair.left, pair.right)))
         self.likelihood = pftal_law.ActionLikelihood(learner, pair)
 
     @staticmethod
@@ -133,20 +129,6 @@ class ClippedRatio(LawAttack):
     def score(self, transcripts: Transcripts) -> Floats:
         """Pass messages along the tree of sums."""
         return self.likelihood.log_ratio(transcripts.actions)
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """An adaptive loss that may be given the past actions as one array."""
-
-    loss: Adaptive
-
-    def given(self, actions: Sequence[Actions]) -> Convex:
-        return self.loss.given(list(actions))
-
-
-def _listed(loss: Any) -> Any:
-    return _Listed(loss) if isinstance(loss, Adaptive) else loss
 
 
 class ReleaseRatio(LawAttack):

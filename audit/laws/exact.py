@@ -16,6 +16,7 @@ from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
+from ...mechanisms.tree import nodes_holding
 from ..play.pairs import Pair
 from . import exp4_law, ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
@@ -209,5 +210,5 @@ def _release_losses(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
         return PrivacyLoss.of_laplace([shift / scale] if shift else [])
     if not isinstance(learner, Ftrl):
         raise NotExactError(f"the release of {type(learner).__name__} has no closed form here")
-    nodes = [t for t in range(1, updates + 1) if (t & (t - 1)) <= pair.t0 < t]
+    nodes = nodes_holding(pair.t0, updates)
     return PrivacyLoss.of_laplace([float(d) / scale for d in difference for _ in nodes])

@@ -1,9 +1,7 @@
 """The law of the arms of Gaussian follow-the-perturbed-leader with two arms: the tree's shared nodes integrated out.
 
-Arm 0 is played where the difference of the two noisy prefix sums is negative. Prefix sums form a tree:
-`R_t = R_parent(t) + (losses since) + noise`, seen through padding. The parent of a power of two is 0, so the arms of
-the rounds at and below different powers are independent; below each, messages pass on a grid. Integrands are smooth,
-so sums over the grid are exact to rounding.
+Arm 0 is played where the difference of the two noisy prefix sums is negative, which is seen through padding. Messages
+pass along the tree of sums (`tree_messages`). Integrands are smooth, so sums over the grid are exact to rounding.
 """
 
 from __future__ import annotations
@@ -19,8 +17,9 @@ from ...learners.problems.domains import Simplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Gaussian
-from ...mechanisms.tree import depth, parent
+from ...mechanisms.tree import depth, nodes_holding, parent, roots
 from ..play.pairs import Pair
+from .tree_messages import TreeMessages
 
 #: Up to this many rounds, all 2^T sequences are enumerated.
 MAX_ROUNDS = 12
@@ -53,8 +52,11 @@ def sequence_law(learner: Ftpl, pair: Pair, left: bool) -> Floats:
     return _Messages(learner, np.asarray(pair.left if left else pair.right)).law()
 
 
-class _Messages:
-    """The message passing of one world, in standard deviations of one draw of the difference."""
+class _Messages(TreeMessages):
+    """The laws of the arms in one world, in standard deviations of one draw of the difference.
+
+    A message is an array (points, 2 ** (rounds at and below t)), in the order of rounds.
+    """
 
     def __init__(self, learner: Ftpl, world: Floats) -> None:
         assert isinstance(learner.noise, Gaussian)
@@ -64,14 +66,12 @@ class _Messages:
         self.sums = np.concatenate([[0.0], np.cumsum((world[:, 0] - world[:, 1]) / deviation)])
         reach = REACH * math.sqrt(self.depth)
         steps = math.ceil((np.ptp(self.sums) + 2 * reach) / STEP)
-        self.grid = self.sums.min() - reach + STEP * np.arange(steps + 1)
+        self.grid: Floats = self.sums.min() - reach + STEP * np.arange(steps + 1)
 
     def law(self) -> Floats:
         law: Floats = self._arms(np.zeros(1), self.depth)[0]
-        t = 1
-        while t <= self.last:
-            law = np.outer(law, self._below(t, np.zeros(1))[0]).ravel()
-            t *= 2
+        for t in roots(self.last):
+            law = np.outer(law, self.message(t, np.zeros(1))[0]).ravel()
         return law
 
     def _arms(self, mean: Floats, draws: int) -> Floats:
@@ -79,44 +79,32 @@ class _Messages:
         size = mean / math.sqrt(draws)
         return np.stack([ndtr(-size), ndtr(size)], axis=-1)
 
-    def _below(self, t: int, start: Floats) -> Floats:
-        """Return the law of the arms at and below t, in the order of rounds, given the prefix at its parent.
+    def _mean(self, t: int, above: Floats) -> Floats:
+        mean: Floats = above + (self.sums[t] - self.sums[parent(t)])
+        return mean
 
-        Parameters
-        ----------
-        start : array (points,)
+    def leaf(self, t: int, above: Floats) -> Floats:
+        return self._arms(self._mean(t, above), 1 + self.depth - t.bit_count())
 
-        Returns
-        -------
-        array (points, 2 ** (rounds at and below t))
-        """
-        mean = start + (self.sums[t] - self.sums[parent(t)])
-        padding = self.depth - t.bit_count()
-        children = [t + (1 << i) for i in range((t & -t).bit_length() - 1) if t + (1 << i) <= self.last]
-        if not children:
-            return self._arms(mean, 1 + padding)
-        inside = self._arms(self.grid, padding)  # a prefix with children has a clear bit, hence padding
-        for child in children:
-            below = self._below(child, self.grid)
-            inside = (inside[:, :, None] * below[:, None, :]).reshape(self.grid.size, -1)
-        noise = self.grid - mean[:, None]
+    def grid_at(self, t: int) -> Floats:
+        return self.grid
+
+    def seen(self, t: int, grid: Floats) -> Floats:
+        return self._arms(grid, self.depth - t.bit_count())  # a prefix with children has a clear bit, hence padding
+
+    def joined(self, likelihood: Floats, below: Floats) -> Floats:
+        return np.asarray((likelihood[:, :, None] * below[:, None, :]).reshape(len(likelihood), -1))
+
+    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+        noise = grid - self._mean(t, above)[:, None]
         law: Floats = np.exp(-0.5 * noise * noise) @ inside * (STEP / math.sqrt(2 * math.pi))
         return law
-
-
-def path(t: int) -> set[int]:
-    """Return the rounds whose nodes make up the prefix at t."""
-    nodes = set()
-    while t:
-        nodes.add(t)
-        t = parent(t)
-    return nodes
 
 
 def release_mu(learner: Ftpl, pair: Pair, updates: int | None = None) -> float:
     """Return mu of Gaussian DP of the first `updates` noisy prefix sums, by default all but the last: not padded."""
     updates = pair.rounds - 1 if updates is None else updates
     assert isinstance(learner.noise, Gaussian)
-    nodes = sum(parent(t) <= pair.t0 < t for t in range(1, updates + 1))
+    nodes = len(nodes_holding(pair.t0, updates))
     difference = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
     return math.sqrt(nodes * float(np.square(difference).sum())) / learner.noise.sigma

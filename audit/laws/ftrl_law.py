@@ -1,14 +1,11 @@
 """The law of entropy FTRL's actions with two experts: noisy prefix sums of a tree, shared nodes integrated out.
 
 With two experts an action reveals the difference of the two noisy prefix sums, whose every noise draw is the
-difference of two Laplace draws. Prefix sums form a tree: `R_t = R_parent(t) + (losses since) + noise`, seen through
-padding. Nodes at powers of two hang from 0 and are independent given the losses, so the likelihood is a product over
-them; below each, messages pass on a grid.
+difference of two Laplace draws, and which are seen through padding. The likelihood is a product over the powers of
+two; below each, messages pass along the tree of sums (`tree_messages`).
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -17,10 +14,11 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.problems.domains import EntropySimplex
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Laplace, scale_of
-from ...mechanisms.tree import depth, parent
+from ...mechanisms.noise import Laplace, laplace_sum_density, scale_of
+from ...mechanisms.tree import children, depth, nodes_holding, parent, roots
 from ..play.pairs import Pair
 from .privacy_loss import PrivacyLoss
+from .tree_messages import TreeMessages
 
 #: The grid of the messages, in noise scales: half width and points.
 REACH, POINTS = 24.0, 121
@@ -42,19 +40,8 @@ def applies(learner: Learner, pair: Pair) -> bool:
 
 
 def density(x: Floats, draws: int) -> Floats:
-    """Return the density at x (in noise scales) of the sum of `draws` differences of two Laplace draws.
-
-    The sum of n = 2 * draws standard Laplace variables: exp(-|x|) times a polynomial of degree n - 1.
-    """
-    n = 2 * draws
-    size = np.abs(x)
-    coefficients = [
-        math.factorial(n - 1 + j) / (math.factorial(n - 1 - j) * math.factorial(j) * 2.0**j) for j in range(n)
-    ]
-    polynomial: Floats = np.polyval(coefficients, size).astype(float)  # coefficient j belongs to the power n - 1 - j
-    polynomial /= math.factorial(n - 1) * 2.0**n
-    result: Floats = polynomial * np.exp(-size)
-    return result
+    """Return the density at x (in noise scales) of the sum of `draws` differences of two Laplace draws."""
+    return laplace_sum_density(x, 2 * draws)
 
 
 class PrefixLikelihood:
@@ -78,82 +65,68 @@ class PrefixLikelihood:
         self.grid: Floats = np.linspace(-reach, reach, points)
         self.step = self.grid[1] - self.grid[0]
 
-    def _added(self, t: int, world: int) -> float:
-        """Return the losses of the node that ends at t, in noise scales."""
-        sums = self.cumulative[world]
-        return float(sums[t] - sums[parent(t)])
-
-    def _children(self, t: int) -> list[int]:
-        """Return the rounds whose prefix extends the one at t."""
-        low = t & -t
-        return [t + (1 << i) for i in range(low.bit_length() - 1) if t + (1 << i) <= self.last]
-
-    def _message(self, t: int, world: int, y: Floats, centre: Floats) -> Floats:
-        """Return the likelihood of what is seen at and below t, given the prefix at its parent on the grid.
-
-        Parameters
-        ----------
-        y : array (rounds, runs)
-            Row t - 1 holds the padded prefix difference after round t, in noise scales.
-        centre : array (runs,)
-            Where each run's grid lies.
-
-        Returns
-        -------
-        array (points, runs)
-        """
-        padding = self.depth - t.bit_count()
-        seen = y[t - 1] - centre
-        children = self._children(t)
-        if not children:  # nothing below: node and padding noise add up
-            return density(seen - self.grid[:, None] - self._added(t, world), 1 + padding)
-        if padding == 0:
-            raise AssertionError("a prefix with children has a clear bit, hence padding")
-        inside = self._inside(t, world, y, centre)
-        added = self._added(t, world)
-        # moved[i, j]: from a parent at grid[i] to a prefix at grid[j]
-        moved = density(self.grid - self.grid[:, None] - added, 1) * self.step
-        message: Floats = moved @ inside
-        return message
-
-    def _inside(self, t: int, world: int, y: Floats, centre: Floats) -> Floats:
-        """Return the likelihood of what is seen at t and below, given the prefix at t on the grid."""
-        seen = y[t - 1] - centre
-        inside = density(seen - self.grid[:, None], self.depth - t.bit_count())
-        for child in self._children(t):
-            inside = inside * self._message(child, world, y, centre)
-        return inside
-
     def log_ratio(self, y: Floats) -> Floats:
         """Return the log-likelihood ratio, left over right, of prefix differences y (rounds - 1, runs)."""
         y = y / self.scale
         total = np.zeros(y.shape[-1])
-        t = 1
-        while t <= self.last:
-            if self.t0 < t or t <= self.t0 < 2 * t:
-                total += self._power_ratio(t, y)
-            t *= 2
+        for t in roots(self.last):
+            if self.t0 < 2 * t:  # else neither this prefix nor one below holds the differing round
+                total += self._root_ratio(t, y)
         return total
 
-    def _power_ratio(self, t: int, y: Floats) -> Floats:
+    def added(self, t: int, world: int) -> float:
+        """Return the losses of the node that ends at t, in noise scales."""
+        sums = self.cumulative[world]
+        return float(sums[t] - sums[parent(t)])
+
+    def _root_ratio(self, t: int, y: Floats) -> Floats:
         """Return the log ratio of what is seen at and below a power of two, whose parent is 0."""
         centre = y[t - 1]
-        children = self._children(t)
-        if not children:
-            left, right = (density(centre - self._added(t, w), self.depth - t.bit_count() + 1) for w in (0, 1))
+        if not children(t, self.last):
+            left, right = (density(centre - self.added(t, w), self.depth - t.bit_count() + 1) for w in (0, 1))
             return np.log(left) - np.log(right)
         same_below = self.t0 < t
         likelihoods = []
         inside = None
         for world in (0, 1):
             if inside is None or not same_below:
-                inside = self._inside(t, world, y, centre)
-            first = density(self.grid[:, None] + centre - self._added(t, world), 1)
+                inside = _Messages(self, world, y, centre).inside(t, self.grid)
+            first = density(self.grid[:, None] + centre - self.added(t, world), 1)
             likelihoods.append(np.einsum("gr,gr->r", first, inside))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(likelihoods[0]) - np.log(likelihoods[1])
         known: Floats = np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return known
+
+
+class _Messages(TreeMessages):
+    """The messages of one world, (points, runs), on grids that lie around a centre of each run.
+
+    Parameters
+    ----------
+    y : array (rounds, runs)
+        Row t - 1 holds the padded prefix difference after round t, in noise scales.
+    centre : array (runs,)
+    """
+
+    def __init__(self, law: PrefixLikelihood, world: int, y: Floats, centre: Floats) -> None:
+        self.law, self.world, self.y, self.centre, self.last = law, world, y, centre, law.last
+
+    def leaf(self, t: int, above: Floats) -> Floats:
+        seen = self.y[t - 1] - self.centre
+        return density(seen - above[:, None] - self.law.added(t, self.world), 1 + self.law.depth - t.bit_count())
+
+    def grid_at(self, t: int) -> Floats:
+        return self.law.grid
+
+    def seen(self, t: int, grid: Floats) -> Floats:
+        # A prefix with children has a clear bit, hence padding.
+        return density(self.y[t - 1] - self.centre - grid[:, None], self.law.depth - t.bit_count())
+
+    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+        added = self.law.added(t, self.world)
+        message: Floats = density(grid - above[:, None] - added, 1) * self.law.step @ inside
+        return message
 
 
 def supremum(learner: Ftrl, pair: Pair) -> float:
@@ -162,7 +135,7 @@ def supremum(learner: Ftrl, pair: Pair) -> float:
     An action shows the difference of the two sums alone, so a loss that is common to both experts tells nothing.
     """
     gap = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
-    nodes = sum(parent(t) <= pair.t0 < t for t in range(1, pair.rounds))
+    nodes = len(nodes_holding(pair.t0, pair.rounds - 1))
     return nodes * abs(float(gap[0] - gap[1])) / scale_of(learner.noise)
 
 
@@ -189,14 +162,14 @@ def privacy_loss(learner: Ftrl, pair: Pair, *, fine: bool = True) -> PrivacyLoss
         if t == 2 and pair.rounds == 4:
             planes = []
             for world in (0, 1):
-                prior = density(grid - law._added(2, world), 1) * h
+                prior = density(grid - law.added(2, world), 1) * h
                 seen = density(grid[:, None] - grid, padding[2])
-                last = density(grid - grid[:, None] - law._added(3, world), 1 + padding[3])
+                last = density(grid - grid[:, None] - law.added(3, world), 1 + padding[3])
                 planes.append((seen * prior) @ last)
             cells = [plane.ravel() * h * h for plane in planes]
         else:
             width = line[1] - line[0]
-            cells = [density(line - law._added(t, world), 1 + padding[t]) * width for world in (0, 1)]
+            cells = [density(line - law.added(t, world), 1 + padding[t]) * width for world in (0, 1)]
         if min(cell.sum() for cell in cells) < 1 - missing:
             return None  # the sums lie beyond the grid, in units of so little noise
         kept = (cells[0] > 1e-300) & (cells[1] > 1e-300)

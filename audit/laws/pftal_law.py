@@ -1,16 +1,14 @@
 """The law of PFTAL in one dimension: its noisy gradient sums, and what clipped actions tell of them.
 
 An interior action reveals the noisy sum behind it exactly; one at the end of the interval only says on which side the
-sum lies. The sums form a tree without padding, `v_t = v_parent(t) + (gradients since) + noise`, so nodes at powers of
-two hang from 0 and are independent given the gradients; below each, messages pass on a grid wherever a sum is
+sum lies. The sums form a tree without padding; messages pass along it (`tree_messages`), on a grid wherever a sum is
 censored and on its one point wherever it is not.
 """
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.abilities import is_ours
 from ...learners.leaders.pftal import BanditPftal, Pftal
@@ -18,13 +16,17 @@ from ...learners.problems.losses import Absolute, Switch, feedback, resolve
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import scale_of
-from ...mechanisms.tree import parent
-from ..play.pairs import Pair
+from ...mechanisms.tree import nodes_holding, parent, roots
+from ..play.pairs import Pair, World
 from ..statistics.rounding import rounded
 from .privacy_loss import PrivacyLoss
+from .tree_messages import TreeMessages
 
 #: Points of a censored sum's grid, and how far it reaches past the means, in noise scales.
 POINTS, REACH = 256, 20.0
+#: Laws of clipped actions: the most rounds, the most probability inside the interval that is left out, and the points
+#: of the grid of a sum beyond an end (epsilon is off by less than 1e-3).
+MOST_CLIPPED, INSIDE, CLIPPED_POINTS = 10, 1e-2, 128
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
@@ -59,8 +61,8 @@ def release_loss(learner: Pftal | BanditPftal, pair: Pair, updates: int | None =
         return None  # a kink may lie between the points
     if gaps.max() - gaps.min() > 1e-9 * max(1.0, gaps.max()):
         return None
-    nodes = [t for t in range(1, updates + 1) if parent(t) <= pair.t0 < t]
-    return PrivacyLoss.of_laplace([float(gaps.max()) / scale_of(learner.noise)] * len(nodes))
+    nodes = len(nodes_holding(pair.t0, updates))
+    return PrivacyLoss.of_laplace([float(gaps.max()) / scale_of(learner.noise)] * nodes)
 
 
 def _below(x: Floats) -> Floats:
@@ -92,7 +94,7 @@ class ActionLikelihood:
     def __init__(self, learner: Pftal | BanditPftal, pair: Pair, *, points: int = POINTS) -> None:
         if not applies(learner, pair):
             raise ValueError(f"the law covers noisy PFTAL in one dimension, got {learner}")
-        self.learner, self.pair = learner, pair
+        self.learner, self.t0, self.worlds = learner, pair.t0, (pair.left, pair.right)
         self.scale = scale_of(learner.noise)
         self.last = pair.rounds - 1  # sums 1..T-1 reach the actions
         self.points = points
@@ -107,23 +109,32 @@ class ActionLikelihood:
         return rounded(ratios)[inverse.reshape(-1)]
 
     def _log_ratio(self, actions: Floats) -> Floats:
-        centres = self.learner.centres(actions)
-        self._observe(centres)
-        cumulative = [self._cumulative(actions, world) for world in (self.pair.left, self.pair.right)]
         nothing = np.zeros((1, actions.shape[-1]))
         total = np.zeros(actions.shape[-1])
-        t = 1
-        while t <= self.last:
-            if self.pair.t0 + 1 < 2 * t:  # else neither this node nor one below holds the differing round
-                left, right = (self._message(t, nothing, sums)[0] for sums in cumulative)
+        messages = self.messages(actions)
+        for t in roots(self.last):
+            if self.t0 + 1 < 2 * t:  # else neither this node nor one below holds the differing round
+                left, right = (world.message(t, nothing)[0] for world in messages)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.log(left) - np.log(right)
                 total += np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
-            t *= 2
         return total
 
-    def _observe(self, centres: Floats) -> None:
-        """Set the interval (in noise scales) in which every noisy sum lies: `low == high` where it is revealed."""
+    def laws(self, actions: Floats) -> list[Floats]:
+        """Return the density of actions (rounds, 1, runs) in both worlds; their probability where all are clipped."""
+        nothing = np.zeros((1, actions.shape[-1]))
+        return [
+            np.prod([world.message(t, nothing)[0] for t in roots(self.last)], axis=0)
+            for world in self.messages(actions)
+        ]
+
+    def messages(self, actions: Floats) -> list[_Messages]:
+        """Return the message passing of both worlds for these actions."""
+        revealed = self._revealed(self.learner.centres(actions))
+        return [_Messages(self.points, *revealed, self._cumulative(actions, world)) for world in self.worlds]
+
+    def _revealed(self, centres: Floats) -> tuple[Floats, Floats]:
+        """Return the interval (in noise scales) in which every noisy sum lies: a point where it is revealed."""
         learner = self.learner
         w = centres[:, 0]
         end = learner.shrinkage * learner.domain.outer_radius
@@ -131,59 +142,66 @@ class ActionLikelihood:
         means = w[: self.last].cumsum(axis=0) / t
         rate = learner.curvature * t / self.scale
         seen = rate * (means - w[1 : self.last + 1])
-        self.low = np.where(w[1 : self.last + 1] >= end * (1 - 1e-9), -np.inf, seen)
-        self.high = np.where(w[1 : self.last + 1] <= -end * (1 - 1e-9), np.inf, seen)
-        self.exact = self.low == self.high
+        low = np.where(w[1 : self.last + 1] >= end * (1 - 1e-9), -np.inf, seen)
+        high = np.where(w[1 : self.last + 1] <= -end * (1 - 1e-9), np.inf, seen)
+        return low, high
 
-    def _cumulative(self, actions: Floats, world: object) -> Floats:
+    def _cumulative(self, actions: Floats, world: World) -> Floats:
         """Return the sums of what the rounds add in a world, in noise scales: (T, runs), from 0."""
-        kind = self.learner.feedback
-        told = [
-            feedback(resolve(loss, actions[: t + 1]), actions[t], kind)  # type: ignore[arg-type]
-            for t, loss in enumerate(itertools.islice(world, self.last))  # type: ignore[call-overload]
-        ]
-        fed = [np.broadcast_to(g, actions[0].shape)[0] for g in self.learner.fed(actions[: self.last], told)]
+        played, kind = list(actions), self.learner.feedback
+        losses = [feedback(resolve(world[t], played[: t + 1]), played[t], kind) for t in range(self.last)]
+        fed = [np.broadcast_to(g, actions[0].shape)[0] for g in self.learner.fed(actions[: self.last], losses)]
         return np.cumsum([np.zeros(actions.shape[-1]), *fed], axis=0) / self.scale
 
-    def _children(self, t: int) -> list[int]:
-        """Return the rounds whose sum extends the one at t."""
-        low = t & -t
-        return [t + (1 << i) for i in range(low.bit_length() - 1) if t + (1 << i) <= self.last]
 
-    def _message(self, t: int, above: Floats, sums: Floats) -> Floats:
-        """Return the likelihood of what is seen at and below t, given the sum at its parent.
+class _Messages(TreeMessages):
+    """The messages of one world, (points, runs). A revealed sum is a grid of one point, repeated.
 
-        Parameters
-        ----------
-        above : array (points, runs)
-            Values of the sum at the parent.
-        sums : array (T, runs)
-            From `_cumulative`.
-        """
-        means = above + (sums[t] - sums[parent(t)])
+    Parameters
+    ----------
+    low, high : arrays (T - 1, runs)
+        The interval in which every noisy sum lies.
+    sums : array (T, runs)
+        Of what the rounds add.
+    """
+
+    def __init__(self, points: int, low: Floats, high: Floats, sums: Floats) -> None:
+        self.points, self.low, self.high, self.sums, self.last = points, low, high, sums, len(low)
+        self.exact = low == high
+        self.top = np.abs(sums).max(axis=0) + REACH
+
+    def leaf(self, t: int, above: Floats) -> Floats:
+        """Return the density of a revealed sum, or the mass of its interval."""
         low, high, exact = self.low[t - 1], self.high[t - 1], self.exact[t - 1]
-        children = self._children(t)
-        if not children:
-            return self._seen(low, high, exact, means)
-        # A revealed sum is a grid of one point, repeated.
-        top = np.abs(sums).max(axis=0) + REACH
-        censored_above = np.isinf(high)
-        start = np.where(censored_above, low, high)
-        span = np.where(exact, 0.0, np.maximum(top + np.abs(start), REACH))
-        steps = (np.arange(self.points) + 0.5)[:, None] / self.points
-        grid = start + np.where(censored_above, 1.0, -1.0) * steps * span
-        inside = np.ones_like(grid)
-        for child in children:
-            inside = inside * self._message(child, grid, sums)
-        inside *= np.where(exact, 1.0, span) / self.points
-        return np.stack([(0.5 * np.exp(-np.abs(grid - mean)) * inside).sum(axis=0) for mean in means])
-
-    @staticmethod
-    def _seen(low: Floats, high: Floats, exact: Floats, means: Floats) -> Floats:
-        """Return the density of a revealed sum, or the mass of its interval, given its mean."""
+        means = self._means(t, above)
         point = np.where(exact, low, 0.0)
         density = 0.5 * np.exp(-np.abs(point - means))
         return np.where(exact, density, _mass(low, high, means))
+
+    def grid_at(self, t: int) -> Floats:
+        steps = (np.arange(self.points) + 0.5)[:, None] / self.points
+        censored_above, start = self._start(t)
+        grid: Floats = start + np.where(censored_above, 1.0, -1.0) * steps * self._span(t)
+        return grid
+
+    def seen(self, t: int, grid: Floats) -> Floats:
+        return np.ones_like(grid)  # the grid lies where the sum may
+
+    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+        inside = inside * (np.where(self.exact[t - 1], 1.0, self._span(t)) / self.points)
+        return np.stack([(0.5 * np.exp(-np.abs(grid - mean)) * inside).sum(axis=0) for mean in self._means(t, above)])
+
+    def _means(self, t: int, above: Floats) -> Floats:
+        means: Floats = above + (self.sums[t] - self.sums[parent(t)])
+        return means
+
+    def _start(self, t: int) -> tuple[NDArray[np.bool_], Floats]:
+        censored_above = np.isinf(self.high[t - 1])
+        return censored_above, np.where(censored_above, self.low[t - 1], self.high[t - 1])
+
+    def _span(self, t: int) -> Floats:
+        _, start = self._start(t)
+        return np.where(self.exact[t - 1], 0.0, np.maximum(self.top + np.abs(start), REACH))
 
 
 def _mass(low: Floats, high: Floats, means: Floats) -> Floats:
@@ -192,3 +210,25 @@ def _mass(low: Floats, high: Floats, means: Floats) -> Floats:
     edge = np.where(upper, low, high)
     edge = np.where(np.isfinite(edge), edge, 0.0)
     return np.where(upper, _below(means - edge), _below(edge - means))
+
+
+def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) -> tuple[Floats, Floats] | None:
+    """Return the laws of the actions where nearly all lie at the ends of the interval, else None.
+
+    With losses of small curvature an action inside the interval has a probability of the order of the curvature; the
+    laws are what remains, made to sum to 1.
+
+    Parameters
+    ----------
+    points : int
+        Of the grid of a sum beyond an end.
+    """
+    if not 1 < pair.rounds <= MOST_CLIPPED or not applies(learner, pair):
+        return None
+    signs = np.indices((2,) * (pair.rounds - 1)).reshape(pair.rounds - 1, -1) * 2.0 - 1.0
+    first = learner.project(np.zeros((1, signs.shape[1])))
+    actions = np.concatenate([first[None], signs[:, None] * learner.domain.outer_radius])
+    p, q = ActionLikelihood(learner, pair, points=points).laws(actions)
+    if min(p.sum(), q.sum()) < 1 - INSIDE:
+        return None
+    return p / p.sum(), q / q.sum()

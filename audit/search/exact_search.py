@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from ...learners.leaders.pftal import Pftal
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
-from ..attacks.learner_attacks import ClippedRatio
 from ..laws.exact import NotExactError, exact_epsilon
+from ..laws.pftal_law import clipped_laws
 from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair
 from ..statistics.rounding import rounded
@@ -34,10 +33,6 @@ CELLS = COARSE // 2
 MOST_EXACT, FEWEST_EXACT, SEQUENCES = 240, 40, 2**14
 #: An improvement of an exact epsilon that counts.
 STEP = 1e-4
-#: Rounds up to which PFTAL's ends are enumerated, and the probability of anything else that is left out.
-MOST_CLIPPED, MISSING = 10, 1e-2
-#: The grid of a sum beyond an end: epsilon is off by less than 1e-3.
-CLIPPED_POINTS = 128
 
 
 def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
@@ -109,36 +104,6 @@ class _Oracle:
         """Return the first of the worst pairs."""
         values = [(pair, value) for pair in pairs if (value := self(pair)) is not None]
         return max(values, key=lambda found: round(found[1], 6)) if values else None
-
-
-def clipped_laws(learner: Pftal, pair: Pair, *, points: int = CLIPPED_POINTS) -> tuple[Floats, Floats] | None:
-    """Return the laws of one-dimensional PFTAL's actions where nearly all lie at the ends of its interval, else None.
-
-    With losses of small curvature an action inside the interval has a probability of the order of the curvature; the
-    laws are what remains, made to sum to 1.
-
-    Parameters
-    ----------
-    points : int
-        Of the grid of a sum beyond an end.
-    """
-    if not ClippedRatio.applies(learner, pair, "actions") or pair.rounds > MOST_CLIPPED:
-        return None
-    law: Any = ClippedRatio(learner, pair).likelihood
-    law.points = points
-    signs = np.indices((2,) * (pair.rounds - 1)).reshape(pair.rounds - 1, -1) * 2.0 - 1.0
-    first = learner.project(np.zeros((1, signs.shape[1])))
-    actions = np.concatenate([first[None], signs[:, None] * learner.domain.outer_radius])
-    law._observe(learner.centres(actions))
-    nothing = np.zeros((1, signs.shape[1]))
-    laws = []
-    for world in (law.pair.left, law.pair.right):
-        sums = law._cumulative(actions, world)
-        powers = [1 << k for k in range(pair.rounds.bit_length()) if 1 << k < pair.rounds]
-        laws.append(np.prod([law._message(t, nothing, sums)[0] for t in powers], axis=0))
-    if min(law.sum() for law in laws) < 1 - MISSING:
-        return None
-    return laws[0] / laws[0].sum(), laws[1] / laws[1].sum()
 
 
 def find_exactly(

@@ -13,7 +13,6 @@ from overclaim.audit.attacks.leader_ratios import (
     ShiftedRatio,
     SignRatio,
     Whitened,
-    density,
     upper_tail,
 )
 from overclaim.audit.attacks.learner_attacks import Boosted, Trained, applicable
@@ -22,7 +21,7 @@ from overclaim.learners import Ftrl
 from overclaim.learners.leaders.ftpl import Ftpl
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
 from overclaim.mechanisms.draws import Draws, Stage
-from overclaim.mechanisms.noise import Gaussian, Laplace
+from overclaim.mechanisms.noise import Gaussian, Laplace, laplace_sum_density
 
 ROUNDS = 4
 LEFT = np.zeros((ROUNDS, 2))
@@ -57,7 +56,7 @@ def test_density_and_tail_of_laplace_sums(draws):
     x = np.array([-3.0, -0.4, 0.0, 1.7, 6.0])
     for value, tail in zip(x, upper_tail(x, draws), strict=True):
         # The density beyond 60 is below 1e-20.
-        mass = quad(lambda y: float(density(np.array(y), draws)), value, 60, points=[0.0], limit=200)[0]
+        mass = quad(lambda y: float(laplace_sum_density(np.array(y), draws)), value, 60, points=[0.0], limit=200)[0]
         assert tail == pytest.approx(mass, abs=1e-9)
     sums = Draws(0).uniform((draws, 200_000))
     sums = Laplace(1.0).sample(sums.shape, Draws(1)).sum(axis=0)

@@ -7,10 +7,11 @@ from overclaim import Claim, Pair, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio, SequenceTable, Trained
 from overclaim.audit.certification.stages import LearnerAudit, guessed
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
+from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.search import pair_search as search
-from overclaim.audit.search.exact_search import clipped_laws, expected_bound
+from overclaim.audit.search.exact_search import expected_bound
 from overclaim.audit.search.families import first_round, later
 from overclaim.audit.search.influential_rounds import telling_pairs
 from overclaim.audit.search.loss_choices import alphabet_of, linear_alphabet

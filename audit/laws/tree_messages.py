@@ -1,0 +1,58 @@
+"""Message passing on the tree of noisy prefix sums: what is seen at and below a node, given the sum at its parent.
+
+Prefix sums form a tree, `R_t = R_parent(t) + (losses since) + noise`. The nodes at powers of two hang from 0, so what
+is seen at and below different ones is independent given the losses; below each, messages pass on a grid.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ...mechanisms.draws import Floats
+from ...mechanisms.tree import children
+
+
+class TreeMessages(ABC):
+    """The messages of one world.
+
+    Attributes
+    ----------
+    last : int
+        The last prefix that is seen.
+    """
+
+    last: int
+
+    def message(self, t: int, above: Floats) -> Floats:
+        """Return the likelihood of what is seen at and below t, for each value of the sum at its parent."""
+        if not children(t, self.last):
+            return self.leaf(t, above)
+        grid = self.grid_at(t)
+        return self.moved(t, above, grid, self.inside(t, grid))
+
+    def inside(self, t: int, grid: Floats) -> Floats:
+        """Return the likelihood of what is seen at and below t, for each value of the sum at t."""
+        likelihood = self.seen(t, grid)
+        for child in children(t, self.last):
+            likelihood = self.joined(likelihood, self.message(child, grid))
+        return likelihood
+
+    def joined(self, likelihood: Floats, below: Floats) -> Floats:
+        """Return the likelihood of both of two things that are independent given the sum."""
+        return likelihood * below
+
+    @abstractmethod
+    def leaf(self, t: int, above: Floats) -> Floats:
+        """Return the likelihood of what is seen at a node that none extends, where node and padding noise add up."""
+
+    @abstractmethod
+    def grid_at(self, t: int) -> Floats:
+        """Return values of the sum at t, over which it is integrated."""
+
+    @abstractmethod
+    def seen(self, t: int, grid: Floats) -> Floats:
+        """Return the likelihood of what is seen at t alone, for each value of the sum at t."""
+
+    @abstractmethod
+    def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
+        """Return the likelihood given the sum at the parent, from that given the sum at t."""
