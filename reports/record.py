@@ -25,6 +25,7 @@ from ..audit.play.processor import processor
 from ..audit.play.provenance import versions
 from ..audit.play.transcripts import BLOCK
 from ..audit.statistics.multiplicity import p_value
+from ..audit.traces.summary import traced
 from ..learners.catalogue.statements import PUBLISHED
 from .headline import headline
 from .record_schema import fault
@@ -35,8 +36,10 @@ SCHEMA = 1
 UNSEEN = 1e-9
 
 
-def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = False, jobs: int = 1) -> dict[str, Any]:
-    """Return the record of one audited claim, on request with the data of its figures and with its frozen event.
+def claim_record(
+    prepared: Prepared, result: Result, *, with_evidence: bool = False, with_trace: bool = False, jobs: int = 1
+) -> dict[str, Any]:
+    """Return the record of one audited claim, on request with the data of its figures, its frozen event, its traces.
 
     No choice behind it hangs on the last bits of a float, unless it is `platform_dependent`: then the floating-point
     arithmetic of the machine is what was attacked.
@@ -85,11 +88,20 @@ def claim_record(prepared: Prepared, result: Result, *, with_evidence: bool = Fa
         "seed": result.seed,
         "replay": task.command(),
     }
-    if with_evidence:
-        record["frozen"] = frozen_event(prepared, result, jobs)
-    if with_evidence and not prepared.mechanism:
-        record["evidence"] = claim_evidence(prepared, result, exact)
-    return record
+    record |= traces_of(prepared, result) if with_trace else {}
+    return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
+
+
+def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> dict[str, Any]:
+    """Return the frozen event of a claim, and the data of its figures where it has any."""
+    found = {"frozen": frozen_event(prepared, result, jobs)}
+    return found if prepared.mechanism else {**found, "evidence": claim_evidence(prepared, result, exact)}
+
+
+def traces_of(prepared: Prepared, result: Result) -> dict[str, Any]:
+    """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
+    falsified = result.verdict.value == "FALSIFIED"
+    return traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
 
 
 def untested(result: Result, exact: float | None) -> bool:

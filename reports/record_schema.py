@@ -72,6 +72,15 @@ _BLIND_SPOT = _table(
     parameter=_maybe(TEXT),
 )
 _LOSSES = _table(**_all(_maybe(_list({})), "left", "right"), round=_maybe(ROUND))
+_PLACE = _table("file", "line", file=TEXT, line=ROUND)
+_CAUSE = _table(
+    *("text", "kind"),
+    text=TEXT,
+    kind={"enum": ["leak", "calls", "law"]},
+    place=_maybe(_PLACE),
+    **_all(_maybe(ROUND), "call", "calls"),
+    **_all(_maybe(NUMBER), "differs", "calibrated_for"),
+)
 _CLAIM = _table(
     *("name", "claimed", "verdict"),
     name=TEXT,
@@ -85,7 +94,7 @@ _CLAIM = _table(
     measure=_maybe(_table()),
     holm=_maybe(_table("p_value", "level", **_all(SHARE, "p_value", "level"))),
     event=_maybe(_table(**_all(_maybe(NUMBER), "lower", "upper"), share=INSIDE)),
-    where=_maybe(_table("file", "line", file=TEXT, line=ROUND)),
+    where=_maybe(_PLACE),
     evidence=_maybe(_EVIDENCE),
     shrunk=_maybe(
         {**_LOSSES, "properties": {**_LOSSES["properties"], "pair": _maybe(_LOSSES), "runs": _maybe(COUNT)}}
@@ -98,6 +107,13 @@ _CLAIM = _table(
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
     **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "false", "answer", "repair"),
+    **_all(_maybe(NUMBER), "epsilon_upper", "epsilon_upper_pair", "upper"),
+    upper_scope={"enum": ["pair", "claim", None]},
+    upper_how={"enum": ["maximised", "bounded", "sampled", None]},
+    upper_rests_on=_maybe(_list(TEXT)),
+    untraced=_maybe(TEXT),
+    leak=_maybe(_table("text", text=TEXT, what=TEXT, round=COUNT)),
+    cause=_maybe(_CAUSE),
     standing={"enum": [*STANDINGS, None]},
     quotation=_maybe(_table("text", "where", **_all(TEXT, "text", "where"))),
 )

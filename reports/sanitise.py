@@ -35,6 +35,8 @@ DEFAULTS: dict[str, Any] = {
     "answer": None,
     "repair": None,
     "replay": "",
+    "epsilon_upper": None,
+    "upper_how": None,
     "event": None,
     "evidence": None,
     "published": True,

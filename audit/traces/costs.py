@@ -12,6 +12,7 @@ import numpy as np
 from ...mechanisms.discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from ...mechanisms.draws import Floats
 from ...mechanisms.gaussian_dp import gaussian_epsilon
+from ...mechanisms.measures import ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
 from ..laws.privacy_loss import STEPS, PrivacyLoss
 from .tape import Call
@@ -58,7 +59,7 @@ def _epsilon(pure: float, mu_squared: float, rho: float, delta: float) -> float:
     if rho == 0:
         return pure + gaussian_epsilon(math.sqrt(mu_squared), delta)
     rho += mu_squared / 2  # mu-GDP is (mu^2 / 2)-zCDP
-    return pure + rho + 2 * math.sqrt(rho * math.log(1 / delta))  # Bun & Steinke 2016, Proposition 1.3
+    return pure + ZCDP(rho).approximate(delta)
 
 
 def cost(left: Call, right: Call, runs: int) -> Cost:

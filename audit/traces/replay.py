@@ -22,6 +22,8 @@ from .watched import settled
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
+#: A block has fewer runs where rounds times coordinates times runs would pass this.
+_MOST_VALUES = 2_000_000
 #: Values that are shown, and scales of noise, differ where they are further apart than this, over the larger of 1 and
 #: their size.
 APART = 1e-6
@@ -308,7 +310,10 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
         If it raises.
     """
     plain = is_plain(target)
-    runs = 1 if plain else RUNS
+    size = getattr(pair, "rounds", 1) * (getattr(target, "arms", None) or 1)
+    if size > _MOST_VALUES:
+        raise UntraceableError(f"a run has {size:,} values, more than the {_MOST_VALUES:,} that a trace holds")
+    runs = 1 if plain else min(RUNS, _MOST_VALUES // size)
     playing = (
         learner_playing(target, pair, runs, surface)
         if hasattr(target, "act") or isinstance(target, Scalar)

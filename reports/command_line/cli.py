@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ... import __version__
-from ...audit.plans.paths import check_distinct, check_folder, exists, read_text
+from ...audit.plans.paths import check_distinct, check_folder, exists
 from ..sanitise import json_text, visible
 from .comparing import hold_against
 from .console import FALSIFIED, OK, UNDERPOWERED, Commands, command, own_process, playing_command, say
@@ -33,15 +32,17 @@ from .options import (
     STOP,
     STOP_REGRET,
     SURFACE,
+    TRACE,
     WEAKEN,
     WHERE,
     Json,
 )
 from .running import audited, exit_code
+from .task_options import task_of
+from .trace_command import trace
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
-    from ...audit.plans.tasks import Task
     from ...audit.play.cluster import Cluster
 
 
@@ -112,6 +113,7 @@ def list_catalogue(as_json: bool) -> None:
 @FAST
 @WEAKEN
 @SHRINK
+@TRACE
 @WHERE
 @JSON
 @playing_command
@@ -121,6 +123,7 @@ def check(
     scheduler: str | None,
     weaken: str | None,
     shrink: bool,
+    trace: bool,
     as_json: bool,
     **choices: Any,
 ) -> int:
@@ -135,11 +138,11 @@ def check(
     from ..record import claim_record, to_text
     from ..sanitise import is_untested
 
-    task = _task(weaken=True if weaken == "" else weaken, **choices)
+    task = task_of(weaken=True if weaken == "" else weaken, **choices)
     with own_process():
         prepared = task.prepare()
         result = prepared.audit(Execution(jobs or cores(), progress=True, cluster=_cluster(engine, scheduler)))
-        record = claim_record(prepared, result)
+        record = claim_record(prepared, result, with_trace=trace)
         if shrink:
             from ...audit.plans.shrink import shrink_task
 
@@ -171,7 +174,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     from ...audit.certification.one_run import smoke_test
     from ..formats.terminal import smoke_lines
 
-    task = _task(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
+    task = task_of(target=target, pair_file=None, seed=seed, confidence=confidence, **choices)
     if task.is_mechanism:
         raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
     with own_process():
@@ -183,16 +186,6 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     found = {"name": target, "claimed": claimed, **found}
     say(json_text(found, indent=1) if as_json else smoke_lines(found), styled=not as_json)
     return VERDICTS[found["verdict"]]
-
-
-def _task(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
-    """Return the task that the options of a command describe."""
-    from ...audit.plans.tasks import Task
-    from ...audit.play.execution import Budget
-
-    spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
-    said = {"parameters": dict(parameters), "pair": _read_pair(pair_file)}
-    return Task(**choices, **said, budget=Budget(**spent)).in_example()
 
 
 def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
@@ -208,20 +201,6 @@ def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
     cluster = Cluster(scheduler)
     cluster.check()
     return cluster
-
-
-def _read_pair(path: Path | None) -> Any:
-    from ...audit.play.pairs import Pair
-
-    if path is None:
-        return None
-    written = str(path).lstrip().startswith("{")  # as replay commands have it
-    text = str(path) if written else read_text(path, "pair")
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the pair {str(path)!r} is no JSON: {error}") from None
-    return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)
 
 
 @main.command()
@@ -417,7 +396,7 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     from ...audit.search.exact_search import worst_exactly
     from ..record import finite
 
-    task = _task(target=target, **choices)
+    task = task_of(target=target, **choices)
     if task.is_mechanism:
         raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
     with own_process():
@@ -497,3 +476,6 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
     else:
         say(table_of(found), styled=True)
     return OK if all(one.good for one in found) else FALSIFIED
+
+
+main.add_command(trace)

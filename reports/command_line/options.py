@@ -137,4 +137,9 @@ SHRINK = click.option(
     show_default=True,
     help="Shrink a falsified claim's witness: about twice the time.",
 )
+TRACE = click.option(
+    "--trace",
+    is_flag=True,
+    help="Replay runs with their noise frozen: a bound from above, leaks around it, the cause.",
+)
 PAIR = click.option("--pair", "pair_file", type=FILE, help="JSON: left and right losses; a file or the text.")

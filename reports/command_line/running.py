@@ -172,7 +172,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
     try:
         prepared = task.prepare()
         result = prepared.audit(execution)
-        written = partial(claim_record, prepared, result, with_evidence=True, jobs=execution.jobs)
+        written = partial(claim_record, prepared, result, with_evidence=True, with_trace=True, jobs=execution.jobs)
         record = written() if page is None else page.once("record", written)
         shrunk = shrink_task(task, result, execution)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None

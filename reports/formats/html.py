@@ -20,6 +20,7 @@ from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import bound_words, by_holm, exact_words, filled, is_mechanism, is_untested, legible, named_world
+from ..upper_words import bounded_words, trace_lines
 from . import figures, ruler
 from .terminal import number
 
@@ -142,6 +143,8 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "exact": exact_words(shown, infinite="∞"),
         "by_holm": by_holm(shown),
         "found": bound_words(shown),
+        "bounded": bounded_words(shown),
+        "trace_lines": trace_lines(shown),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...audit.certification.blind_spot import words as blind_words
 from ..sanitise import by_holm, is_mechanism, is_untested
+from ..upper_words import binding
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
@@ -27,6 +28,7 @@ class Row:
     certified: float
     claim: float
     exact: float | None
+    upper: float | None  # what traces bound epsilon by
     detectable: float | None
     caught: float | None  # the blind spot: the smallest factor of too little noise that was caught
     baseline: float | None
@@ -37,6 +39,7 @@ class Row:
 def row(claim: Mapping[str, Any]) -> Row:
     """Return the marks of a claim of a record."""
     claimed, bound = claim["claimed"]["epsilon"], claim["epsilon_lower"] or 0.0
+    upper = binding(claim)
     exact, detectable, before = claim.get("exact_epsilon"), claim.get("detectable_epsilon"), baseline_of(claim)
 
     def at(epsilon: float | None) -> float | None:
@@ -47,13 +50,19 @@ def row(claim: Mapping[str, Any]) -> Row:
     words = [f"claimed {claimed:.4g}", f"certified at least {bound:.4g}"]
     words += [
         f"{name} {value:.4g}"
-        for name, value in (("exact", exact), ("at best detectable from", detectable), ("baseline", before))
+        for name, value in (
+            ("at most", upper),
+            ("exact", exact),
+            ("at best detectable from", detectable),
+            ("baseline", before),
+        )
         if value is not None
     ]
     return Row(
         certified=at(bound) or 0.0,
         claim=100 / END,
         exact=at(exact),
+        upper=at(upper),
         detectable=at(detectable),
         caught=None if caught is None else at(caught * claimed),
         baseline=at(before),
@@ -97,9 +106,9 @@ _STYLE = """
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
 .s{font-size:11px;fill:#566070}.g{stroke:#c9d0d9}.c{stroke:#1c2430;stroke-width:2}
 .FALSIFIED{fill:#b3261e}.SURVIVED{fill:#1b6e3c}.UNDERPOWERED{fill:#7a5200}
-.e{fill:#fff;stroke:#1c2430;stroke-width:1.5}.p{fill:#fff}
+.e{fill:#fff;stroke:#1c2430;stroke-width:1.5}.u{fill:none;stroke:#1c2430;stroke-width:1.5}.p{fill:#fff}
 @media (prefers-color-scheme:dark){text{fill:#e6eaf0}.s{fill:#a3adba}.g{stroke:#3a4350}.c{stroke:#e6eaf0}
-.FALSIFIED{fill:#ff8f85}.SURVIVED{fill:#6fd795}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.p{fill:#12161c}}
+.FALSIFIED{fill:#ff8f85}.SURVIVED{fill:#6fd795}.UNDERPOWERED{fill:#f0c064}.e{fill:#12161c;stroke:#e6eaf0}.u{stroke:#e6eaf0}.p{fill:#12161c}}
 """
 
 
@@ -142,6 +151,8 @@ def _lines(claim: Mapping[str, Any], top: int) -> Iterable[str]:
         yield f'<path class="{verdict}" d="M{end - 1} {middle - 9:g}l12 9l-12 9z"/>'
     if marks.exact is not None:
         yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
+    if marks.upper is not None:
+        yield f'<path class="u" d="M{_LABEL + marks.upper * scale + 5:g} {middle - 8:g}h-5v16h5"/>'
     bound = f"> {claim['claimed']['epsilon']:.3g}" if by_holm(claim) else f"≥ {claim['epsilon_lower']:.3g}"
     value = f"{mark(claim)} {bound}"
     yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

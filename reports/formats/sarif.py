@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..sanitise import bound_words, is_untested, json_text, legible, untested_words, visible
+from ..upper_words import place_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
@@ -30,7 +31,7 @@ def sarif(record: Mapping[str, Any]) -> str:
     """
     # Names of files are addresses, and stay as they are.
     places = {visible(claim["name"]): claim.get("where") for claim in record["claims"]}
-    where = [claim.get("where") for claim in record["claims"]]
+    where = [place_of(claim) for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for finding in record["findings"]:
@@ -67,7 +68,8 @@ def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict
     tail = f"Replay: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"
-        text = f"{head}, but {bound_words(claim)}. {tail}"
+        why = f" Cause: {claim['cause']['text']}." if claim.get("cause") else ""
+        text = f"{head}, but {bound_words(claim)}.{why} {tail}"
         return _result("falsified", level, text, claim["replay"], where)
     if claim["verdict"] == "UNDERPOWERED":
         text = f"{head}: {_runs(claim)} could not have falsified that. {tail}"

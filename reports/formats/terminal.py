@@ -30,6 +30,7 @@ from ..sanitise import (
     visible,
     visible_line,
 )
+from ..upper_words import binding, bounded_words, is_bounded, trace_lines
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -139,6 +140,8 @@ def claims_table(record: dict[str, Any]) -> str:
     ]
     if untested := sum(map(is_untested, claims)):
         counts.append(f"{untested} of them untested: no attack known")
+    if bounded := sum(map(is_bounded, claims)):
+        counts.append(f"{bounded} of them bounded by their traces")
     judged = sum(1 for c in claims if c.get("expected"))
     as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
     lines += ["", *headline_lines(record), f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
@@ -174,6 +177,7 @@ def _numbers(claim: Mapping[str, Any]) -> str:
 def _bar(claim: Mapping[str, Any], size: int) -> str:
     """Return the certified bound as a bar, up to a multiple of the claim, with the claim marked on it."""
     full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
+    upper = binding(claim)
     claim_at = round(size / RULER_END)
     ratio = (claim["epsilon_lower"] or 0.0) / claim["claimed"]["epsilon"]
     filled = round(min(ratio, RULER_END) * size / RULER_END)
@@ -183,6 +187,9 @@ def _bar(claim: Mapping[str, Any], size: int) -> str:
     if ratio > RULER_END:
         cells[-1] = beyond
     cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(claim["verdict"]), bold=True)
+    if upper is not None and (at := round(upper / claim["claimed"]["epsilon"] * size / RULER_END)) < size:
+        at = max(at, filled) if filled < size else at
+        cells[at] = ("┫" if at == claim_at else "╎") if _unicode() else "]"
     paint = colour(claim["verdict"])
     start, end = "".join(cells[:claim_at]), "".join(cells[claim_at + 1 :])
     passed = end[: max(0, filled - claim_at - 1)]
@@ -205,7 +212,7 @@ def shorten(text: str, size: int) -> str:
 def _unicode() -> bool:
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
-        "━┈┃▶✗✓…".encode(encoding)
+        "━┈┃┫╎▶✗✓…".encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -231,10 +238,11 @@ def claim_lines(claim: dict[str, Any]) -> str:
     t0 = pair["round"] - 1
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     lines = [
-        f"{word}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"{word}{bounded_words(claim)}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
         f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
         f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
+        *[visible_line(line) for line in trace_lines(claim)],
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"

@@ -1,0 +1,59 @@
+"""The traces of a task: the table that `overclaim trace` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...learners.abilities import batch_of
+from ..assumptions.mechanism_runs import DataPair
+from ..play.pairs import check_pair
+from ..search.families import first_round
+from ..search.loss_choices import alphabet_of
+from ..traces.causes import cause
+from ..traces.summary import call_rows, fields_of, worst_tracing
+from .tasks import Prepared, Task
+
+
+def trace_task(task: Task) -> dict[str, Any]:
+    """Return the noisy calls of one run of a target in both worlds, with what leaks around them and bounds them.
+
+    Raises
+    ------
+    ValueError
+        For bad input.
+    UntraceableError
+        If the target draws in a way that is not watched.
+    LearnerError
+        If it crashes.
+    """
+    prepared = task.prepare()
+    claim = prepared.claim
+    found, pair = worst_tracing(prepared.learner, _pairs(prepared), claim, seed=task.budget.seed)
+    upper = found.pair_upper
+    costly = upper is not None and upper.epsilon > claim.epsilon
+    why = cause(found, claim) if costly else None
+    return {
+        "name": task.target,
+        "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
+        "surface": claim.surface,
+        "pair": pair.to_json(),
+        "runs": sum(one.runs for one in found.traces),
+        "calls": call_rows(found, claim),
+        **fields_of(found, claim),
+        "infinite": upper is not None and upper.epsilon == float("inf"),
+        "cause": None if why is None else why.to_json(),
+    }
+
+
+def _pairs(prepared: Prepared) -> list[Any]:
+    """Return the pairs to trace: those given, or the standard ones."""
+    if prepared.mechanism:
+        inputs = prepared.task.inputs()
+        given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
+        return [DataPair(*pair) for pair in given]
+    if prepared.pairs is not None:
+        for pair in prepared.pairs:
+            check_pair(pair, prepared.claim, prepared.learner)
+        return list(prepared.pairs)
+    learner = prepared.learner
+    return first_round(alphabet_of(learner, prepared.claim), prepared.rounds, batch_of(learner))

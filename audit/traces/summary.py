@@ -1,0 +1,139 @@
+"""What traces say of a claim, as data: for a record, and for the table of one run's noisy calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...learners.protocol import LearnerError
+from ...mechanisms.claim import Claim
+from ...mechanisms.measures import GDP, RDP, ZCDP, Measure
+from .causes import cause
+from .costs import Cost, cost, path_cost, words_of
+from .tape import Call, UntraceableError
+from .upper import Tracing, Upper, tracing
+
+#: The largest values of a call that the table prints in full.
+_FEW = 3
+
+
+def traced(target: Any, pair: Any, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, Any]:
+    """Return the fields of a record that come from traces; where there are none, why, as `untraced`.
+
+    Parameters
+    ----------
+    falsified : bool
+        Whether the claim was falsified: then its cause is looked for.
+    """
+    try:
+        found = tracing(target, pair, claim, seed=seed)
+    except (UntraceableError, LearnerError) as error:
+        return {**_NOTHING, "untraced": " ".join(str(error).split())}
+    return {**fields_of(found, claim), "cause": _cause(found, claim) if falsified else None, "untraced": None}
+
+
+_NOTHING: dict[str, Any] = dict.fromkeys(
+    ("epsilon_upper", "epsilon_upper_pair", "upper", "upper_scope", "upper_how", "upper_rests_on", "leak", "cause")
+)
+
+
+def fields_of(found: Tracing, claim: Claim) -> dict[str, Any]:
+    """Return the bounds and the leak of traces, as a record has them."""
+    upper, on_pair = found.upper, found.pair_upper
+    leak = (
+        None if found.leak is None else {"text": str(found.leak), "what": found.leak.what, "round": found.leak.round}
+    )
+    if upper is None or not math.isfinite(upper.epsilon):
+        return {**_NOTHING, "leak": leak}
+    return {
+        "epsilon_upper": upper.epsilon,
+        "epsilon_upper_pair": None if on_pair is None else on_pair.epsilon,
+        "upper": in_measure(found, claim.measure) if on_pair is not None and on_pair.how != "bounded" else None,
+        "upper_scope": upper.scope,
+        "upper_how": upper.how,
+        "upper_rests_on": list(upper.rests_on),
+        "leak": leak,
+    }
+
+
+def in_measure(found: Tracing, measure: Measure) -> float | None:
+    """Return the cost of the pair's largest path in a claim's own measure, other than (epsilon, delta)-DP, or None.
+
+    Pure epsilon is (epsilon^2 / 2)-zCDP, mu-GDP (mu^2 / 2)-zCDP, and rho-zCDP gives Renyi DP of order a at a rho.
+    """
+    total = path_cost(found.worst.calls, found.worst.runs)
+    pure, mu_squared, rho = (float(part[found.run]) for part in (total.pure, total.mu_squared, total.rho))
+    if isinstance(measure, GDP):
+        return math.sqrt(mu_squared) if pure == rho == 0 else None
+    concentrated = pure**2 / 2 + mu_squared / 2 + rho
+    if isinstance(measure, RDP):
+        return measure.order * concentrated
+    return concentrated if isinstance(measure, ZCDP) else None
+
+
+def _cause(found: Tracing, claim: Claim) -> dict[str, Any] | None:
+    why = cause(found, claim)
+    return None if why is None else why.to_json()
+
+
+def worst_tracing(target: Any, pairs: Sequence[Any], claim: Claim, *, seed: int = 0) -> tuple[Tracing, Any]:
+    """Return the traces of the pair that leaks, else of that with the largest bound, and the pair.
+
+    Raises
+    ------
+    UntraceableError
+        If the target draws in a way that is not watched.
+    """
+    best: tuple[Tracing, Any] | None = None
+    for pair in pairs:
+        found = tracing(target, pair, claim, seed=seed, every_pair=False)
+        if found.leak is not None:
+            return found, pair
+        if best is None or _size(found.pair_upper) > _size(best[0].pair_upper):
+            best = found, pair
+    assert best is not None
+    return tracing(target, best[1], claim, seed=seed), best[1]
+
+
+def _size(upper: Upper | None) -> float:
+    return -1.0 if upper is None else upper.epsilon
+
+
+def call_rows(found: Tracing, claim: Claim) -> list[dict[str, Any]]:
+    """Return the noisy calls of one run in both worlds: where, inputs, law, and the loss until there."""
+    rows, runs, run = [], found.worst.runs, found.run
+    zero = np.zeros(runs)
+    total = Cost(zero, zero, zero)
+    for number, (left, right) in enumerate(found.worst.calls, start=1):
+        own = cost(left, right, runs)
+        total += own
+        rows.append(
+            {
+                "call": number,
+                "round": left.round or None,
+                "name": left.name,
+                "place": {"file": left.place.file, "line": left.place.line},
+                "left": input_of(left, run),
+                "right": input_of(right, run),
+                "law": words_of(left.law),
+                "loss": _loss(total, run, claim.delta),
+            }
+        )
+    return rows
+
+
+def input_of(call: Call, run: int) -> list[Any]:
+    """Return a run's input of a call as numbers: of an outcome its probabilities."""
+    value = np.asarray(call.value, dtype=float)
+    column = value.reshape(-1) if call.law is None else value.reshape(-1, value.shape[-1])[:, run]
+    return [float(one) if math.isfinite(one) else None for one in column]
+
+
+def _loss(total: Cost, run: int, delta: float) -> dict[str, float | None]:
+    """Return the loss so far: epsilon, None where it is infinite, and mu where the noise is Gaussian."""
+    epsilon = float(total.epsilon(delta)[run])
+    mu = math.sqrt(float(total.mu_squared[run]))
+    return {"epsilon": epsilon if math.isfinite(epsilon) else None, **({"mu": mu} if mu else {})}

@@ -1,0 +1,36 @@
+"""The task that the options of a command describe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...audit.plans.paths import read_text
+
+if TYPE_CHECKING:
+    from ...audit.plans.tasks import Task
+
+
+def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
+    """Return the task that the options of a command describe."""
+    from ...audit.plans.tasks import Task
+    from ...audit.play.execution import Budget
+
+    spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
+    said = {"parameters": dict(parameters), "pair": _read_pair(pair_file)}
+    return Task(**choices, **said, budget=Budget(**spent)).in_example()
+
+
+def _read_pair(path: Path | None) -> Any:
+    from ...audit.play.pairs import Pair
+
+    if path is None:
+        return None
+    written = str(path).lstrip().startswith("{")  # as replay commands have it
+    text = str(path) if written else read_text(path, "pair")
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the pair {str(path)!r} is no JSON: {error}") from None
+    return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)

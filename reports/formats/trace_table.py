@@ -1,0 +1,71 @@
+"""The table of one run's noisy calls in both worlds."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from ..sanitise import visible, visible_line
+from .terminal import table, width
+
+#: The numbers of an input that are printed, and the calls of a run.
+_FEW, _MOST = 3, 40
+
+
+def trace_lines(found: Mapping[str, Any]) -> str:
+    """Return the calls as a table, and below it what leaks or what bounds them."""
+    found = visible(found)
+    claimed, calls = found["claimed"], found["calls"]
+    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    lines = [f"{visible_line(found['name'])}: claimed epsilon {claimed['epsilon']:g}{at}; one run in both worlds"]
+    if calls:
+        head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
+        lines.append(table(head, (_row(call) for call in calls[:_MOST])))
+    lines += [f"and {len(calls) - _MOST} more calls"] if len(calls) > _MOST else []
+    lines += [] if calls else ["no noisy call"]
+    words = _words(found)
+    wrapped = (textwrap.fill(w, width(), subsequent_indent="  ", break_on_hyphens=False) for w in words)
+    return "\n".join([*lines, *wrapped])
+
+
+def _row(call: Mapping[str, Any]) -> tuple[str, ...]:
+    place, loss = call["place"], call["loss"]
+    so_far = "inf" if loss["epsilon"] is None else f"{loss['epsilon']:.4g}"
+    so_far += f" (mu {loss['mu']:.4g})" if "mu" in loss else ""
+    at = visible_line(f"{place['file']}:{place['line']}")
+    inputs = [_numbers(call[side]) for side in ("left", "right")]
+    return (str(call["call"]), at, call["name"], str(call["round"] or "-"), *inputs, call["law"], so_far)
+
+
+def _numbers(values: list[float | None]) -> str:
+    words = ["none" if value is None else f"{value:.4g}" for value in values[:_FEW]]
+    more = ", ..." if len(values) > _FEW else ""
+    return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
+
+
+def _words(found: Mapping[str, Any]) -> list[str]:
+    """Return what follows from the calls."""
+    if found["leak"]:
+        return [
+            found["leak"]["text"],
+            "a fact about these two runs: what differs was not computed from the noisy outputs alone, so they bound "
+            "nothing; the claim may still hold if randomness that is no noise protects it",
+        ]
+    if found["infinite"]:
+        return ["no finite bound: the noise bounds no ratio", *_cause(found)]
+    upper = found["epsilon_upper"]
+    if upper is None:
+        return [f"nothing differs in {found['runs']} replayed runs of this pair"]
+    if found["upper_how"] == "sampled":
+        first = f"at most {upper:.4f} on the sampled paths of this pair, which bounds nothing"
+    else:
+        where = "on every pair" if found["upper_scope"] == "claim" else "on this pair"
+        own = found["epsilon_upper_pair"]
+        beside = f", {own:.4f} on this one" if found["upper_scope"] == "claim" and own is not None else ""
+        first = f"epsilon is at most {upper:.4f} {where}{beside}"
+    return [first, f"it rests on: {'; '.join(found['upper_rests_on'])}", *_cause(found)]
+
+
+def _cause(found: Mapping[str, Any]) -> list[str]:
+    return [found["cause"]["text"]] if found["cause"] else []

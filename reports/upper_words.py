@@ -1,0 +1,78 @@
+"""What reports say of traces: bounds from above, leaks around the noise, causes. Nothing where a record has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Bounds and claims closer than this, relatively, are equal.
+_SAME = 1e-9
+
+
+def binding(claim: Mapping[str, Any]) -> float | None:
+    """Return a claim's upper bound where it is one; None where paths were only sampled, or no trace was made."""
+    upper = claim.get("epsilon_upper")
+    return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
+
+
+def is_bounded(claim: Mapping[str, Any]) -> bool:
+    """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
+    upper = binding(claim)
+    within = upper is not None and upper <= claim["claimed"]["epsilon"] * (1 + _SAME)
+    return claim["verdict"] == "SURVIVED" and within and not _contradicted(claim)
+
+
+def bounded_words(claim: Mapping[str, Any]) -> str:
+    """Return ", bounded: ..." to stand behind SURVIVED, or nothing."""
+    if not is_bounded(claim):
+        return ""
+    return f", bounded: at most {claim['epsilon_upper']:.4g} {_where(claim['upper_scope'])}"
+
+
+def trace_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return what a claim's traces say, line by line."""
+    lines = _bounds(claim)
+    if claim.get("leak"):
+        lines.append(claim["leak"]["text"])
+    why = claim.get("cause")
+    if why and why["kind"] != "leak":
+        lines.append(f"cause: {why['text']}")
+    if claim.get("untraced"):
+        lines.append(f"not traced: {claim['untraced']}")
+    return lines
+
+
+def _bounds(claim: Mapping[str, Any]) -> list[str]:
+    upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
+    if upper is None:
+        return []
+    rests = f"the upper bound rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
+    if _contradicted(claim):
+        return [f"traced: at most {_top(claim):.4f}, below what is certified: not all that this rests on holds", rests]
+    if claim.get("upper_how") == "sampled":
+        return [f"traced: at most {upper:.4f} on the sampled paths, which bounds nothing", rests]
+    lines = []
+    if pair is not None:
+        lines.append(f"interval: epsilon in [{claim['epsilon_lower'] or 0.0:.4f}, {pair:.4f}] on this pair")
+    if claim.get("upper_scope") == "claim":
+        lines.append(f"at most {upper:.4f} {_where('claim')}")
+    return [*lines, rests]
+
+
+def _contradicted(claim: Mapping[str, Any]) -> bool:
+    """Tell whether more was certified than traces allow."""
+    return binding(claim) is not None and (claim.get("epsilon_lower") or 0.0) > _top(claim) * (1 + _SAME)
+
+
+def _top(claim: Mapping[str, Any]) -> float:
+    pair = claim.get("epsilon_upper_pair")
+    return float(claim["epsilon_upper"] if pair is None else pair)
+
+
+def _where(scope: str) -> str:
+    return "on every pair" if scope == "claim" else "on this pair"
+
+
+def place_of(claim: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the line of a claim's cause, else that where its target is written."""
+    return (claim.get("cause") or {}).get("place") or claim.get("where")

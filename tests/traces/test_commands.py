@@ -1,0 +1,100 @@
+"""Traces on the command line, in records and in reports."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from overclaim.reports.command_line.cli import main
+from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.record_schema import fault
+from overclaim.reports.upper_words import bounded_words, trace_lines
+
+
+def run(*words, code=0):
+    found = CliRunner().invoke(main, list(words))
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def test_the_table_of_calls():
+    name = "agarwal-singh/ftrl-experts"
+    words = ["trace", name, "--losses", "symmetric", "--rounds", "4", "--surface", "release"]
+    text = run(*words)
+    assert "node [1,2]" in text
+    assert "at most 2.0000 on every pair" in text
+    found = json.loads(run(*words, "--json"))
+    assert [call["loss"]["epsilon"] for call in found["calls"]] == pytest.approx([1, 2, 2])
+    assert found["calls"][0]["place"]["file"] == "mechanisms/tree.py"
+    assert found["cause"]["differs"] == 4
+    assert found["cause"]["calibrated_for"] == pytest.approx(2)
+
+
+def test_a_leak_exits_1_and_says_what_it_is():
+    text = run("trace", "asi-raman-talwar/exp3", code=1)
+    assert "leak: action of round 2 differs although everything noisy is the same" in text
+    assert "the claim may still hold" in text
+
+
+def test_what_is_not_watched_is_said_in_one_line(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import math\n\n\ndef count(data, rng):\n    return data + math.log(rng.random() / rng.random())\n",
+        encoding="utf-8",
+    )
+    words = [f"{file}:count", "--epsilon", "1", "--left", "0", "--right", "1"]
+    assert "count draws no noise in a way that is watched" in run("trace", *words, code=2)
+    text = run("check", *words, "--runs", "2000", "--trace")
+    assert "not traced: count draws no noise in a way that is watched" in " ".join(text.split())
+    assert text.startswith("SURVIVED  ")
+
+
+def test_a_falsified_claim_has_its_cause_and_sarif_its_line(tmp_path, monkeypatch):
+    file = tmp_path / "own.py"
+    lines = ["def count(data, rng):", "    exact = 2 * data", "    return exact + rng.laplace(0, 1)", ""]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = ["own.py:count", "--epsilon", "1", "--left", "0", "--right", "1", "--runs", "4000"]
+    claim = json.loads(run("check", *words, "--trace", "--json", code=1))
+    assert claim["cause"]["place"] == {"file": "own.py", "line": 3}
+    assert claim["cause"]["differs"] == 2
+    assert claim["cause"]["calibrated_for"] == pytest.approx(1)
+    assert claim["upper_how"] == "sampled"
+    record = {"claims": [claim], "schema": 1, "overclaim": "0", "alpha": 0.01, "seed": 0, "command": "", "errors": []}
+    assert fault(record) is None
+    (result,) = json.loads(sarif({**record, "created": "", "findings": []}))["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
+    assert "noisy call 1 of 1" in result["message"]["text"]
+    assert "cause" not in json.loads(run("check", *words, "--json", code=1))
+
+
+BOUNDED = {
+    "verdict": "SURVIVED",
+    "claimed": {"epsilon": 1.0, "delta": 0.0},
+    "epsilon_lower": 0.9,
+    "epsilon_upper": 1.0,
+    "epsilon_upper_pair": 1.0,
+    "upper_scope": "claim",
+    "upper_how": "maximised",
+    "upper_rests_on": ["real arithmetic"],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ", bounded: at most 1 on every pair"),
+        ({"upper_scope": "pair"}, ", bounded: at most 1 on this pair"),
+        ({"epsilon_upper": 1.0001}, ""),
+        ({"upper_how": "sampled"}, ""),
+        ({"epsilon_upper": None}, ""),
+        ({"verdict": "UNDERPOWERED"}, ""),
+        ({"epsilon_upper_pair": 0.5}, ""),  # more was certified: something that the bound rests on does not hold
+    ],
+)
+def test_what_is_called_bounded(changes, words):
+    claim = {**BOUNDED, **changes}
+    assert bounded_words(claim) == words
+    text = " ".join(trace_lines(claim))
+    assert ("bounds nothing" in text) == (changes.get("upper_how") == "sampled")
+    assert ("below what is certified" in text) == ("epsilon_upper_pair" in changes)
