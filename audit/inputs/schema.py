@@ -1,0 +1,222 @@
+"""JSON Schema as a Hypothesis strategy: the part of draft 2020-12 that describes inputs.
+
+Our own, and small: hypothesis-jsonschema was last released in February 2024, and draws nothing from schemas with
+`prefixItems`. Neighbours of what is drawn are held against the schema itself, by jsonschema.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...learners.blame import said
+from .data import from_json, to_json
+from .drawing import import_hypothesis
+from .neighbours import neighbours
+
+#: Keywords that say nothing of which data fits, or that are read where they are needed.
+_SILENT = {"$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples"}
+_OF_TYPES: dict[str, set[str]] = {
+    "null": set(),
+    "boolean": set(),
+    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "string": {"minLength", "maxLength", "pattern"},
+    "array": {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"},
+    "object": {"properties", "required", "additionalProperties", "minProperties", "maxProperties"},
+}
+#: The most levels of references and nesting.
+_DEEPEST = 20
+
+
+class SchemaError(ValueError):
+    """A schema that is none, or that says what is not known here."""
+
+
+def pairs_of(schema: Any, relation: str = "replace") -> Any:
+    """Return the strategy of neighbouring inputs that fit a schema.
+
+    Parameters
+    ----------
+    schema : dict
+        Values of `enum` and `const` may have the tags of `data`: `{"$float": "nan"}`.
+    relation : str
+        As in `neighbours`.
+
+    Raises
+    ------
+    SchemaError
+        For a schema that is none, or says what is not known here.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError as Invalid
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except Invalid as error:
+        raise SchemaError(f"the schema of inputs is none: {' '.join(error.message.split())[:200]}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"the schema of inputs is none: {said(error)}") from None
+    fits = Draft202012Validator(schema).is_valid
+    return neighbours(_Reader(schema).strategy(schema), relation, where=lambda data: fits(to_json(data)))
+
+
+class _Reader:
+    def __init__(self, whole: Any) -> None:
+        self.whole, self.st = whole, import_hypothesis().strategies
+
+    def strategy(self, schema: Any, depth: int = 0) -> Any:
+        """Return the strategy of what fits a part of the schema."""
+        if depth > _DEEPEST:
+            raise SchemaError(f"the schema of inputs nests, or refers to itself, more than {_DEEPEST} times")
+        if schema is True or schema == {}:
+            return (
+                self.st.none()
+                | self.st.booleans()
+                | self.st.integers()
+                | self.st.floats(allow_nan=False)
+                | self.st.text()
+            )
+        if schema is False:
+            return self.st.nothing()
+        if "$ref" in schema:
+            return self.strategy(self._referred(schema["$ref"]), depth + 1)
+        if "enum" in schema or "const" in schema:
+            values = schema["enum"] if "enum" in schema else [schema["const"]]
+            return self.st.sampled_from([from_json(value) for value in values])
+        for word in ("anyOf", "oneOf"):
+            if word in schema:
+                self._check(schema, {word}, "beside anyOf or oneOf")
+                return self.st.one_of([self.strategy(part, depth + 1) for part in schema[word]])
+        kinds = schema.get("type")
+        if kinds is None:
+            raise SchemaError(
+                f"a schema of inputs must say its type, enum, const, anyOf, oneOf or $ref, got {schema!r:.80}"
+            )
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        known = {word for kind in kinds for word in _OF_TYPES[kind]}
+        self._check(schema, known | {"type"}, f"for the type {' or '.join(kinds)}")
+        make: dict[str, Callable[[Mapping[str, Any], int], Any]] = {
+            "null": lambda schema, depth: self.st.none(),
+            "boolean": lambda schema, depth: self.st.booleans(),
+            "integer": self._integers,
+            "number": self._numbers,
+            "string": self._texts,
+            "array": self._arrays,
+            "object": self._objects,
+        }
+        return self.st.one_of([make[kind](schema, depth + 1) for kind in kinds])
+
+    def _check(self, schema: Mapping[str, Any], known: set[str], where: str) -> None:
+        for word in schema:
+            if word not in known | _SILENT:
+                expected = ", ".join(sorted(known - {"type"})) or "nothing else"
+                raise SchemaError(
+                    f"the schema of inputs says {word!r}, which is not known {where}: expected {expected}"
+                )
+
+    def _referred(self, place: Any) -> Any:
+        if not isinstance(place, str) or not place.startswith("#"):
+            raise SchemaError(f"a schema of inputs may refer to its own parts alone, as #/$defs/NAME, got {place!r}")
+        part = self.whole
+        for name in filter(None, place[1:].split("/")):
+            if not isinstance(part, dict) or name not in part:
+                raise SchemaError(f"the schema of inputs has no part {place!r}")
+            part = part[name]
+        return part
+
+    def _integers(self, schema: Mapping[str, Any], depth: int) -> Any:
+        low, high = _bounds(schema)
+        low = None if low is None else math.ceil(low) + (schema.get("exclusiveMinimum") == math.ceil(low))
+        high = None if high is None else math.floor(high) - (schema.get("exclusiveMaximum") == math.floor(high))
+        step = schema.get("multipleOf", 1)
+        if step == 1:
+            return self._some(self.st.integers, low, high)
+        if not isinstance(step, int):
+            raise SchemaError(f"multipleOf of inputs must be a whole number, got {step!r}")
+        low, high = (None if low is None else -(-low // step)), (None if high is None else high // step)
+        return self._some(self.st.integers, low, high).map(lambda number: number * step)
+
+    def _numbers(self, schema: Mapping[str, Any], depth: int) -> Any:
+        low, high = _bounds(schema)
+        return self._some(
+            self.st.floats,
+            low,
+            high,
+            exclude_min=low is not None and schema.get("exclusiveMinimum") == low,
+            exclude_max=high is not None and schema.get("exclusiveMaximum") == high,
+            allow_nan=False,
+            allow_infinity=False,
+        )
+
+    def _some(self, make: Callable[..., Any], low: Any, high: Any, **more: Any) -> Any:
+        if low is not None and high is not None and low > high:
+            raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
+        return make(low, high, **more)
+
+    def _texts(self, schema: Mapping[str, Any], depth: int) -> Any:
+        low, high = self._sizes(schema, "minLength", "maxLength")
+        if "pattern" not in schema:
+            return self.st.text(min_size=low, max_size=high)
+        found = self.st.from_regex(schema["pattern"])
+        return found.filter(lambda text: low <= len(text) and (high is None or len(text) <= high))
+
+    def _arrays(self, schema: Mapping[str, Any], depth: int) -> Any:
+        low, high = self._sizes(schema, "minItems", "maxItems")
+        first = [self.strategy(part, depth) for part in schema.get("prefixItems", ())]
+        items = schema.get("items", not first)
+        rest = high if high is None else max(0, high - len(first))
+        if items is False:
+            if low > len(first):
+                raise SchemaError(
+                    f"nothing fits the schema of inputs: {low} items are too many for {len(first)} places"
+                )
+            return self.st.tuples(*first[: high if high is not None else None]).map(list)
+        more = self.st.lists(
+            self.strategy(items, depth),
+            min_size=max(0, low - len(first)),
+            max_size=rest,
+            unique_by=_text if schema.get("uniqueItems") else None,
+        )
+        return (
+            self.st.tuples(self.st.tuples(*first), more).map(lambda parts: [*parts[0], *parts[1]]) if first else more
+        )
+
+    def _objects(self, schema: Mapping[str, Any], depth: int) -> Any:
+        named = {name: self.strategy(part, depth) for name, part in schema.get("properties", {}).items()}
+        needed = set(schema.get("required", ()))
+        more, (low, high) = (
+            schema.get("additionalProperties", not named),
+            self._sizes(schema, "minProperties", "maxProperties"),
+        )
+        for name in needed - named.keys():
+            named[name] = self.strategy(more if isinstance(more, dict) else True, depth)
+        fixed = self.st.fixed_dictionaries(
+            {name: part for name, part in named.items() if name in needed},
+            optional={name: part for name, part in named.items() if name not in needed},
+        )
+        if more is False or (more is True and named):
+            found = fixed
+        else:
+            others = self.st.dictionaries(
+                self.st.text(), self.strategy(more, depth), min_size=max(0, low - len(named)), max_size=high
+            )
+            found = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
+        return found.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
+
+    def _sizes(self, schema: Mapping[str, Any], least: str, most: str) -> tuple[int, int | None]:
+        low, high = int(schema.get(least, 0)), schema.get(most)
+        if high is not None and low > high:
+            raise SchemaError(f"nothing fits the schema of inputs: {least} is {low}, and {most} {high}")
+        return low, None if high is None else int(high)
+
+
+def _bounds(schema: Mapping[str, Any]) -> tuple[Any, Any]:
+    low = [schema[word] for word in ("minimum", "exclusiveMinimum") if word in schema]
+    high = [schema[word] for word in ("maximum", "exclusiveMaximum") if word in schema]
+    return max(low, default=None), min(high, default=None)
+
+
+def _text(item: Any) -> str:
+    return repr(to_json(item))
