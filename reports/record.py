@@ -16,9 +16,11 @@ from ..audit.attacks.rules import NotFrozenError
 from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result
+from ..audit.inputs.files import read_schema
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.plan_schema import ALLOWED
+from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
 from ..audit.play.processor import processor
@@ -50,7 +52,7 @@ def claim_record(
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
         "surface": claim.surface,
-        "neighbours": claim.neighbours,
+        "neighbours": claim.neighbours if task.input_schema is None else task.neighbours,
         "losses": claim.losses,
         "rounds": prepared.rounds,
         "arms": getattr(prepared.learner, "arms", None),
@@ -78,6 +80,7 @@ def claim_record(
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
+        **of_inputs(task, result),
         "two_interval_bound": None if certificate.method == "anytime" else certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
@@ -104,6 +107,18 @@ def traces_of(prepared: Prepared, result: Result) -> dict[str, Any]:
     return traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
 
 
+def of_inputs(task: Task, result: Result) -> dict[str, Any]:
+    """Return what was asked of the search over inputs, and what it found; and whether the same seed gives the same."""
+    schema = None if task.input_schema is None else read_schema(task.input_schema)
+    return {
+        "inputs": None if schema is None else {"schema": schema, "relation": task.neighbours},
+        "searched": None if result.searched is None else result.searched.facts(),
+        "smallest_inputs": smallest_inputs(task, result),
+        "replayable": not task.os_random,
+        "outputs_digest": result.outputs_digest,
+    }
+
+
 def untested(result: Result, exact: float | None) -> bool:
     """Tell whether a claim survived an audit that could see too little: by its blind spot, else by an exact law.
 
@@ -120,7 +135,7 @@ def untested(result: Result, exact: float | None) -> bool:
 def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any]:
     """Return the event as data, with counts that a later run is compared with; or why there is none."""
     try:
-        return freeze(prepared.learner, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
+        return freeze(prepared.played, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
     except NotFrozenError as error:
         return {"kind": "none", "reason": str(error)}
 

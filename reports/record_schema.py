@@ -102,7 +102,12 @@ _CLAIM = _table(
     blind_spot=_maybe(_BLIND_SPOT),
     pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
     **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published", "untested", "untested_allowed"),
-    **_all(_maybe({"type": "boolean"}), "bits", "pair_given", "attack_exact", "platform_dependent"),
+    inputs=_maybe(_table()),
+    searched=_maybe(_table(**_all(COUNT, "tried", "refused"), reason=_maybe(TEXT))),
+    smallest_inputs=_maybe(
+        _table("pair", pair=_table("left", "right"), replay=TEXT, **_all(NUMBER, "epsilon_lower", "claimed"))
+    ),
+    **_all(_maybe({"type": "boolean"}), "replayable", "bits", "pair_given", "attack_exact", "platform_dependent"),
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
@@ -114,6 +119,7 @@ _CLAIM = _table(
     untraced=_maybe(TEXT),
     leak=_maybe(_table("text", text=TEXT, what=TEXT, round=COUNT)),
     cause=_maybe(_CAUSE),
+    outputs_digest=_maybe(TEXT),
     standing={"enum": [*STANDINGS, None]},
     quotation=_maybe(_table("text", "where", **_all(TEXT, "text", "where"))),
 )

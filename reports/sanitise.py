@@ -43,7 +43,10 @@ DEFAULTS: dict[str, Any] = {
     "p_value": None,
     "blind_spot": None,
     "untested": False,
+    "replayable": True,
 }
+#: What stands before the command that audits a claim again: where its randomness can be seeded, and where it cannot.
+REPLAY_WORDS = ("replay", "again, on other random numbers")
 
 
 def legible(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,6 +68,11 @@ def is_mechanism(claim: Mapping[str, Any]) -> bool:
 def is_untested(claim: Mapping[str, Any]) -> bool:
     """Tell whether a claim survived an audit that was seen to catch too little to be called a test."""
     return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
+
+
+def replay_word(claim: Mapping[str, Any]) -> str:
+    """Return what stands before a claim's command: it replays the counts, or audits again on other random numbers."""
+    return REPLAY_WORDS[claim.get("replayable") is False]
 
 
 def untested_words(claim: Mapping[str, Any]) -> str:

@@ -27,6 +27,8 @@ SHARE, ENOUGH, MOST = 0.3, 60_000, 1_000_000
 GENERATIONS = ((64, 0), (40, 14), (24, 10), (12, 6), (4, 4))
 #: Runs that a pair gets at least in one generation: from fewer nothing is learned.
 LEAST = 12
+#: Pairs of a generation at least, however few the runs.
+FEWEST = 3
 #: The most words of a message that are kept.
 WORDS = 200
 
@@ -106,10 +108,12 @@ class _Search:
 
     def run(self) -> Searched:
         budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH, MOST))
-        alive = self._candidates(self.space.first(min(GENERATIONS[0][0], budget // LEAST // 2)))
-        for many, kept in GENERATIONS:
-            alive = sorted(alive, key=lambda one: -one.worth)[: kept or len(alive)]
-            alive += self._candidates(self._changes(alive, many - len(alive))) if kept else []
+        scale = min(1.0, budget / (LEAST * len(GENERATIONS) * GENERATIONS[0][0]))
+        alive: list[_Candidate] = []
+        for number, (many, kept) in enumerate(GENERATIONS):
+            many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
+            alive = sorted(alive, key=lambda one: -one.worth)[:kept]
+            alive += self._candidates(self._changes(alive, many - len(alive)) if number else self.space.first(many))
             each = max(LEAST, budget // len(GENERATIONS) // max(1, len(alive)))
             alive = self._played(alive[: max(1, (budget - self.spent) // each)], each)
             if not alive:
@@ -139,7 +143,8 @@ class _Search:
         audit = self.audit
         pairs = {one.index: one.pair for one in alive}
         play = partial(_attempt, audit.mechanism, audit.budget.seed, pairs)
-        shown = list(in_parallel(play, [(one.index, one.blocks, each) for one in alive], jobs=audit.execution.jobs))
+        todo = [(one.index, one.blocks, each) for one in alive]
+        shown = list(in_parallel(play, todo, jobs=audit.execution.jobs, alike=True))
         for one, sample in zip(alive, shown, strict=True):
             self.tried += one.blocks == 0
             one.blocks += 1

@@ -177,7 +177,10 @@ class Related:
         return list(found.values())
 
     def _any(self, rng: np.random.Generator) -> Case | None:
-        return self._case(self._base(rng), rng)
+        case = self._case(self._base(rng), rng)
+        if case is None or self.made.relation != "add-remove" or rng.random() < 0.5:
+            return case
+        return self._differing(case, rng) or case
 
     def _base(self, rng: np.random.Generator) -> Any:
         """Return a data set."""
@@ -197,6 +200,9 @@ class Related:
         if not here.size:
             return None
         if self.made.relation == "add-remove":
+            if record is not ...:  # another record comes and goes
+                base = here.put(index, record)
+                here = records_of(base)
             other = here.without(index) if here.size > self.made.fewest else None
             return None if other is None else self._pair(base, other, index, ..., flipped)
         if record is ...:
@@ -231,8 +237,8 @@ class Related:
 
     def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         here, turn = records_of(case.base), int(rng.integers(8))
-        if turn == 0:  # another record in its place
-            return self._case(case.base, rng, case.index)
+        if turn == 0 and not callable(self.made.relation):  # another record in its place
+            return self._differing(case, rng)
         if turn == 1:  # the worlds exchanged
             return replace(case, left=case.right, right=case.left, flipped=not case.flipped)
         if turn == 2:  # the same record in other data
@@ -251,6 +257,13 @@ class Related:
                 except UnfitError:
                     continue
         return self._case(base, rng, case.index, case.record) if self.made.allows(base) else None
+
+    def _differing(self, case: Case, rng: np.random.Generator) -> Case | None:
+        try:
+            found = self._case(case.base, rng, case.index, self._record(rng))
+        except UnfitError:
+            return None
+        return found if found is not None and self.made.allows(found.base) else None
 
     def _cut(self, case: Case, here: Records, kept: Sequence[int], rng: np.random.Generator) -> Case | None:
         """Return the pair with some of its records alone."""

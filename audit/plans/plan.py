@@ -125,9 +125,10 @@ def read_plan(path: Path) -> Plan:
 
 def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
     values = {key: value for key, value in claim.items() if key not in ("set", "expect")}
+    values |= {"input_schema": values.pop("inputs")} if "inputs" in values else {}
     kinds = {"number": float, "integer": int}
     for key, value in values.items():
-        values[key] = kinds.get(CLAIM["properties"][key].get("type"), lambda same: same)(value)
+        values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
     said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     try:
         task = Task(
@@ -166,6 +167,8 @@ def _explain(error: Any, lines: _Lines) -> str:
         near = near_matches(key, known) or ","
         return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
     if rule == "anyOf":
+        if key == "inputs":
+            return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"
     if rule == "required":
         return f"{here}: a claim needs a target"

@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, SURFACES
+from ..inputs.neighbours import RELATIONS
 from ..play.execution import STOPS
 
 #: What a plan says of a claim whose audit catches too little to be called a test.
@@ -25,7 +26,7 @@ CLAIM: dict[str, Any] = {
         "rounds": _COUNT,
         "arms": _COUNT,
         "losses": {"enum": list(LOSS_SETS)},
-        "neighbours": {"enum": list(NEIGHBOURS)},
+        "neighbours": {"enum": [*NEIGHBOURS, *(name for name in RELATIONS if name not in NEIGHBOURS)]},
         "surface": {"enum": list(SURFACES)},
         "runs": {"type": "integer", "minimum": 20},
         "stop": {"enum": list(STOPS)},
@@ -36,7 +37,9 @@ CLAIM: dict[str, Any] = {
         "set": {"type": "object"},
         "left": {},
         "right": {},
+        "inputs": {"anyOf": [{"type": "object"}, {"type": "string", "minLength": 1}]},
         "bits": {"type": "boolean"},
+        "os_random": {"type": "boolean"},
         "fast": {"type": "boolean"},
     },
 }
@@ -93,6 +96,13 @@ set = {{ batch = 1 }}     # parameters of the target
 # left = [1]                   # its two neighbouring inputs, whatever TOML can hold
 # right = [0]
 # bits = true                  # the attack reads the low-order bits of floating-point outputs
+# os_random = true             # its randomness cannot be seeded: nothing is played twice, no counts can be replayed
+
+# [[claims]]
+# target = "my_mechanism.py:noisy"   # the same, on the worst pair of inputs that a search finds
+# epsilon = 1.0
+# inputs = {{ type = "array", items = {{ type = "number", minimum = 0, maximum = 1 }} }}   # or "SCHEMA.json"
+# neighbours = "add-remove"    # or "replace", "substitute-feature"
 """
 
 

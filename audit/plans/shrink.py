@@ -92,6 +92,17 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
     return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
 
+def smallest_inputs(task: Task, result: Result) -> dict[str, Any] | None:
+    """Return the smallest inputs that an audit certified, in the record's form; None where it shrunk none."""
+    found = result.shrunk
+    if found is None:
+        return None
+    pair = found.pair.to_json()
+    given = {"left": pair["left"], "right": pair["right"], "input_schema": None, "neighbours": "replace"}
+    again = replace(task, **given, budget=Budget(found.runs, found.seed, found.confidence))
+    return {**found.to_json(), "replay": again.command()}
+
+
 def _smaller(task: Task, pair: Pair) -> Task:
     arms = pair.arms if pair.arms is not None else task.arms
     return replace(task, rounds=pair.rounds, arms=arms, pair=pair)

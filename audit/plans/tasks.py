@@ -12,15 +12,18 @@ from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, Setting, entries, lookup
 from ...learners.scalar import recipe, weaker_recipe
-from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, Claim
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.measures import ApproxDP
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
+from ..assumptions.unseeded import Unseeded
 from ..certification.blackbox import audit_mechanism
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
+from ..inputs.files import read_input, read_schema, written
+from ..inputs.schema import pairs_of
 from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
@@ -47,7 +50,8 @@ class Task:
     """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default.
 
     `epsilon` is the claim. It also sets the noise of a catalogue target that has an epsilon, unless `parameters` do.
-    The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null.
+    The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
+    searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation.
     If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
     noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
     """
@@ -65,7 +69,9 @@ class Task:
     pair: Pair | None = None
     left: Any = ...
     right: Any = ...
+    input_schema: Any = None
     bits: bool = False
+    os_random: bool = False
     fast: bool = False
     weaken: bool | str | None = None
     blind_spot: bool = False
@@ -111,7 +117,7 @@ class Task:
     @property
     def is_mechanism(self) -> bool:
         """Whether the target is known to be a mechanism before it is loaded."""
-        return self.target in zoo() or bool(self.inputs())
+        return self.target in zoo() or bool(self.inputs()) or self.input_schema is not None
 
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
@@ -133,13 +139,17 @@ class Task:
             return self._prepare_specimen(target, parameters.own)
         if self.epsilon is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
-        if self.inputs():
+        if self.inputs() or self.input_schema is not None:
             self._check_mechanism(target)
             claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
             how = self._weakening(target, partial(with_parameter, target))
-            return Prepared(self, target, claim, None, "", mechanism=True, weakening=how)
+            searched = self._searched_inputs()
+            return Prepared(self, target, claim, None, "", mechanism=True, weakening=how, searched_inputs=searched)
         if _is_mechanism(target):
-            raise ValueError(f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right)")
+            raise ValueError(
+                f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
+                "them (--inputs)"
+            )
         self._refuse_inputs()
         claim = Claim(
             epsilon=self.epsilon,
@@ -202,9 +212,13 @@ class Task:
             except Exception as error:
                 told = " ".join(str(error).split())
                 raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
-        pairs = None if self.inputs() else specimen.pairs
+        if self.os_random:
+            raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
+        searched = self._searched_inputs()
+        pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(made, partial(with_parameter, made))
-        return Prepared(self, made, claim, pairs, specimen.source, mechanism=True, weakening=how)
+        facts: dict[str, Any] = {"mechanism": True, "weakening": how, "searched_inputs": searched}
+        return Prepared(self, made, claim, pairs, specimen.source, **facts)
 
     def _weakening(self, made: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
@@ -220,7 +234,18 @@ class Task:
 
     def inputs(self) -> dict[str, Any]:
         """Return those inputs of a mechanism that are given, by their side."""
+        return {side: read_input(value) for side, value in self._given_inputs().items()}
+
+    def _given_inputs(self) -> dict[str, Any]:
         return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
+
+    def _searched_inputs(self) -> Any:
+        """Return the strategy of the pairs that are searched; None where none are."""
+        if self.input_schema is None:
+            return None
+        if self._given_inputs():
+            raise ValueError("give either left and right, or inputs, a schema of them")
+        return pairs_of(read_schema(self.input_schema), self.neighbours)
 
     def _check_inputs(self) -> None:
         """Raise ValueError if only one input is given."""
@@ -240,15 +265,22 @@ class Task:
         """Raise ValueError for what only learners take: no option may go unheeded."""
         given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
         given += more
-        given += [name for name, usual in _GAME.items() if getattr(self, name) != usual]
+        usual = {**_GAME, "neighbours": self.neighbours} if self.input_schema is not None else _GAME
+        given += [name for name, value in usual.items() if getattr(self, name) != value]
         if given:
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
         if self.budget.stop != "budget":
             raise ValueError(f"mechanisms are audited with stop budget, got {self.budget.stop!r}")
 
     def _refuse_inputs(self) -> None:
-        if self.inputs() or self.bits:
-            raise ValueError(f"left, right and bits are for mechanisms: {self.target} is a learner, give it a pair")
+        if self._given_inputs() or self.input_schema is not None or self.bits or self.os_random:
+            raise ValueError(
+                f"left, right, inputs, bits and os_random are for mechanisms: {self.target} is a learner, give it "
+                "a pair"
+            )
+        if self.neighbours not in NEIGHBOURS:
+            known = ", ".join(NEIGHBOURS)
+            raise ValueError(f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}")
 
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)
@@ -271,9 +303,10 @@ class Task:
             words += [] if value == getattr(type(holder), name) else [f"--{name}", _text(value)]
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={_text(value)}"]
-        for side, value in self.inputs().items():
-            words += [f"--{side}", json.dumps(value)]
-        words += [f"--{name}" for name in ("bits", "fast") if getattr(self, name)]
+        for side, value in self._given_inputs().items():
+            words += [f"--{side}", written(value)]
+        words += [] if self.input_schema is None else ["--inputs", written(self.input_schema)]
+        words += [f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "fast") if getattr(self, name)]
         if self.weaken is not None and self.weaken is not False:
             words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]
         if self.pair is not None:
@@ -320,14 +353,29 @@ class Prepared:
     case: Case | None = None  # the catalogue's, where it has this one
     mechanism: bool = False  # answers once, on one of two inputs
     weakening: bool | Weakening = False  # how its blind spot is measured
+    searched_inputs: Any = None  # the strategy of its inputs
 
-    def audit(self, execution: Execution = HERE) -> Result:
-        """Run the audit."""
+    def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
+        """Run the audit; where inputs are searched, shrink those that falsify."""
         task, execution = self.task, replace(execution, fast=self.task.fast)
         alike = self.learner, self.claim, task.budget, execution
         if not self.mechanism:
             return audit_learner(*alike, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
-        return audit_mechanism(*alike, bits=task.bits, **task.inputs(), pairs=self.pairs, weaken=self.weakening)
+        return audit_mechanism(
+            *alike,
+            **task.inputs(),
+            pairs=self.pairs,
+            inputs=self.searched_inputs,
+            bits=task.bits,
+            os_random=task.os_random,
+            weaken=self.weakening,
+            shrink=shrink,
+        )
+
+    @property
+    def played(self) -> Any:
+        """What is called: the learner or mechanism, without a generator where it is not asked for one."""
+        return Unseeded(self.learner) if self.task.os_random else self.learner
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .options import (
     FAST,
     FILE,
     GAME,
+    INPUTS,
     JOBS,
     JSON,
     NEIGHBOURS,
@@ -35,7 +36,6 @@ from .options import (
     TRACE,
     WEAKEN,
     WHERE,
-    Json,
 )
 from .running import audited, exit_code
 from .task_options import task_of
@@ -103,9 +103,7 @@ def list_catalogue(as_json: bool) -> None:
 @GAME
 @SURFACE
 @PAIR
-@click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world.")
-@click.option("--right", type=Json(), default=..., help="Its input in the right world.")
-@click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs.")
+@INPUTS
 @click.option("--runs", type=click.IntRange(20), default=100_000, show_default=True, help="All runs, pilot included.")
 @SEED
 @CONFIDENCE
@@ -122,7 +120,7 @@ def check(
     engine: str,
     scheduler: str | None,
     weaken: str | None,
-    shrink: bool,
+    shrink: bool | None,
     trace: bool,
     as_json: bool,
     **choices: Any,
@@ -141,7 +139,8 @@ def check(
     task = task_of(weaken=True if weaken == "" else weaken, **choices)
     with own_process():
         prepared = task.prepare()
-        result = prepared.audit(Execution(jobs or cores(), progress=True, cluster=_cluster(engine, scheduler)))
+        where = Execution(jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
+        result = prepared.audit(where, shrink=shrink is not False)
         record = claim_record(prepared, result, with_trace=trace)
         if shrink:
             from ...audit.plans.shrink import shrink_task

@@ -78,7 +78,7 @@ def _count_again(item: Item, *, jobs: int) -> Again:
         worlds = old["pair"]
         pair = DataPair.of_json(worlds) if prepared.mechanism else Pair.from_json(worlds)
         surface, runs = prepared.claim.surface, min(frozen.counts.runs, new["budget"])
-        return Again(frozen.again(prepared.learner, pair, surface, key=game(old), runs=runs, jobs=jobs))
+        return Again(frozen.again(prepared.played, pair, surface, key=game(old), runs=runs, jobs=jobs))
     except KeyError as error:
         return Again(None, f"the baseline's claim has no {error}")
     except BaseException as error:

@@ -28,12 +28,16 @@ class Parameter(click.ParamType):  # type: ignore[type-arg]
 
 
 class Json(click.ParamType):  # type: ignore[type-arg]
-    """A value written as JSON."""
+    """A value written as JSON, or a file that holds it: .json, .npy or .csv."""
 
-    name = "JSON"
+    name = "JSON|FILE"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Read the text."""
+        from ...audit.inputs.files import SUFFIXES, InputFile
+
+        if isinstance(value, str) and value.endswith(SUFFIXES) and not value.lstrip().startswith(("{", "[", '"')):
+            return InputFile(Path(value))
         try:
             if isinstance(value, str):
                 value = json.loads(value)
@@ -77,7 +81,27 @@ GAME = options(
     SETTING,
 )
 NEIGHBOURS = click.option(
-    "--neighbours", type=click.Choice(["replace", "zero-out"]), default="replace", show_default=True
+    "--neighbours",
+    type=click.Choice(["replace", "zero-out", "add-remove", "substitute-feature"]),
+    default="replace",
+    show_default=True,
+    help="The last two are relations of --inputs, which knows replace too.",
+)
+INPUTS = options(
+    click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world."),
+    click.option("--right", type=Json(), default=..., help="Its input in the right world."),
+    click.option(
+        "--inputs",
+        "input_schema",
+        type=Json(),
+        help="A JSON Schema of its inputs: neighbouring ones are searched, and what falsifies is shrunk.",
+    ),
+    click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs."),
+    click.option(
+        "--os-random",
+        is_flag=True,
+        help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts can be replayed.",
+    ),
 )
 SURFACE = options(
     click.option(
@@ -133,9 +157,8 @@ WEAKEN = click.option(
 )
 SHRINK = click.option(
     "--shrink/--no-shrink",
-    default=False,
-    show_default=True,
-    help="Shrink a falsified claim's witness: about twice the time.",
+    default=None,
+    help="Shrink a falsified claim's witness: about twice the time.  [default: with --inputs]",
 )
 TRACE = click.option(
     "--trace",

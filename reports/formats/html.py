@@ -6,7 +6,6 @@ characters that could reorder or hide text are made visible first.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from markupsafe import Markup
 
 from ...audit.attacks.learner_attacks import wording_of
 from ...audit.certification.blind_spot import factor_words
+from ...audit.inputs.data import shown
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
 from ..headline import beside_words, headline, headline_words
@@ -220,7 +220,7 @@ def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _input(data: Any) -> str:
-    text = json.dumps(data, ensure_ascii=False)
+    text = shown(data)
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from ..sanitise import bound_words, is_untested, legible, untested_words
+from ..sanitise import bound_words, is_untested, legible, replay_word, untested_words
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -60,7 +60,11 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
         return _case(name, claim["seconds"] or 0.0, None)
     undecided = claim["verdict"] == "UNDERPOWERED" or (untested and expected == "SURVIVED")
     kind = "error" if undecided else "failure"
-    return _case(name, claim["seconds"] or 0.0, (kind, claim["verdict"], told, f"{told}\nreplay: {claim['replay']}"))
+    return _case(
+        name,
+        claim["seconds"] or 0.0,
+        (kind, claim["verdict"], told, f"{told}\n{replay_word(claim)}: {claim['replay']}"),
+    )
 
 
 def _of_finding(finding: Mapping[str, Any]) -> ElementTree.Element:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..headline import beside_words, headline, headline_words
-from ..sanitise import by_holm, exact_words, is_untested, legible
+from ..sanitise import by_holm, exact_words, is_untested, legible, replay_word
 from . import ruler
 from .html import WORDS
 from .terminal import number
@@ -28,7 +28,9 @@ def markdown(record: Mapping[str, Any]) -> str:
     lines = [f"### overclaim: {counts}", ""]
     if surprises:
         lines += [f"**{len(surprises)} not as expected:**", "", *_table(surprises), ""]
-        lines += [f"- replay: {_code(c.get('replay', ''))}" for c in surprises[:MOST_ROWS] if c.get("replay")]
+        lines += [
+            f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in surprises[:MOST_ROWS] if c.get("replay")
+        ]
     elif any(c.get("expected") for c in claims):
         lines.append("Every verdict is as expected.")
     lines += [

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ..sanitise import bound_words, is_untested, json_text, legible, untested_words, visible
+from ..sanitise import bound_words, is_untested, json_text, legible, replay_word, untested_words, visible
 from ..upper_words import place_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -65,7 +65,7 @@ def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
     head = f"{claim['name']} claims epsilon {claimed['epsilon']:g}{at}{whose}"
-    tail = f"Replay: {claim['replay']}"
+    tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"
         why = f" Cause: {claim['cause']['text']}." if claim.get("cause") else ""

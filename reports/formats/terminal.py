@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
@@ -14,18 +13,21 @@ from typing import Any
 import click
 
 from ...audit.certification.blind_spot import factor_words, words
+from ...audit.inputs.data import shown
 from ...audit.plans.witness import witness_lines
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import (
+    REPLAY_WORDS,
     bound_words,
     by_holm,
     counted_words,
     exact_words,
     is_mechanism,
     is_untested,
+    replay_word,
     untested_words,
     visible,
     visible_line,
@@ -69,10 +71,6 @@ def zoo_table(specimens: Iterable[Specimen]) -> str:
     """Return name, fault and source of every mechanism."""
     rows = [(s.name, s.fault or "-", s.source) for s in specimens]
     return table(("mechanism", "fault", "source"), rows)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def verdict_word(verdict: str) -> str:
@@ -245,10 +243,11 @@ def claim_lines(claim: dict[str, Any]) -> str:
         *[visible_line(line) for line in trace_lines(claim)],
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
-        f"inputs: left {_json(pair['left'])}, right {_json(pair['right'])}"
+        f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
         if is_mechanism(claim)
         else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
-        f"replay: {claim['replay']}",
+        *_searched_lines(claim),
+        f"{replay_word(claim)}: {claim['replay']}",
     ]
     if claim["verdict"] == "SURVIVED":
         lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
@@ -257,6 +256,24 @@ def claim_lines(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *_shrunk_lines(claim)])
+
+
+def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return how inputs were searched, and the smallest that were certified; and what cannot be replayed."""
+    lines, searched, small = [], claim.get("searched"), claim.get("smallest_inputs")
+    if searched:
+        raised = f"; it raised on {searched['refused']}, first: {searched['reason']}" if searched["refused"] else ""
+        lines.append(f"searched: {searched['tried']} pairs of inputs{raised}")
+    if small:
+        lines.append(
+            f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "
+            f"epsilon at least {small['epsilon_lower']:.4g}, certified afresh"
+        )
+    if claim.get("replayable") is False:
+        digest = claim.get("outputs_digest")
+        kept = f"; SHA-256 of its outputs: {digest}" if digest else ""
+        lines.append(f"its randomness cannot be seeded: no counts can be replayed{kept}")
+    return [visible_line(line) for line in lines]
 
 
 def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
@@ -313,7 +330,7 @@ def _filled(lines: Iterable[str]) -> str:
     """Return the lines, long ones broken; but not a command, which is to be copied."""
     return "\n".join(
         line
-        if line.startswith("replay: ")
+        if line.startswith(tuple(f"{word}: " for word in REPLAY_WORDS))
         else textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for line in lines
     )

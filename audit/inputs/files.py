@@ -1,0 +1,67 @@
+"""Inputs in files: JSON, one array of NumPy, or a table of comma-separated values as a data frame."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...learners.blame import said
+from .data import from_json, import_pandas
+
+#: What a file may be, by its suffix, and the largest one in bytes: a record holds the inputs.
+SUFFIXES, LARGEST = (".json", ".npy", ".csv"), 2**23
+#: How a plan names a file.
+FILE_TAG = "$file"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that holds an input, or the schema of inputs."""
+
+    path: Path
+
+    @cached_property
+    def data(self) -> Any:
+        """What it holds; ValueError where it cannot be read."""
+        path = self.path
+        if path.suffix not in SUFFIXES:
+            raise ValueError(f"a file of inputs must end with {', '.join(SUFFIXES)}, got {str(path)!r}")
+        try:
+            if path.stat().st_size > LARGEST:
+                raise ValueError(f"a file of inputs may have {LARGEST:,} bytes, {str(path)!r} has more")
+            if path.suffix == ".npy":
+                return np.load(path, allow_pickle=False)
+            if path.suffix == ".csv":
+                return import_pandas().read_csv(path)
+            return json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ValueError(f"cannot read the input {str(path)!r}: {error.strerror or error}") from None
+        except (ValueError, RecursionError, EOFError) as error:
+            if "file of inputs" in str(error):
+                raise
+            raise ValueError(f"cannot read the input {str(path)!r}: {said(error)}") from None
+
+
+def read_input(value: Any) -> Any:
+    """Return the data that an option or a plan gives: from a file, or written out."""
+    if isinstance(value, dict) and set(value) == {FILE_TAG}:
+        value = InputFile(Path(str(value[FILE_TAG])))
+    return from_json(value.data if isinstance(value, InputFile) else value)
+
+
+def read_schema(value: Any) -> Any:
+    """Return the schema that an option or a plan gives: from a file, or written out."""
+    if isinstance(value, dict) and set(value) == {FILE_TAG}:
+        value = InputFile(Path(str(value[FILE_TAG])))
+    value = InputFile(Path(value)) if isinstance(value, str) else value
+    return value.data if isinstance(value, InputFile) else value
+
+
+def written(value: Any) -> str:
+    """Return how an option gives this again."""
+    return str(value.path) if isinstance(value, InputFile) else json.dumps(value)

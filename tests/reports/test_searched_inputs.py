@@ -1,0 +1,142 @@
+"""Inputs that are searched, files of inputs and randomness of the system, from the command line and in plans."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from overclaim.reports.command_line.cli import main
+from overclaim.reports.formats.html import render
+from overclaim.reports.formats.junit import junit
+from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.record import read_record
+
+MECHANISMS = """
+import random
+
+SYSTEM = random.SystemRandom()
+
+def total(data, rng):
+    return sum(1 if x is None else x for x in data) + rng.laplace(scale=0.4)
+
+def first(data, rng):
+    return float(data["x"][0]) + rng.laplace()
+
+def system(data):
+    return data[0] + SYSTEM.expovariate(1) - SYSTEM.expovariate(1)
+
+def shape(data, rng):
+    return data.sum() + rng.laplace(scale=0.2)
+"""
+UNIT = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 1, "maxItems": 3}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "noisy.py").write_text(MECHANISMS)
+    (tmp_path / "schema.json").write_text(json.dumps(UNIT))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def check(*words):
+    return CliRunner().invoke(main, ["check", *words, "--epsilon", "1", "--jobs", "1"])
+
+
+def test_a_schema_is_searched_and_what_it_found_is_replayed(folder):
+    words = ["noisy.py:total", "--inputs", "schema.json", "--neighbours", "replace", "--runs", "4000", "--json"]
+    first, again = (check(*words) for _ in range(2))
+    assert first.exit_code == 1, first.output
+    record = json.loads(first.stdout)
+    assert {**record, "seconds": 0} == {**json.loads(again.stdout), "seconds": 0}
+    assert record["inputs"] == {"schema": UNIT, "relation": "replace"}
+    assert record["searched"]["tried"] > 20
+    assert record["replayable"] is True
+    small = record["smallest_inputs"]
+    assert sorted([small["pair"]["left"], small["pair"]["right"]]) == [[0.0], [1.0]]
+    done = CliRunner().invoke(main, [*small["replay"].split()[1:3], *_options(small["replay"]), "--json"])
+    assert json.loads(done.stdout)["epsilon_lower"] == pytest.approx(small["epsilon_lower"], abs=1e-9)
+
+
+def _options(command):
+    return [*shlex.split(command)[3:], "--jobs", "1"]
+
+
+def test_the_terminal_says_what_was_searched(folder):
+    done = check("noisy.py:total", "--inputs", json.dumps(UNIT), "--neighbours", "add-remove", "--runs", "4000")
+    assert "searched: " in done.stdout
+    assert "shrunk to: left [" in done.stdout
+    assert "certified afresh" in done.stdout
+
+
+def test_arrays_frames_and_nan_come_from_files(folder):
+    np.save(folder / "left.npy", np.array([1.0, 1.0]))
+    (folder / "right.json").write_text('{"$array": {"dtype": "float64", "data": [1.0, 0.0]}}')
+    done = check("noisy.py:shape", "--left", "left.npy", "--right", "right.json", "--runs", "3000", "--json")
+    assert done.exit_code == 1, done.output
+    record = json.loads(done.stdout)
+    assert record["pair"]["left"] == {"$array": {"dtype": "float64", "data": [1.0, 1.0]}}
+    assert "--left left.npy" in record["replay"]
+    (folder / "left.csv").write_text("x\n3\n")
+    (folder / "right.csv").write_text("x\n0\n")
+    done = check("noisy.py:first", "--left", "left.csv", "--right", "right.csv", "--runs", "3000")
+    assert done.exit_code == 1, done.output
+    assert 'inputs: left frame("x": [3])' in done.stdout
+    done = check("noisy.py:total", "--left", "[NaN]", "--right", "[0]", "--runs", "1000")
+    assert "inputs: left [nan]" in done.stdout
+
+
+def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
+    (folder / "plan.toml").write_text(
+        '[[claims]]\ntarget = "noisy.py:system"\nepsilon = 1\nleft = [3]\nright = [0]\nos_random = true\nruns = 2000\n'
+        'expect = "survived"\n'
+        '[[claims]]\ntarget = "noisy.py:total"\nepsilon = 1\ninputs = "schema.json"\nneighbours = "add-remove"\n'
+        'runs = 4000\nexpect = "survived"\n'
+    )
+    done = CliRunner().invoke(main, ["run", "plan.toml", "--jobs", "1"])
+    assert done.exit_code == 1, done.output
+    record = read_record(folder / "out" / "record.json")
+    system, total = record["claims"]
+    assert (system["replayable"], total["replayable"]) == (False, True)
+    assert len(system["outputs_digest"]) == 64
+    assert total["smallest_inputs"]["epsilon_lower"] > 1
+    alone = {**record, "claims": [system]}
+    for text in (markdown(alone), junit(alone), sarif(alone)):
+        assert "again, on other random numbers" in text.lower()
+    assert "Replay it: the same seed" not in render(alone)
+    assert "cannot be seeded" in render(alone)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["noisy.py:total", "--inputs", "none.json"], "cannot read the input 'none.json'"),
+        (["noisy.py:total", "--inputs", "{"], "expected JSON"),
+        (["noisy.py:total", "--inputs", '{"type": "strange"}'], "the schema of inputs is none"),
+        (["noisy.py:total", "--inputs", '{"type": "integer", "minimum": 2, "maximum": 1}'], "nothing fits the schema"),
+        (
+            ["noisy.py:total", "--inputs", '{"type": "integer"}', "--neighbours", "add-remove"],
+            "int data is one record",
+        ),
+        (["noisy.py:total", "--inputs", "schema.json", "--neighbours", "zero-out"], "relation must be one of replace"),
+        (["noisy.py:total", "--inputs", "schema.json", "--left", "1", "--right", "2"], "give either left and right"),
+        (["noisy.py:total", "--inputs", '{"const": [1]}'], "makes no two inputs that differ"),
+        (["noisy.py:total", "--left", "left.npy", "--right", "1"], "cannot read the input 'left.npy'"),
+        (["noisy.py:total", "--neighbours", "add-remove", "--left", "1", "--right", "2"], "takes no neighbours"),
+        (
+            ["noisy.py:total"],
+            r"needs two inputs, left and right \(--left, --right\), or a schema of them \(--inputs\)",
+        ),
+        (["mechanisms/laplace", "--os-random"], "os_random is for mechanisms of your own"),
+        (["agarwal-singh/ftrl-ball", "--os-random"], "os_random are for mechanisms"),
+    ],
+)
+def test_bad_input_is_one_line(folder, words, message):
+    done = check(*words)
+    assert done.exit_code == 2, done.output
+    assert re.search(message, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
