@@ -23,7 +23,7 @@ from ...learners.protocol import Actions, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..play.pairs import neighbours
-from ..play.transcripts import check_actions
+from ..play.transcripts import play_rounds
 from ..statistics import intervals
 from ..statistics.bisection import bisect
 from .verdict import Verdict, decide
@@ -244,13 +244,15 @@ def _run(
 ) -> tuple[NDArray[np.bool_], Actions]:
     """Return the coins of one run, and the actions of each canary's round and of the next decision: (2, canaries)."""
     coins = draws.labels(rounds)
-    state = learner.start(1, draws)
-    actions = []
-    for t, loss in enumerate(np.where(coins[:, None], *sides)):
-        played = learner.act(state, draws)
-        check_actions(played, learner.arms, 1, t)
+    losses, actions = np.where(coins[:, None], *sides), []
+
+    def see(t: int, played: Actions) -> None:
         actions.append(played[..., 0])
-        learner.update(state, played, feedback(loss, played, learner.feedback), draws)
+
+    def feed(t: int, played: Actions) -> Floats:
+        return feedback(losses[t], played, learner.feedback)
+
+    play_rounds(learner, draws, 1, rounds, see=see, feed=feed, updates=rounds)
     batch, now = batch_of(learner), np.arange(canaries)
     listed = np.stack(actions)
     return coins[:canaries], np.stack([listed[now], listed[now // batch * batch + batch]])

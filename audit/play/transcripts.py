@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,32 +110,81 @@ def play(
         If the learner raises, or plays something that is no arm and no point.
     """
     left = draws.labels(runs, share)
-    actions: Actions | None = None
+    actions: list[Actions] = []
     past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
     releases: list[Floats] = []
-    state = learner.start(runs, draws)
-    for t in range(pair.rounds):
-        played = learner.act(state, draws)
-        check_actions(played, learner.arms, runs, t)
-        if actions is None:
-            kept = smallest_type(learner.arms) if played.ndim == 1 else np.float64
-            actions = np.empty((pair.rounds, *played.shape), dtype=kept)
-        elif played.shape != actions.shape[1:]:
+
+    def see(t: int, played: Actions) -> None:
+        if actions and played.shape != actions[0].shape[1:]:
             raise LearnerError(f"act must return one shape, got {played.shape} in round {t + 1} and another before")
-        actions[t] = played
-        if t == pair.rounds - 1 and surface != "publication":
-            break
+        if not actions:
+            kept = smallest_type(learner.arms) if played.ndim == 1 else np.float64
+            actions.append(np.empty((pair.rounds, *played.shape), dtype=kept))
+        actions[0][t] = played
+
+    def feed(t: int, played: Actions) -> Floats:
         told = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)
-        learner.update(state, played, told, draws)
-        if surface != "actions":
-            assert isinstance(learner, HasRelease)
-            released = learner.release(state)
-            if released is not None:
-                releases.append(released)
-    assert actions is not None
-    return Transcripts(actions, left, np.stack(releases) if releases else None)
+        return told
+
+    def learned(t: int, state: Any) -> None:
+        assert isinstance(learner, HasRelease)
+        released = learner.release(state)
+        if released is not None:
+            releases.append(released)
+
+    play_rounds(
+        learner,
+        draws,
+        runs,
+        pair.rounds,
+        see=see,
+        feed=feed,
+        learned=learned if surface != "actions" else None,
+        updates=pair.rounds - (surface != "publication"),
+    )
+    return Transcripts(actions[0], left, np.stack(releases) if releases else None)
+
+
+def play_rounds(
+    learner: Learner,
+    draws: Draws,
+    runs: int,
+    rounds: int,
+    *,
+    see: Callable[[int, Actions], None],
+    feed: Callable[[int, Actions], Floats],
+    learned: Callable[[int, Any], None] | None = None,
+    updates: int | None = None,
+) -> None:
+    """Play a learner round by round: it acts, is fed back, and updates its state.
+
+    Parameters
+    ----------
+    see : callable
+        Is given the round, from 0, and its actions, which the learner may change afterwards.
+    feed : callable
+        From the round and its actions to the feedback.
+    learned : callable, optional
+        Is given the round and the state after its update.
+    updates : int, optional
+        The rounds that are fed back; by default all but the last, whose feedback no action uses.
+
+    Raises
+    ------
+    LearnerError
+        If the learner plays something that is no arm and no point.
+    """
+    state = learner.start(runs, draws)
+    for t in range(rounds):
+        actions = learner.act(state, draws)
+        check_actions(actions, learner.arms, runs, t)
+        see(t, actions)
+        if t < (rounds - 1 if updates is None else updates):
+            learner.update(state, actions, feed(t, actions), draws)
+            if learned is not None:
+                learned(t, state)
 
 
 def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:

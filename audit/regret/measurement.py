@@ -8,20 +8,20 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ...learners.blame import blaming
-from ...learners.problems.losses import check_told, feedback
-from ...learners.protocol import Learner
+from ...learners.problems.losses import Loss, check_told, feedback
+from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.kernel_totals import has_kernel_for, play_totals
 from ..play.pairs import World
-from ..play.transcripts import blocks, check_actions
+from ..play.transcripts import blocks, play_rounds
 from ..statistics.betting import anytime_mean_interval, mean_interval
 from .comparator import best_fixed, total_bounds
 
@@ -240,20 +240,24 @@ def play_block(
     if fast:
         return play_totals(learner, losses, CounterDraws(seed, Stage.REGRET, label, len(losses), number), runs)
     draws = Draws(seed, Stage.REGRET, pair=label, attack=len(losses), block=number)
-    state = learner.start(runs, draws)
-    totals = np.zeros(runs)
-    points = False
-    for t, loss in enumerate(losses):
-        actions = learner.act(state, draws)
-        check_actions(actions, learner.arms, runs, t)
+    totals, incurred, points = np.zeros(runs), np.zeros(runs), False
+    oblivious = [cast(Loss, loss) for loss in losses]
+
+    def see(t: int, actions: Actions) -> None:
+        nonlocal incurred, points, totals
         points = actions.ndim == 2
-        incurred = feedback(loss, actions, "bandit")
+        incurred = feedback(oblivious[t], actions, "bandit")
         check_told(incurred, f"the loss of round {t + 1}")
         totals += incurred
-        if t < len(losses) - 1:
-            told = incurred if learner.feedback == "bandit" else feedback(loss, actions, "full")
-            check_told(told, f"the loss of round {t + 1}")
-            learner.update(state, actions, told, draws)
+
+    def feed(t: int, actions: Actions) -> Floats:
+        if learner.feedback == "bandit":
+            return incurred
+        gradient = feedback(oblivious[t], actions, "full")
+        check_told(gradient, f"the loss of round {t + 1}")
+        return gradient
+
+    play_rounds(learner, draws, runs, len(losses), see=see, feed=feed)
     return totals, points
 
 

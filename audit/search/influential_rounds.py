@@ -8,10 +8,10 @@ from scipy import stats
 from ...learners.abilities import batch_of
 from ...learners.blame import blaming
 from ...learners.problems.losses import feedback
-from ...learners.protocol import Learner
+from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats
 from ..play.pairs import Pair
-from ..play.transcripts import check_actions
+from ..play.transcripts import play_rounds
 from ..statistics.rounding import rounded
 from .loss_choices import Alphabet
 
@@ -64,16 +64,17 @@ def _play(
 ) -> tuple[Floats, Floats]:
     """Return the coins (rounds - 1, runs) in -1 and 1, and what is seen of the actions (rounds, features, runs)."""
     coins = np.where(draws.uniform((rounds - 1, runs)) < 0.5, -1.0, 1.0)
-    state, seen = learner.start(runs, draws), []
-    for t in range(rounds):
-        played = learner.act(state, draws)
-        check_actions(played, learner.arms, runs, t)
+    features: list[Floats] = []
+
+    def see(t: int, played: Actions) -> None:
         shown = np.arange(learner.arms)[:, None] == played if played.ndim == 1 else played
-        seen.append(shown.astype(np.float64))
-        if t < rounds - 1:
-            told = [feedback(loss, played, learner.feedback) for loss in losses]
-            learner.update(state, played, np.where(coins[t] > 0, *told), draws)
-    return coins, np.stack(seen)
+        features.append(shown.astype(np.float64))
+
+    def feed(t: int, played: Actions) -> Floats:
+        return np.where(coins[t] > 0, *(feedback(loss, played, learner.feedback) for loss in losses))
+
+    play_rounds(learner, draws, runs, rounds, see=see, feed=feed)
+    return coins, np.stack(features)
 
 
 def _dependence(coins: Floats, seen: Floats) -> Floats:
