@@ -132,6 +132,10 @@ _REGRET = _table(
     **_all(_maybe(COUNT), "rounds", "runs", "binds_from"),
     **_all(_maybe(GAPS), "regrets", "price"),
     **_all(_maybe(NUMBERS), "horizons", "epsilons"),
+    by_sequence=_maybe({"type": "object", "additionalProperties": NUMBER}),
+    found=_maybe(_list({})),
+    replay=_maybe(TEXT),
+    adaptive=_maybe(_list(_table(adversary=TEXT, mean_regret=NUMBER, interval=_list(NUMBER, minItems=2, maxItems=2)))),
     interval=_maybe(_list(NUMBER, minItems=2, maxItems=2)),
 )
 _SAID = ("kind", "name", "message")

@@ -204,7 +204,7 @@ class Pair:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form: the differing round from 1, and both sequences."""
-        left, right = ([_loss_json(loss) for loss in world] for world in (self.left, self.right))
+        left, right = ([loss_json(loss) for loss in world] for world in (self.left, self.right))
         return {"round": self.t0 + 1, "left": left, "right": right}
 
     @classmethod
@@ -255,7 +255,8 @@ def _nothing(loss: Any, radius: float) -> bool:
     return not isinstance(loss, Family) or loss.bound(radius) == 0
 
 
-def _loss_json(loss: Any) -> Any:
+def loss_json(loss: Any) -> Any:
+    """Return a loss in the record's form."""
     if isinstance(loss, np.ndarray):
         return loss.tolist()
     return loss.to_json() if hasattr(loss, "to_json") else repr(loss)

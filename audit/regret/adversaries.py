@@ -39,16 +39,23 @@ def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[s
 
 def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
     """Return the adversarial loss sequences by name: convex losses where an entry has them, else vectors."""
-    if isinstance(target, Entry):
-        a, b = alphabet_of(learner, target.claim(game)).differing[0]
-        if isinstance(a, Quadratic):  # tilt them: bowls that differ in the offset alone cost no regret
-            radius, rest = domain_of(learner).outer_radius, (0.0,) * (learner.arms - 1)
-            a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
-        if isinstance(a, Linear) and not any(a.slope):
-            a, b = (Linear(slope=(sign, *(0.0,) * (learner.arms - 1))) for sign in (1.0, -1.0))
-        if hasattr(a, "gradient"):
-            return _alternatives(a, b, game.rounds, seed)
+    opposites = convex_opposites(target, game, learner)
+    if opposites is not None:
+        return _alternatives(*opposites, game.rounds, seed)
     return adversaries(game.losses, rounds=game.rounds, arms=game.arms, seed=seed)
+
+
+def convex_opposites(target: Entry | Any, game: Setting, learner: Learner) -> tuple[Loss, Loss] | None:
+    """Return the two extreme convex losses of an entry; None where its losses are vectors."""
+    if not isinstance(target, Entry):
+        return None
+    a, b = alphabet_of(learner, target.claim(game)).differing[0]
+    if isinstance(a, Quadratic):  # tilt them: bowls that differ in the offset alone cost no regret
+        radius, rest = domain_of(learner).outer_radius, (0.0,) * (learner.arms - 1)
+        a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
+    if isinstance(a, Linear) and not any(a.slope):
+        a, b = (Linear(slope=(sign, *(0.0,) * (learner.arms - 1))) for sign in (1.0, -1.0))
+    return (a, b) if hasattr(a, "gradient") else None
 
 
 def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Loss]]:

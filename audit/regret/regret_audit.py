@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,10 @@ from ...learners.scalar import recipe
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from ..play.transcripts import blocks
-from .adversaries import regret_losses
+from .adaptive import play_adaptive
+from .adversaries import convex_opposites, regret_losses
+from .adversary_search import find_adversary, rows_of_arms
+from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
 from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, play_runs
 from .verdicts import (
@@ -31,6 +34,10 @@ from .verdicts import (
     judge_growth,
 )
 
+#: What the sequence is called that a search found.
+FOUND = "found by search"
+#: Loss sequences by name, from the horizon.
+_Sequences = Callable[[int], Mapping[str, World]]
 #: Runs that are played before the first look of a measurement that may stop early.
 FIRST_LOOK = 250
 
@@ -63,6 +70,13 @@ class RegretAudit:
         or below, the exponent or the bound's own slope, whichever is steeper, and the tolerance; else UNDECIDED.
     growth_lower, growth_upper : float or None
         The certified limits of that growth: of log regret by log T, from the intervals at both horizons.
+    means : mapping
+        The mean regret on every sequence played at the setting's horizon.
+    found : BlockSequence, optional
+        What a search found: one of these sequences.
+    adaptive : mapping
+        The policy-free regret against adversaries that answer the past arms, each interval for itself. No verdict
+        rests on it: bounds are for losses that are fixed in advance.
     """
 
     regret: Regret
@@ -77,6 +91,9 @@ class RegretAudit:
     growth_verdict: str | None = None
     growth_lower: float | None = None
     growth_upper: float | None = None
+    means: Mapping[str, float] = field(default_factory=dict)
+    found: BlockSequence | None = None
+    adaptive: Mapping[str, Regret] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str | None:
@@ -106,6 +123,12 @@ class RegretAudit:
             "growth_upper": self.growth_upper,
             "verdict": self.verdict,
             "source": self.source,
+            "by_sequence": dict(self.means),
+            "found": None if self.found is None else self.found.to_json(),
+            "adaptive": [
+                {"adversary": name, "mean_regret": regret.mean, "interval": list(regret.interval)}
+                for name, regret in self.adaptive.items()
+            ],
         }
 
 
@@ -118,8 +141,9 @@ def audit_regret(
     *,
     parameters: Mapping[str, Any] | None = None,
     horizons: Sequence[int] | None = None,
-    sequences: Callable[[int], Mapping[str, World]] | None = None,
+    sequences: _Sequences | None = None,
     claim: RegretClaim | None = None,
+    search: bool = False,
 ) -> RegretAudit:
     """Measure a learner's regret and hold it against the printed bound and growth rate.
 
@@ -141,6 +165,8 @@ def audit_regret(
         extreme losses (quadratic ones tilted), held, alternating, switching and at random.
     claim : RegretClaim, optional
         The bound to hold the measurement against; default the entry's.
+    search : bool
+        Whether to search for a worse sequence first, on pilot runs, and to play adaptive adversaries too.
 
     Raises
     ------
@@ -153,6 +179,11 @@ def audit_regret(
         claim = target.regret
     if claim is None and budget.stop == "early":
         raise ValueError("stop early needs a bound on regret to decide on: nothing is claimed here")
+
+    found: BlockSequence | None = None
+    adaptive: Mapping[str, Regret] = {}
+    if search:
+        found, adaptive, sequences = _searched(target, setting, budget, execution, parameters or {}, sequences)
 
     def bound_at(t: int) -> float:
         assert claim is not None
@@ -177,11 +208,37 @@ def audit_regret(
         regret=replace(here.regret(here.index), confidence=budget.confidence),
         sequence=here.names[here.index],
         growth=grown,
+        means={name: one.mean for name, one in zip(here.names, here.played, strict=True)},
+        found=found,
+        adaptive=adaptive,
     )
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
+
+
+def _searched(
+    target: Entry | Any,
+    setting: Setting,
+    budget: Budget,
+    execution: Execution,
+    parameters: Mapping[str, Any],
+    listed: _Sequences | None,
+) -> tuple[BlockSequence, dict[str, Regret], _Sequences]:
+    """Return what a search found, the regret against adaptive adversaries, and all sequences by the horizon."""
+    learner = _build(target, setting, parameters)
+    rows = convex_opposites(target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
+    found = find_adversary(learner, rows, setting.rounds, budget, execution)
+    played = play_adaptive(learner, setting.losses, setting.rounds, budget, execution) or {}
+
+    def listed_by_us(rounds: int) -> Mapping[str, World]:
+        game = replace(setting, rounds=rounds)
+        return regret_losses(target, game, _build(target, game, parameters), budget.seed)
+
+    before = listed or listed_by_us
+    adaptive = {name: one.regret(budget.confidence) for name, one in played.items()}
+    return found, adaptive, lambda rounds: {**before(rounds), FOUND: found.at(rounds)}
 
 
 class _Played:

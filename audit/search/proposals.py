@@ -33,7 +33,7 @@ class Proposals:
     """
 
     def __init__(self, space: PairSpace, seed: int) -> None:
-        with _quiet():
+        with quiet():
             import optuna
 
             key = int(Draws(seed, Stage.SEARCH).stream(Purpose.ADVERSARY).integers(2**31))
@@ -92,7 +92,7 @@ def _key(pair: Pair) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep optuna from announcing its study on stderr, and leave its logging as it was."""
     from optuna import logging
 

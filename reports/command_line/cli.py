@@ -31,12 +31,12 @@ from .options import (
     SETTING,
     SHRINK,
     STOP,
-    STOP_REGRET,
     SURFACE,
     TRACE,
     WEAKEN,
     WHERE,
 )
+from .regret import regret
 from .running import audited, exit_code
 from .task_options import task_of
 from .trace_command import trace
@@ -414,44 +414,7 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
     )
 
 
-@main.command()
-@click.argument("target")
-@GAME
-@click.option("--runs", type=click.IntRange(20), default=2000, show_default=True, help="Runs for each loss sequence.")
-@SEED
-@CONFIDENCE
-@STOP_REGRET
-@FAST
-@JOBS
-@JSON
-@playing_command
-def regret(
-    target: str,
-    rounds: int | None,
-    arms: int | None,
-    losses: str | None,
-    parameters: tuple[tuple[str, str], ...],
-    jobs: int | None,
-    as_json: bool,
-    fast: bool,
-    **budget: Any,
-) -> int:
-    """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
-
-    Exits 1 if a printed bound or growth rate is violated.
-    """
-    from ...audit.plans.tasks import regret_setting
-    from ...audit.play.engines import cores
-    from ...audit.play.execution import Budget, Execution
-    from ...audit.regret.regret_audit import audit_regret
-    from ..formats.terminal import regret_lines
-
-    with own_process():
-        found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
-        execution = Execution(jobs or cores(), fast=fast)
-        audit = audit_regret(found, setting, Budget(**budget), execution, parameters=own).to_json()
-    say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
-    return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
+main.add_command(regret)
 
 
 @main.command()

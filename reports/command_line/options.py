@@ -139,13 +139,6 @@ STOP = click.option(
     show_default=True,
     help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
 )
-STOP_REGRET = click.option(
-    "--stop",
-    type=click.Choice(["budget", "early"]),
-    default="budget",
-    show_default=True,
-    help="When to end: after all runs, or as soon as the bound is decided (anytime-valid).",
-)
 FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install overclaim[fast].")
 WEAKEN = click.option(
     "--weaken",

@@ -360,4 +360,17 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
             + f": {audit['growth_verdict']}"
             + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
-    return "\n".join(textwrap.fill(line, width(), subsequent_indent="  ") for line in lines)
+    if audit.get("found"):
+        blocks, means = ", ".join(f"{n} x {loss}" for n, loss in audit["found"]), audit["by_sequence"]
+        listed = max(mean for name, mean in means.items() if name != "found by search")
+        found = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
+        lines.append(f"found by search: {blocks}: {found}")
+    for one in audit.get("adaptive") or ():
+        low, high = one["interval"]
+        lines.append(
+            f"an adversary that {one['adversary']}: mean regret {one['mean_regret']:.4g}, interval "
+            f"[{low:.4g}, {high:.4g}] (no verdict rests on it)"
+        )
+    if audit.get("replay"):
+        lines.append(f"replay: {audit['replay']}")
+    return _filled(lines)

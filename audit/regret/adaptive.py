@@ -1,0 +1,101 @@
+"""Adaptive adversaries: losses that answer the past arms of their own run.
+
+Bounds are mostly proved for losses that are fixed in advance. The regret here is the policy-free one: the total loss
+of a run less that of the best fixed arm on the losses that this run met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.blame import blaming
+from ...learners.problems.losses import LOSS_SETS
+from ...learners.protocol import Arms, Learner
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..play.engines import in_parallel
+from ..play.execution import Budget, Execution
+from ..play.transcripts import blocks, check_actions
+from .measurement import Played
+
+#: From how often each arm was played so far, (arms, runs), and the last arms, (runs,), to which lose, (arms, runs).
+Adversary = Callable[[NDArray[Any], Arms], NDArray[np.bool_]]
+#: Draws of these measurements: no other has labels from here on.
+_LABEL = 2_000_000
+
+
+def punish_last(counts: NDArray[Any], last: Arms) -> NDArray[np.bool_]:
+    """Let the arm lose that was played in the round before."""
+    chosen: NDArray[np.bool_] = np.arange(len(counts))[:, None] == last
+    return chosen
+
+
+def chase_leader(counts: NDArray[Any], last: Arms) -> NDArray[np.bool_]:
+    """Let the arm lose that was played most often, the first of equals."""
+    chosen: NDArray[np.bool_] = np.arange(len(counts))[:, None] == counts.argmax(axis=0)
+    return chosen
+
+
+ADAPTIVE: Mapping[str, Adversary] = {"punishes the last arm": punish_last, "chases the leader": chase_leader}
+
+
+def play_adaptive(
+    learner: Learner, losses: str, rounds: int, budget: Budget, execution: Execution
+) -> dict[str, Played] | None:
+    """Play a learner of arms against every adaptive adversary; None where it plays points.
+
+    Returns
+    -------
+    dict of Played
+        Of regrets: the comparator is in each, and 0 here.
+    """
+    kind = LOSS_SETS[losses]
+    low, high = (end * kind.scale(learner.arms) for end in (kind.low, kind.high))
+    found = {}
+    for i, (name, adversary) in enumerate(ADAPTIVE.items()):
+        task = partial(_block, learner, adversary, (low, high), rounds, budget.seed, _LABEL + i)
+        parts = list(in_parallel(task, list(blocks(budget.runs)), jobs=execution.jobs, alike=True))
+        if any(part is None for part in parts):
+            return None
+        most = rounds * (high - low)
+        regrets = np.concatenate([part for part in parts if part is not None])
+        found[name] = Played(regrets, (-most, most), 0.0, 0.0, rounds)
+    return found
+
+
+@blaming
+def _block(
+    learner: Learner,
+    adversary: Adversary,
+    ends: tuple[float, float],
+    rounds: int,
+    seed: int,
+    label: int,
+    block: tuple[int, int],
+) -> Floats | None:
+    """Return the regret of every run, (runs,)."""
+    number, runs = block
+    draws = Draws(seed, Stage.REGRET, pair=label, attack=rounds, block=number)
+    state = learner.start(runs, draws)
+    total, of_arms = np.zeros(runs), np.zeros((learner.arms, runs))
+    counts, last = np.zeros((learner.arms, runs), dtype=np.int64), np.full(runs, -1)
+    here = np.arange(runs)
+    for t in range(rounds):
+        actions = learner.act(state, draws)
+        check_actions(actions, learner.arms, runs, t)
+        if actions.ndim == 2:
+            return None
+        losses = np.where(adversary(counts, last), ends[1], ends[0])
+        incurred = losses[actions, here]
+        total += incurred
+        of_arms += losses
+        counts[actions, here] += 1
+        last = actions.astype(np.intp)
+        if t < rounds - 1:
+            learner.update(state, actions, incurred if learner.feedback == "bandit" else losses, draws)
+    regrets: Floats = total - of_arms.min(axis=0)
+    return regrets

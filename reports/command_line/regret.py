@@ -1,0 +1,99 @@
+"""`overclaim regret`: a learner's regret on adversarial losses, beside what is printed about it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import click
+
+from ..sanitise import json_text
+from .console import FALSIFIED, OK, own_process, playing_command, say
+from .options import CONFIDENCE, FAST, JOBS, JSON, SEED, SETTING, Json
+
+ROUNDS = click.option("--rounds", type=int, help="Horizon T.  [default: that of --sequence, or 1024]")
+STOP = click.option(
+    "--stop",
+    type=click.Choice(["budget", "early"]),
+    default="budget",
+    show_default=True,
+    help="When to end: after all runs, or as soon as the bound is decided (anytime-valid).",
+)
+SEARCH = click.option(
+    "--search", is_flag=True, help="Search for a worse loss sequence first; play adaptive adversaries too."
+)
+SEQUENCE = click.option(
+    "--sequence", type=Json(), help="Losses in blocks, a list of [ROUNDS, LOSS], in place of the listed sequences."
+)
+
+
+@click.command()
+@click.argument("target")
+@ROUNDS
+@SETTING
+@click.option("--runs", type=click.IntRange(20), default=2000, show_default=True, help="Runs for each loss sequence.")
+@SEED
+@CONFIDENCE
+@STOP
+@SEARCH
+@SEQUENCE
+@FAST
+@JOBS
+@JSON
+@playing_command
+def regret(
+    target: str,
+    rounds: int | None,
+    arms: int | None,
+    losses: str | None,
+    parameters: tuple[tuple[str, str], ...],
+    search: bool,
+    sequence: Any,
+    fast: bool,
+    jobs: int | None,
+    as_json: bool,
+    **budget: Any,
+) -> int:
+    """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
+
+    With --search what was found is shown with the command that plays it again, alone. Exits 1 if a printed bound or
+    growth rate is violated.
+    """
+    from ...audit.plans.tasks import regret_setting
+    from ...audit.play.engines import cores
+    from ...audit.play.execution import Budget, Execution
+    from ...audit.regret.block_sequences import BlockSequence
+    from ...audit.regret.regret_audit import audit_regret
+    from ..formats.terminal import regret_lines
+
+    given = BlockSequence.from_json(getattr(sequence, "data", sequence)) if sequence is not None else None
+    if given is not None and search:
+        raise ValueError("--search and --sequence exclude each other: give one")
+    with own_process():
+        if rounds is None and given is not None:
+            rounds = given.rounds
+        found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
+        sequences = None if given is None else (lambda rounds: {"given": given.at(rounds)})
+        audit = audit_regret(
+            found,
+            setting,
+            Budget(**budget),
+            Execution(jobs or cores(), fast=fast),
+            parameters=own,
+            sequences=sequences,
+            search=search,
+        ).to_json()
+    if audit["found"]:
+        chosen = {
+            "rounds": setting.rounds,
+            "arms": arms,
+            "losses": losses,
+            "runs": budget["runs"],
+            "seed": budget["seed"],
+        }
+        words = [word for name, value in chosen.items() if value is not None for word in (f"--{name}", str(value))]
+        words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
+        audit["replay"] = shlex.join(["overclaim", "regret", target, *words, "--sequence", json.dumps(audit["found"])])
+    say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
+    return FALSIFIED if audit["verdict"] == "VIOLATED" else OK

@@ -1,0 +1,203 @@
+"""Adversaries that are found: block-constant sequences, adaptive ones; and planted faults that bounds catch."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from overclaim.audit.play.execution import HERE, Budget
+from overclaim.audit.regret.adaptive import play_adaptive
+from overclaim.audit.regret.adversaries import adversaries
+from overclaim.audit.regret.adversary_search import find_adversary, rows_of_arms
+from overclaim.audit.regret.block_sequences import BlockSequence, equal_blocks
+from overclaim.audit.regret.measurement import play_runs
+from overclaim.audit.regret.regret_audit import FOUND, audit_regret
+from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
+from overclaim.learners import Exp3, Threshold
+from overclaim.learners.catalogue.entries import RegretClaim, Setting, lookup
+from overclaim.learners.problems.losses import LOSS_SETS
+from overclaim.reports.command_line.cli import main
+
+FEW = Budget(runs=20)
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A learner with a fault."""
+
+    inner: object
+    rounds: int
+
+    @property
+    def arms(self):
+        return self.inner.arms
+
+    @property
+    def feedback(self):
+        return self.inner.feedback
+
+    def start(self, runs, draws):
+        return [self.inner.start(runs, draws), 0]
+
+    def act(self, state, draws):
+        return self.inner.act(state[0], draws)
+
+    def update(self, state, actions, feedback, draws):
+        state[1] += 1
+        self.inner.update(state[0], actions, feedback, draws)
+
+
+class FlippedSign(Wrapped):
+    def update(self, state, actions, feedback, draws):
+        super().update(state, actions, -feedback, draws)
+
+
+class ForgetsAfterHalf(Wrapped):
+    def update(self, state, actions, feedback, draws):
+        super().update(state, actions, feedback, draws)
+        if state[1] >= self.rounds // 2:
+            state[0] = self.inner.start(actions.shape[-1], draws)
+
+
+class StopsLearning(Wrapped):
+    """Follows for ever the arm that was best in the first quarter: no listed sequence of three arms costs it much."""
+
+    feedback = "full"
+
+    def start(self, runs, draws):
+        return [np.zeros((3, 1)), 0, runs]
+
+    def act(self, state, draws):
+        return np.broadcast_to(state[0].argmin(axis=0), state[2]).copy()
+
+    def update(self, state, actions, feedback, draws):
+        state[1] += 1
+        if state[1] <= self.rounds // 4:
+            state[0] = state[0] + feedback
+
+
+def faulty(build):
+    """Return FTRL over experts of the catalogue with a fault; its bound says something from T = 15 on."""
+    entry = lookup("agarwal-singh/ftrl-experts")
+    bound = entry.regret.bound
+    sound = RegretClaim(
+        bound=lambda setting, learner: bound(setting, entry.build(setting)), exponent=0.5, source="Theorem 3.1, mended"
+    )
+    return replace(entry, build=lambda setting: build(entry.build(setting), setting.rounds), regret=sound)
+
+
+@pytest.mark.parametrize(
+    ("fault", "verdict"),
+    [
+        (lambda learner, rounds: learner, HOLDS),
+        (lambda learner, rounds: replace(learner, eta=1e-9), VIOLATED),
+        (FlippedSign, VIOLATED),
+        (ForgetsAfterHalf, VIOLATED),
+    ],
+    ids=["no fault", "learning rate 0", "sign flipped", "forgets after T/2"],
+)
+def test_planted_faults_violate_a_published_bound(fault, verdict):
+    """T = 1024, 300 runs, seeded; a verdict is wrong with probability 0.001."""
+    gap = {"gap": BlockSequence((1024,), (np.array([1.0, -1.0]),))}
+    found = audit_regret(
+        faulty(fault),
+        Setting(rounds=1024, losses="symmetric"),
+        Budget(runs=300, confidence=0.999),
+        horizons=(1, 2, 4, 8, 16, 1024),
+        sequences=lambda rounds: {name: s.at(rounds) for name, s in gap.items()},
+    )
+    assert found.bound_verdict == verdict
+
+
+def test_exploration_without_end_violates_the_textbook_bound():
+    """2.63 sqrt(K T ln K) of Auer et al. 2002 for EXP3, T = 512."""
+    bound = RegretClaim(bound=lambda s, _: 2.63 * np.sqrt(2 * s.rounds * np.log(2)), exponent=0.5, source="textbook")
+    found = audit_regret(Exp3(arms=2, eta=0.05, gamma=1.0), Setting(rounds=512), Budget(runs=50), claim=bound)
+    assert found.bound_verdict == VIOLATED
+
+
+def test_a_search_finds_what_the_list_has_not():
+    learner, rounds = StopsLearning(Exp3(arms=3, eta=1.0), 64), 64
+    found = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
+    of_list = max(
+        play_runs(learner, losses, FEW).mean for losses in adversaries("unit", rounds=rounds, arms=3).values()
+    )
+    assert play_runs(learner, found.at(rounds), FEW).mean >= 2 * of_list > 0
+    assert len(found.lengths) <= 4
+    again = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
+    assert found.to_json() == again.to_json()
+
+
+def test_what_is_found_counts_for_the_verdict_and_is_measured_on_other_draws():
+    """The planted fault of a search: it certifies with the runs that it chose by."""
+    learner = StopsLearning(Exp3(arms=3, eta=1.0), 64)
+    bound = RegretClaim(bound=lambda setting, _: 0.4 * setting.rounds, exponent=1.0, source="ours")
+    game = Setting(rounds=64, arms=3)
+    many, horizons = Budget(runs=150), (1, 2, 4, 8, 16, 64)
+    assert audit_regret(learner, game, many, claim=bound, horizons=horizons).bound_verdict == HOLDS
+    found = audit_regret(learner, game, many, claim=bound, horizons=horizons, search=True)
+    assert (found.bound_verdict, found.sequence) == (VIOLATED, FOUND)
+    assert found.means[FOUND] == pytest.approx(found.regret.mean)
+    uniform = Exp3(arms=2, eta=1e-9, gamma=1.0)
+    one, two = (play_runs(uniform, np.tile([1.0, 0.0], (64, 1)), FEW, label=label) for label in (0, 1_000_001))
+    assert not np.array_equal(one.totals, two.totals)
+
+
+@pytest.mark.parametrize("losses", sorted(LOSS_SETS))
+@pytest.mark.parametrize("arms", [1, 2, 4])
+def test_rows_lie_in_the_loss_set_and_the_first_two_are_opposites(losses, arms):
+    rows = rows_of_arms(losses, arms)
+    for row in rows:
+        LOSS_SETS[losses].check(row, "row")
+    assert arms == 1 or not np.array_equal(rows[0], rows[1])
+
+
+def test_a_block_sequence_keeps_its_shares_and_survives_json():
+    rows = np.eye(2)
+    found = equal_blocks(16, [rows[0], rows[0], rows[1], rows[0]])
+    assert found.lengths == (8, 4, 4)
+    assert [len(found.at(rounds)) for rounds in (1, 3, 16, 1000)] == [1, 3, 16, 1000]
+    assert found.at(1000)[499:501].tolist() == [[1, 0], [0, 1]]
+    again = BlockSequence.from_json(json.loads(json.dumps(found.to_json())))
+    np.testing.assert_array_equal(again.at(16), found.at(16))
+
+
+@pytest.mark.parametrize(
+    "data", [[], {}, [[1, 2, 3]], [[0, [1.0]]], [[True, [1.0]]], [[1, [1.0]], [1, [1.0, 2.0]]], [[1, ["a"]]], [[1, 5]]]
+)
+def test_what_is_no_sequence_is_refused(data):
+    with pytest.raises(ValueError, match=r"sequence|loss"):
+        BlockSequence.from_json(data)
+
+
+def test_adaptive_adversaries_make_a_learner_that_is_stuck_pay_nearly_all():
+    """It plays arm 0 for ever: the other costs nothing, and the first round is free where the last arm is punished."""
+    played = play_adaptive(Threshold(arms=2, threshold=1e9), "unit", 10, FEW, HERE)
+    assert {name: set(one.totals) for name, one in played.items()} == {
+        "punishes the last arm": {9.0},
+        "chases the leader": {10.0},
+    }
+    assert play_adaptive(lookup("agarwal-singh/ftrl-experts").build(Setting(rounds=8)), "unit", 8, FEW, HERE) is None
+
+
+def test_uniform_play_is_hardly_hurt_by_what_answers_its_past():
+    """1000 runs: the mean regret against what punishes the last arm is that of a fair walk's maximum, about 2.6."""
+    uniform = Exp3(arms=2, eta=1e-9, gamma=1.0)
+    found = play_adaptive(uniform, "unit", 40, Budget(runs=1000), HERE)["punishes the last arm"]
+    assert 1.5 < found.mean < 4
+
+
+def test_the_command_shows_a_witness_that_plays_again():
+    arguments = ["regret", "agarwal-singh/ftrl-experts", "--rounds", "16", "--runs", "20", "--jobs", "1"]
+    first = CliRunner().invoke(main, [*arguments, "--search", "--json"])
+    found = json.loads(first.output)
+    assert set(found["by_sequence"]) > {FOUND, "constant gap"}
+    again = CliRunner().invoke(main, [*arguments, "--sequence", json.dumps(found["found"]), "--json"])
+    assert list(json.loads(again.output)["by_sequence"]) == ["given"]
+    assert json.dumps(found["found"]) in found["replay"]
+    both = CliRunner().invoke(main, [*arguments, "--search", "--sequence", "[[4, [1, 0]]]"])
+    assert both.exit_code == 2
+    assert "exclude each other" in both.output
+    assert CliRunner().invoke(main, [*arguments, "--sequence", "[[4, [3, 0]]]"]).exit_code == 2
