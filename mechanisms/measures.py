@@ -91,6 +91,11 @@ class Measure(ABC):
         """What is claimed."""
         return float(getattr(self, self.unit))
 
+    @property
+    def is_epsilon(self) -> bool:
+        """Whether the level is an epsilon at a delta, which the guess game certifies too."""
+        return isinstance(self, ApproxDP) and self.epsilon > 0
+
     def at(self, level: float) -> Self:
         """Return the same measure at another level."""
         return replace(self, **{self.unit: level})
@@ -124,10 +129,6 @@ class Measure(ABC):
     def stated(self) -> tuple[float, float]:
         """The claim as (epsilon, delta): what it implies at `DELTA`, unless it says so itself."""
         return self.approximate(DELTA), DELTA
-
-    def text(self, level: float | None = None) -> str:
-        """Return the level in words, the claim's own if none is given."""
-        return f"{self.unit} {self.level if level is None else level:.4g}"
 
 
 def _directed(p: ArrayLike, q: ArrayLike, level: _Floats) -> _Floats:
@@ -196,11 +197,6 @@ class ApproxDP(Measure):
     def stated(self) -> tuple[float, float]:
         """The claim itself."""
         return self.epsilon, self.delta
-
-    def text(self, level: float | None = None) -> str:
-        """Return the level with what it is stated at."""
-        beside = f" at delta {self.delta:g}" if self.delta else ""
-        return super().text(level) + (beside if self.epsilon > 0 else " at epsilon 0")
 
 
 def epsilon_needed(p: ArrayLike, q: ArrayLike, delta: ArrayLike) -> _Floats:
@@ -278,10 +274,6 @@ class RDP(Measure):
             return math.inf
         a = self.order
         return max(0.0, self.epsilon + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1))
-
-    def text(self, level: float | None = None) -> str:
-        """Return epsilon with its order."""
-        return f"{super().text(level)} at Renyi order {self.order:g}"
 
 
 @dataclass(frozen=True)
@@ -389,11 +381,6 @@ class Profile(Measure):
     def to_json(self) -> dict[str, Any]:
         """Return the record's `measure`."""
         return {"kind": self.kind, "points": [list(point) for point in self.points]}
-
-    def text(self, level: float | None = None) -> str:
-        """Return a multiple of the profile."""
-        many = f"{len(self.points)} point{'s' * (len(self.points) != 1)}"
-        return f"a profile of {many}" if level is None else f"{level:.4g} times the profile"
 
 
 _KINDS: dict[str, type[Measure]] = {cls.kind: cls for cls in (ApproxDP, GDP, ZCDP, RDP, Profile)}

@@ -29,7 +29,8 @@ from ..play.cluster import Cluster
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution, Memory
 from ..play.transcripts import blocks
-from ..statistics.event_choice import choose, transfer
+from ..statistics import event_choice, measure_choice
+from ..statistics.event_choice import transfer
 from ..statistics.events import Counts, Event, count
 from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, Audit, Choice, all_runs, conclude
@@ -352,16 +353,13 @@ class MechanismAudit(Audit):
 
         def bet(attack: OutputAttack, scores: list[Floats]) -> list[Any]:
             scores.append(scored(attack))
-            event, worth = choose(
+            event, worth = self._promised(
                 scores[0],
                 left,
-                delta=self.claim.delta,
-                alpha=self.budget.alpha,
-                runs=self.budget.runs,
                 doubt=attack.doubt if thorough else SEARCH_DOUBT * attack.doubt,
                 log_odds=attack.log_odds,
             )
-            return [float(worth), event.lower, event.upper, event.method, event.share]
+            return [float(worth), event.to_json()]
 
         best: tuple[float, OutputAttack | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
         best_scores: list[Floats] = []
@@ -370,11 +368,11 @@ class MechanismAudit(Audit):
         for i, attack in enumerate([*([preimages] if known else []), *attacks_on(train, thorough=thorough)]):
             scores: list[Floats] = []
             fit = partial(bet, attack, scores)
-            worth, *about = self.once(f"fit/{index}/{i}", fit) if thorough else fit()
+            worth, about = self.once(f"fit/{index}/{i}", fit) if thorough else fit()
             # What a few bins say more than their feature is mostly luck, unless it is much.
             handicap = COARSE * abs(best[0]) if attack.coarse and math.isfinite(best[0]) else 0.0
             if worth > best[0] + handicap:
-                best, best_scores = (worth, attack, Event(*about)), scores
+                best, best_scores = (worth, attack, Event.of_json(about)), scores
         worth, winner, event = best
         if winner is None or not thorough:  # the outputs are constant, or a ranking of pairs is all that is asked for
             return Choice(pair, NoEvidence(), event, index), worth
@@ -391,6 +389,15 @@ class MechanismAudit(Audit):
         for half in (even, ~even):
             scores[~half] = attack.fit(self.mechanism, pair, train.part(half)).score(train.part(~half))
         return scores
+
+    def _promised(self, scores: Floats, left: Labels, *, doubt: float, log_odds: bool) -> tuple[Event, float]:
+        """Return the event that promises most of the claim in its own measure, and what it promises."""
+        measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
+        if measure.is_epsilon:
+            game = {"delta": self.claim.delta, "alpha": alpha, "runs": runs, "doubt": doubt}
+            return event_choice.choose(scores, left, log_odds=log_odds, **game)
+        cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
+        return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""

@@ -127,11 +127,12 @@ def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noi
             budget=replace(tests.budget, seed=audit.budget.seed + FRESH + middle),
             execution=replace(tests.execution, memory=audit.execution.prefixed(f"weaker {factor:g}")),
         )
-        bounds[factor] = all_runs(weaker, [pair]).certificate.epsilon_lower
-        low, high = (low, middle) if bounds[factor] > audit.claim.epsilon else (middle, high)
+        bounds[factor] = all_runs(weaker, [pair]).certificate.lower
+        low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None
     slack = None
-    if (caught is None or caught > LARGEST) and isinstance(pair, Pair):
+    exact = audit.claim.measure.is_epsilon and isinstance(pair, Pair)
+    if exact and (caught is None or caught > LARGEST):
         slack = true_to(audit.claim, pair, weaken)
     return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, slack)
 

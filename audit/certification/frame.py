@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +16,8 @@ from ..attacks.protocol import FittedAttack
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.transcripts import BLOCK, blocks, together
-from ..statistics.events import Certificate, Counts, Event, certify
+from ..statistics.certificates import ceiling, certify_claim
+from ..statistics.events import Certificate, Counts, Event
 from ..statistics.power import detectable_epsilon
 from .verdict import Result, decide
 
@@ -39,9 +42,8 @@ class Choice:
     def key(self) -> str:
         """Everything that the counts of a certification block depend on, besides the audit's own facts."""
         event = self.event
-        return (
-            f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}/{event.share!r}"
-        )
+        key = f"certify/{self.index}/{self.attack.name}/{event.method}/{event.lower!r}/{event.upper!r}/{event.share!r}"
+        return key if event.function is None else f"{key}/{json.dumps(event.function.to_json())}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +142,8 @@ class Found:
     choice: Choice
     pilot: int  # runs spent on choosing
     certificate: Certificate
-    detectable: float  # the smallest epsilon that a perfect attack would have caught from all the runs
-    ceiling: float | None = None  # the largest they could have certified, if not that of a fixed number of runs
+    detectable: float  # the smallest epsilon that a perfect attack would have caught from all the runs, nan if unknown
+    ceiling: float | None = None  # the most they could have certified, if not epsilon in a fixed number of runs
     blocks: tuple[Counts, ...] = ()
 
 
@@ -158,15 +160,18 @@ def all_runs(audit: Audit, options: Sequence[Any]) -> Found:
     if pilot >= runs:
         many = f"choosing among {len(options)} pairs takes {pilot}"
         raise ValueError(f"runs must be more than {pilot}, got {runs}: {many}; a pair of your own takes fewer")
-    certified, limits = runs - pilot, {"delta": audit.claim.delta, "alpha": audit.budget.alpha}
-    parts = tuple(audit.certification_blocks(choice, certified))
-    certificate = certify(choice.event, sum(parts, start=Counts()), **limits)
-    return Found(choice, pilot, certificate, detectable_epsilon(audit.claim.epsilon, runs, **limits), blocks=parts)
+    measure, alpha = audit.claim.measure, audit.budget.alpha
+    parts = tuple(audit.certification_blocks(choice, runs - pilot))
+    certificate = certify_claim(measure, choice.event, sum(parts, start=Counts()), alpha=alpha)
+    if measure.is_epsilon:
+        detectable = detectable_epsilon(audit.claim.epsilon, runs, delta=audit.claim.delta, alpha=alpha)
+        return Found(choice, pilot, certificate, detectable, blocks=parts)
+    return Found(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
 
 
 def conclude(audit: Audit, found: Found, began: float) -> Result:
     """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
-    certified, bound = found.certificate.counts.runs, found.certificate.epsilon_lower
+    certified, bound = found.certificate.counts.runs, found.certificate.lower
     return Result(
         verdict=decide(audit.claim, bound, certified, audit.budget.alpha, ceiling=found.ceiling),
         claim=audit.claim,

@@ -26,8 +26,10 @@ from ..search.exact_search import expected_bound, rank_exactly
 from ..search.influential_rounds import telling_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
+from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
 from ..statistics.event_rule import choose_event, choose_event_from_laws
 from ..statistics.events import Counts, Event, certify, count
+from ..statistics.measure_choice import Cells, choose
 from ..statistics.rounding import rounded
 from .frame import Audit, Choice
 
@@ -59,10 +61,11 @@ class LearnerAudit(Audit):
         pair, best, spent = self.find_pair(options)
         first = self.attacks(pair)[0]
         if first is SequenceRatio:  # the laws of all outcomes are known: no pilot is needed
-            attack = SequenceRatio(self.learner, pair)
-            event = choose_event_from_laws(
-                *attack.laws, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs - spent
-            )
+            attack, runs, alpha = SequenceRatio(self.learner, pair), self.budget.runs - spent, self.budget.alpha
+            if self.claim.measure.is_epsilon:
+                event = choose_event_from_laws(*attack.laws, delta=self.claim.delta, alpha=alpha, runs=runs)
+            else:
+                event, _ = choose(Cells.of_laws(*attack.laws), self.claim.measure, alpha=alpha, runs=runs)
             return Choice(pair, attack, event, best), spent
         choice, used = self._pilot(pair, best, self._share(TRAIN), self._share(PILOT))
         return choice, spent + used
@@ -128,6 +131,8 @@ class LearnerAudit(Audit):
         made = self._likelihood(pair)
         if made is not None:
             scores = self.fit(made, pair, None).score(played)
+            if not self.claim.measure.is_epsilon:
+                return float(rounded(self._promised(scores, played.left, log_odds=True)[1]))
             scores = scores[~np.isnan(scores)]
             p, q = (2 * expit(sign * scores) / max(1, scores.size) for sign in (1, -1))
             bound = expected_bound(p, q, self.claim.delta, self.budget.runs)
@@ -140,7 +145,7 @@ class LearnerAudit(Audit):
                 continue  # a regression would stand in, which is tried anyway
             attack = self.fit(made, pair, played[:half])
             if few and made is SequenceTable:
-                return float(rounded(self._bet(attack, played[half:])[1]))
+                return float(rounded(self._bet(attack, played[half:], trained=True)[1]))
             worths.append(guessed(attack.score(played[half:]), played.left[half:]))
         return float(rounded(max(worths)))
 
@@ -158,20 +163,29 @@ class LearnerAudit(Audit):
             return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
 
         def bet(i: int) -> list[Any]:
-            event, worth = self._bet(fitted(i), runs_of(Stage.PILOT))
-            return [worth, event.lower, event.upper, event.method, event.share]
+            event, worth = self._bet(fitted(i), runs_of(Stage.PILOT), trained=attacks[i].trained)
+            return [worth, event.to_json()]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
         won = max(range(len(bets)), key=lambda i: bets[i][0])
-        return Choice(pair, fitted(won), Event(*bets[won][1:]), index), pilot + (train if needed else 0)
+        return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
 
-    def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts) -> tuple[Event, float]:
+    def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts, *, trained: bool) -> tuple[Event, float]:
         """Return the event to bet on with this attack, and what it promises."""
         scores = attack.score(played)
+        if not self.claim.measure.is_epsilon:
+            return self._promised(scores, played.left, log_odds=not trained)
         event = choose_event(
             scores, played.left, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs
         )
         return event, self.promise(event, count(event, scores, played.left))
+
+    def _promised(self, scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Event, float]:
+        """Return what scores promise of a claim in another measure than epsilon."""
+        cells = Cells.of_scores(scores, left, log_odds=log_odds)
+        return choose(
+            cells, self.claim.measure, alpha=self.budget.alpha, runs=self.budget.runs, doubt=DOUBT_OF_LOG_ODDS
+        )
 
     def fit(self, attack: LearnerAttack, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Return the attack fitted; compiled where the audit is."""

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from ...mechanisms.claim import Claim
+from ...mechanisms.measure_words import bound_words, claimed_words, is_epsilon
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.events import Certificate, Counts, Event
@@ -42,19 +43,22 @@ class UnderpoweredError(AssertionError):
     """Raised by `Result.require_survived` when the budget could not have falsified the claim."""
 
 
-def decide(claim: Claim, epsilon_lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
+def decide(claim: Claim, lower: float, runs: int, alpha: float, *, ceiling: float | None = None) -> Verdict:
     """Return the verdict on a claim: UNDERPOWERED if even a perfect attack could not have falsified it.
 
     Parameters
     ----------
+    lower : float
+        The certified bound, in the unit of the claim's measure.
     runs : int
         Certification runs.
     ceiling : float, optional
-        What a perfect attack would have certified; that of a fixed number of runs by default.
+        What a perfect attack would have certified; epsilon in a fixed number of runs by default.
     """
-    if epsilon_lower > claim.epsilon:
+    level = claim.measure.level
+    if lower > level:
         return Verdict.FALSIFIED
-    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= claim.epsilon:
+    if (ceiling_epsilon(runs, delta=claim.delta, alpha=alpha) if ceiling is None else ceiling) <= level:
         return Verdict.UNDERPOWERED
     return Verdict.SURVIVED
 
@@ -78,7 +82,7 @@ class Result:
         Total runs, and those of them spent before certification.
     detectable_epsilon : float
         The smallest true epsilon that a perfect attack would have caught from as many runs with probability 0.9: the
-        limit of the budget, which this attack need not reach.
+        limit of the budget, which this attack need not reach; nan for claims in other measures.
     seed : int
     seconds : float
     scorer : FittedAttack
@@ -131,6 +135,11 @@ class Result:
         return self.certificate.epsilon_lower
 
     @property
+    def lower(self) -> float:
+        """The certified lower bound, in the unit of the claim's measure."""
+        return self.certificate.lower
+
+    @property
     def confidence(self) -> float:
         """1 - alpha."""
         return 1 - self.certificate.alpha
@@ -140,12 +149,12 @@ class Result:
         return bool(self.verdict)
 
     def __str__(self) -> str:
-        at = f" at delta {self.claim.delta:g}" if self.claim.delta else ""
+        measure = self.claim.measure.to_json()
         where = f"pair differing in round {self.pair.t0 + 1}" if self.pair.rounds > 1 else "one round"
         return (
-            f"{self.verdict}: claimed epsilon {self.claim.epsilon:g}, at least {self.epsilon_lower:.4g}{at} "
-            f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, "
-            f"{where}); at best, from this many runs: {self.detectable_epsilon:.4g}"
+            f"{self.verdict}: claimed {claimed_words(measure)}, at least {bound_words(measure, self.lower)} "
+            f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, {where})"
+            + (f"; at best, from this many runs: {self.detectable_epsilon:.4g}" if is_epsilon(measure) else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
         )
 

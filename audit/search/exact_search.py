@@ -18,6 +18,7 @@ from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.pftal_law import clipped_laws
 from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair
+from ..statistics.measure_choice import Cells, choose
 from ..statistics.rounding import rounded
 from .families import first_round, freezing
 from .loss_choices import Alphabet, alphabet_of
@@ -25,6 +26,8 @@ from .pair_changes import changes, moved
 
 #: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.
 RANKING_DELTA = 1e-3
+#: The error at which what pairs promise in other measures than epsilon is compared.
+RANKING_ALPHA = 0.01
 #: Runs of an audit, where the caller does not say, and the standard errors of doubt.
 PLANNED, DOUBT = 200_000, 2.33
 #: Cells of the grid while searching: epsilon is off by less than 1e-3.
@@ -92,13 +95,23 @@ class _Oracle:
         surface, delta = self.claim.surface, self.delta
         if surface == "actions" and isinstance(self.learner, Pftal):
             laws = clipped_laws(self.learner, pair)
-            return None if laws is None else expected_bound(*laws, self.claim.delta, self.runs)
+            return None if laws is None else self._promise(*laws)
         try:
             if surface == "actions" and not isinstance(self.learner, Ftrl):
-                return expected_bound(*sequence_laws(self.learner, pair, cells=CELLS), self.claim.delta, self.runs)
+                return self._promise(*sequence_laws(self.learner, pair, cells=CELLS))
             return exact_epsilon(self.learner, pair, surface=surface, deltas=(delta,), cells=CELLS)[delta]
         except (NotExactError, NotEnumerableError):
             return None
+
+    def _promise(self, p: Floats, q: Floats) -> float:
+        """Return the bound to expect of two laws, in the unit of the claim's measure."""
+        if self.claim.measure.is_epsilon:
+            return expected_bound(p, q, self.claim.delta, self.runs)
+        possible = (p > 0) | (q > 0)
+        with np.errstate(divide="ignore"):
+            scores = np.log(p[possible]) - np.log(q[possible])
+        cells = Cells.of_laws(scores, p[possible], q[possible])
+        return choose(cells, self.claim.measure, alpha=RANKING_ALPHA, runs=self.runs)[1]
 
     def best(self, pairs: Sequence[Pair]) -> tuple[Pair, float] | None:
         """Return the first of the worst pairs."""

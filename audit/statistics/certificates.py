@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ...mechanisms.measures import DELTA, GDP, ZCDP, ApproxDP, Measure, epsilon_needed
+from ...mechanisms.measures import DELTA, GDP, ZCDP, Measure, epsilon_needed
 from .events import Certificate, Counts, Event, certify, sides_of
 from .measure_bounds import corner, level_lower, refuted
 from .variational import divergence_lower, level_of
@@ -39,29 +39,31 @@ def certify_claim(measure: Measure, event: Event, counts: Counts, *, alpha: floa
         As `events.certify`.
     """
     certificate = certify(event, counts, delta=measure.stated[1], alpha=alpha)
-    if measure.unit == "epsilon" and isinstance(measure, ApproxDP):
+    if measure.is_epsilon:
         return certificate
     limits = vars(certificate) | {"level_lower": _level(measure, event, counts, alpha)}
     return Certificate(**limits)
 
 
 def _level(measure: Measure, event: Event, counts: Counts, alpha: float) -> float:
-    if not counts.runs_left or not counts.runs_right:
+    sides = sides_of(event, counts)
+    if not sides or not counts.runs_left or not counts.runs_right:
         return 0.0
     if event.function is not None:
         steps = len(event.function.values)
         divergence = divergence_lower(event.function, counts.tally[:steps], counts.tally[steps:], alpha=alpha)
         return level_of(measure, event.function.order, divergence)
     # Both sides of an event that guesses are events of their own: the rarer one is not looked at.
-    return level_lower(measure, *sides_of(event, counts)[0], alpha=alpha)
+    return level_lower(measure, *sides[0], alpha=alpha)
 
 
 def refutes(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> bool:
     """Tell whether the certificate of these counts is above what is claimed."""
-    if (isinstance(measure, ApproxDP) and measure.unit == "epsilon") or event.function is not None:
+    if measure.is_epsilon or event.function is not None:
         return certify_claim(measure, event, counts, alpha=alpha).lower > measure.level
-    played = counts.runs_left and counts.runs_right
-    return bool(played and refuted(measure, *sides_of(event, counts)[0], alpha=alpha))
+    sides = sides_of(event, counts)
+    played = sides and counts.runs_left and counts.runs_right
+    return bool(played and refuted(measure, *sides[0], alpha=alpha))
 
 
 def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
@@ -88,7 +90,6 @@ def translation(event: Event, counts: Counts, *, alpha: float) -> dict[str, Any]
     sides = sides_of(event, counts)
     if not sides or not counts.runs_left or not counts.runs_right:
         return None
-    sides = [sides_of(event, counts)[0]]
     p, q = (float(limit) for limit in corner(*sides[0], alpha=alpha))
     return {
         "alpha": alpha,

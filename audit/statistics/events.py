@@ -11,15 +11,13 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import intervals
-
-if TYPE_CHECKING:
-    from .variational import StepFunction
+from .variational import StepFunction
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
@@ -70,6 +68,17 @@ class Event:
             raise ValueError(f"share must be 1/2 in the guess game and in (0, 1) otherwise, but got {self.share}")
         if self.lower >= self.upper:
             raise ValueError(f"lower must be below upper, but got lower={self.lower} and upper={self.upper}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as JSON, but for nan."""
+        function = None if self.function is None else self.function.to_json()
+        return {**vars(self), "function": function}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Event:
+        """Return the event that `to_json` wrote."""
+        function = data["function"]
+        return cls(**{**data, "function": None if function is None else StepFunction.of_json(function)})
 
     @property
     def direction(self) -> str:

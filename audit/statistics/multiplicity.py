@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ...mechanisms.claim import Claim
 from .bisection import bisect
-from .events import Certificate, Event, certify
+from .certificates import refutes
+from .events import Certificate, Event
 from .sequential import Bets
 
 #: p-values below this are reported as this.
@@ -19,7 +20,8 @@ _BISECTIONS = 24
 def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
     """Return the smallest alpha at which the counts of a certificate falsify the claim; 1 if none does.
 
-    For an anytime-valid certificate it is the inverse of the gambler's wealth at the end, which is valid too.
+    For an anytime-valid certificate it is the inverse of the gambler's wealth at the end, which is valid too. The bets
+    behind a variational one are placed for its own alpha: it is that where the claim is falsified, and 1 elsewhere.
     """
     counts = certificate.counts
     if counts.runs == 0:
@@ -29,9 +31,11 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
         wealth = Bets(claim.epsilon, claim.delta).log_wealth(counts.right, wrong, counts.runs, claim.epsilon)
         return max(SMALLEST, min(1.0, math.exp(-max(0.0, float(wealth)))))
 
+    if certificate.method == "variational":
+        return certificate.alpha if certificate.lower > claim.measure.level else 1.0
+
     def falsified(log_alpha: float) -> bool:
-        found = certify(event, counts, delta=claim.delta, alpha=math.exp(log_alpha))
-        return found.epsilon_lower > claim.epsilon
+        return refutes(claim.measure, event, counts, alpha=math.exp(log_alpha))
 
     low, high = math.log(SMALLEST), -1e-9
     if falsified(low):

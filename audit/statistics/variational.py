@@ -21,7 +21,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,7 +83,12 @@ class StepFunction:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
-        return {"edges": list(self.edges), "values": list(self.values), "order": self.order, "towards": self.towards}
+        return {**vars(self), "edges": list(self.edges), "values": list(self.values)}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> StepFunction:
+        """Return the function that `to_json` wrote."""
+        return cls(**{**data, "edges": tuple(data["edges"]), "values": tuple(data["values"])})
 
 
 def betting(values: ArrayLike, counts: ArrayLike, low: float, high: float, *, alpha: float) -> float:

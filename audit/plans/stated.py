@@ -1,0 +1,73 @@
+"""What a plan or a command line says of a claim's measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Measure, Profile
+
+#: What else than an epsilon may be claimed: a plan's keys, which are the options of the command line too.
+MEASURES: dict[str, Callable[[Any], Measure]] = {
+    "gdp": GDP,
+    "zcdp": ZCDP,
+    "rdp": lambda value: RDP(*_pair("rdp", "[order, epsilon]", value)),
+    "profile": lambda value: Profile(
+        tuple(_pair("a point of a profile", "[epsilon, delta]", p) for p in _list(value))
+    ),
+}
+
+
+def _list(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"profile must be a list of [epsilon, delta], got {value!r}")
+    return value
+
+
+def _pair(name: str, form: str, value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"{name} must be {form}, got {value!r}")
+    return value[0], value[1]
+
+
+def stated_measure(given: Mapping[str, Any]) -> Measure | None:
+    """Return the measure among what is said of a claim; None where it says an epsilon, or nothing.
+
+    Parameters
+    ----------
+    given : mapping
+        The keys of `MEASURES`, `epsilon` and `delta`; what is None is not said.
+
+    Raises
+    ------
+    ValueError
+        For a value outside its range, or more than one of them.
+    """
+    names = [name for name in ("epsilon", *MEASURES) if given.get(name) is not None]
+    if len(names) > 1:
+        raise ValueError(f"a claim is made in one measure, got {' and '.join(names)}")
+    if not names or names == ["epsilon"]:
+        return None
+    if given.get("delta") is not None:
+        raise ValueError(
+            f"delta goes with epsilon, got it with {names[0]}; --set delta=... sets the noise of a target"
+        )
+    return MEASURES[names[0]](given[names[0]])
+
+
+def option_words(measure: Measure) -> list[str]:
+    """Return the options of the command line that make this claim."""
+    if isinstance(measure, Profile):
+        points = ",".join(f"[{_text(epsilon)},{_text(delta)}]" for epsilon, delta in measure.points)
+        return ["--profile", f"[{points}]"]
+    if isinstance(measure, RDP):
+        return ["--rdp", f"{_text(measure.order)}:{_text(measure.epsilon)}"]
+    if isinstance(measure, ApproxDP):
+        return ["--epsilon", _text(measure.epsilon), *(["--delta", _text(measure.delta)] if measure.delta else [])]
+    return [f"--{measure.kind}", _text(measure.level)]
+
+
+def _text(value: float) -> str:
+    """Return the shortest text that reads back as the value."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))

@@ -1,0 +1,64 @@
+"""Measures in words, as records hold them: what is claimed, and what was certified, each in the measure's own unit.
+
+A record may be an older one or anyone's: whatever fits its schema has words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+#: The name of the level in each kind of measure, and its symbol.
+_UNITS = {"gdp": "mu", "zcdp": "rho", "profile": "multiple"}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "multiple": "×"}
+
+Data = Mapping[str, Any]
+
+
+def unit_of(measure: Data) -> str:
+    """Return the name of a measure's level: "epsilon", "delta", "mu", "rho" or "multiple"."""
+    named = _UNITS.get(str(measure.get("kind")))
+    if named is not None:
+        return named
+    return "delta" if measure.get("epsilon") == 0 and measure.get("delta") else "epsilon"
+
+
+def level_of(measure: Data) -> float:
+    """Return what is claimed, in that unit; 1 where a record does not say."""
+    level = measure.get(unit_of(measure))
+    return float(level) if isinstance(level, int | float) and level > 0 else 1.0
+
+
+def is_epsilon(measure: Data) -> bool:
+    """Tell whether what is claimed is an epsilon above 0, at a delta."""
+    return measure.get("kind") in (None, "approximate") and unit_of(measure) == "epsilon"
+
+
+def beside(measure: Data) -> str:
+    """Return what the level is stated at, to be put behind a number."""
+    if measure.get("kind") == "rdp":
+        return f" at Rényi order {measure.get('order', math.nan):g}"
+    if unit_of(measure) == "delta":
+        return " at epsilon 0"
+    return f" at delta {measure['delta']:g}" if is_epsilon(measure) and measure.get("delta") else ""
+
+
+def claimed_words(measure: Data) -> str:
+    """Return what is claimed."""
+    if measure.get("kind") == "profile":
+        points = measure.get("points") or []
+        return f"a profile of {len(points)} point{'s' * (len(points) != 1)}"
+    return f"{unit_of(measure)} {level_of(measure):g}{beside(measure)}"
+
+
+def bound_words(measure: Data, lower: float, digits: str = ".4g") -> str:
+    """Return a level behind "at least"."""
+    times = " times the claimed profile" if measure.get("kind") == "profile" else beside(measure)
+    return f"{lower:{digits}}{times}"
+
+
+def lower_words(measure: Data, lower: float, digits: str = ".4g") -> str:
+    """Return a level with the name of its unit, as "rho is at least 0.5"."""
+    what = "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
+    return f"{what} is at least {bound_words(measure, lower, digits)}"
