@@ -31,9 +31,10 @@ from ..audit.statistics.bisection import bisect
 from ..audit.statistics.events import Counts
 from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.multiplicity import SMALLEST, holm
+from ..mechanisms.measure_words import is_epsilon, lower_words
 from .identity import LEVELS, matched, measure, why_another
 from .record import read_record
-from .sanitise import named_world
+from .sanitise import lower, measure_of, named_world
 
 #: Where `accept` puts the baseline.
 DEFAULT = Path("overclaim-baseline.json")
@@ -144,14 +145,16 @@ def compare(
 
 def _tested(new: dict[str, Any], old: Mapping[str, Any], result: Again) -> float | None:
     """Return the p-value of a regression, or None; put it beside the new claim with what it rests on."""
-    beside: dict[str, Any] = {"epsilon_lower": old["epsilon_lower"], "p_value": None, "not_compared": None}
+    before = {"epsilon_lower": old["epsilon_lower"], "lower": old.get("lower")}
+    beside: dict[str, Any] = {**before, "p_value": None, "not_compared": None}
     if result.counts is None:
         beside["not_compared"] = result.reason
     else:
         then = Frozen.from_json(old["frozen"]).counts
         beside["counts"], beside["counts_before"] = result.counts.to_json(), then.to_json()
-        claimed = new["claimed"]
-        beside["p_value"] = regression_p_value(result.counts, then, epsilon=claimed["epsilon"], delta=claimed["delta"])
+        # Of claims in other measures the odds of a right guess are not all either: so is its excess over wrong ones.
+        stated = new["claimed"] if is_epsilon(measure_of(new)) else {"epsilon": 0.0, "delta": 1.0}
+        beside["p_value"] = regression_p_value(result.counts, then, epsilon=stated["epsilon"], delta=stated["delta"])
         if beside["p_value"] is None:
             beside["not_compared"] = "the baseline's event named no world, then or now"
     new["baseline"] = beside
@@ -210,7 +213,7 @@ def _excess_p_value(new: Counts, old: Counts, epsilon: float) -> float:
 def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
     beside = new["baseline"]
     return (
-        f"epsilon is at least {new['epsilon_lower']:.4g}, it was {old['epsilon_lower']:.4g}: the baseline's event "
+        f"{lower_words(measure_of(new), lower(new))}, it was {lower(old):.4g}: the baseline's event "
         f"{_shown(beside['counts'])}; before: {_shown(beside['counts_before'])} (adjusted p-value {p:.2g}); "
         f"{new['replay']}"
     )

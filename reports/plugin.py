@@ -191,17 +191,18 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
+        from ..mechanisms.measure_words import claimed_words, lower_words
         from .record import counted
         from .sanitise import counted_words
 
         result = self.result
         claim, pair, t0 = result.claim, result.pair, result.pair.t0
         counts = {"method": result.certificate.method, **counted(result)}
-        at = f" at delta {claim.delta:g}" if claim.delta else ""
+        measure = claim.measure.to_json()
         world = pair.to_json()
         found = {
-            "FALSIFIED": f"epsilon is at least {result.epsilon_lower:.4g}{at} ({result.confidence:.4g} confidence)",
-            "SURVIVED": f"nothing beyond the claim; epsilon is at least {result.epsilon_lower:.4g}{at}",
+            "FALSIFIED": f"{lower_words(measure, result.lower)} ({result.confidence:.4g} confidence)",
+            "SURVIVED": f"nothing beyond the claim; {lower_words(measure, result.lower)}",
             "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
@@ -210,11 +211,11 @@ class AuditedResult:
             ("learner", f"{_name(self.learner)}{_place(self.learner)}"),
             (
                 "claimed",
-                f"epsilon {claim.epsilon:g}{at}, {claim.neighbours}, losses {claim.losses}, on {claim.surface}",
+                f"{claimed_words(measure)}, {claim.neighbours}, losses {claim.losses}, on {claim.surface}",
             ),
             ("found", found),
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
-            ("at best", caught),
+            *([("at best", caught)] if claim.measure.is_epsilon else []),
             *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
             ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
             ("  left", _short(world["left"])),

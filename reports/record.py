@@ -26,7 +26,9 @@ from ..audit.plans.tasks import Prepared, Task
 from ..audit.play.processor import processor
 from ..audit.play.provenance import versions
 from ..audit.play.transcripts import BLOCK
+from ..audit.statistics.certificates import translation
 from ..audit.statistics.multiplicity import p_value
+from ..audit.statistics.variational import StepFunction
 from ..audit.traces.summary import traced
 from ..learners.catalogue.statements import PUBLISHED
 from .headline import headline
@@ -60,6 +62,9 @@ def claim_record(
         "parameters": dict(task.parameters),
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,
+        "measure": claim.measure.to_json(),
+        "lower": result.lower,
+        "translation": translation(result.event, certificate.counts, alpha=certificate.alpha),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,
         "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
         "verdict": result.verdict.value,
@@ -161,8 +166,19 @@ def counted(result: Result) -> dict[str, Any]:
     event, counts = result.event, result.certificate.counts
     return {
         "counts": counts.to_json(),
-        "event": {"lower": finite(event.lower), "upper": finite(event.upper), "share": event.share},
+        "event": {
+            "lower": finite(event.lower),
+            "upper": finite(event.upper),
+            "share": event.share,
+            **({} if event.function is None else {"function": finite_function(event.function)}),
+        },
     }
+
+
+def finite_function(function: StepFunction) -> dict[str, Any]:
+    """Return a function of a score as the record has it: an infinite threshold has no number in JSON."""
+    data = function.to_json()
+    return {**data, "edges": [finite(edge) for edge in data["edges"]]}
 
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, Any]:

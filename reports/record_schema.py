@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..learners.catalogue.statements import STANDINGS
+from ..mechanisms.measures import measure_from_json
 
 Schema = dict[str, Any]
 
@@ -71,6 +72,17 @@ _BLIND_SPOT = _table(
     alpha=_maybe(INSIDE),
     parameter=_maybe(TEXT),
 )
+_LEVEL: Schema = {**NUMBER, "minimum": 0}
+_MEASURE = _table(
+    **_all(_LEVEL, "epsilon", "delta", "mu", "rho", "order"),
+    kind=TEXT,
+    points=_list(_list(_LEVEL, minItems=2, maxItems=2)),
+)
+_TRANSLATION = _table(
+    *("epsilon", "mu", "rho", "delta"),
+    **_all(_maybe(_LEVEL), "mu", "rho", "delta"),
+    epsilon=_list(_list(_LEVEL, minItems=2, maxItems=2)),
+)
 _LOSSES = _table(**_all(_maybe(_list({})), "left", "right"), round=_maybe(ROUND))
 _PLACE = _table("file", "line", file=TEXT, line=ROUND)
 _CAUSE = _table(
@@ -84,14 +96,15 @@ _CAUSE = _table(
 _CLAIM = _table(
     *("name", "claimed", "verdict"),
     name=TEXT,
-    claimed=_table("epsilon", epsilon={**NUMBER, "exclusiveMinimum": 0}, delta=_maybe(SHARE)),
+    claimed=_table("epsilon", epsilon={**NUMBER, "minimum": 0}, delta=_maybe(SHARE)),
     verdict={"enum": ["FALSIFIED", "SURVIVED", "UNDERPOWERED"]},
     expected={"enum": ["falsified", "survived", None]},
     confidence=_maybe(INSIDE),
     p_value=_maybe(SHARE),
     counts=_maybe(_COUNTS),
     frozen=_maybe(_table("kind", kind=TEXT, share=INSIDE, counts=_COUNTS, reason=TEXT)),
-    measure=_maybe(_table()),
+    measure=_maybe(_MEASURE),
+    translation=_maybe(_TRANSLATION),
     holm=_maybe(_table("p_value", "level", **_all(SHARE, "p_value", "level"))),
     event=_maybe(_table(**_all(_maybe(NUMBER), "lower", "upper"), share=INSIDE)),
     where=_maybe(_PLACE),
@@ -109,6 +122,7 @@ _CLAIM = _table(
     ),
     **_all(_maybe({"type": "boolean"}), "replayable", "bits", "pair_given", "attack_exact", "platform_dependent"),
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
+    **_all(_maybe(NUMBER), "lower", "exact_level"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
     **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "false", "answer", "repair"),
@@ -162,11 +176,19 @@ def fault(record: Mapping[str, Any]) -> str | None:
 
     wrong = next(Draft202012Validator(RECORD).iter_errors(record), None)
     if wrong is None:
-        return next(
-            (f"claims[{i}].evidence.{told}" for i, c in enumerate(record["claims"]) for told in _uneven(c)), None
-        )
+        return next((f"claims[{i}].{told}" for i, c in enumerate(record["claims"]) for told in _unfit(c)), None)
     place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in wrong.absolute_path).lstrip(".")
     return f"{place or 'the record'}: {' '.join(wrong.message.split())[:200]}"
+
+
+def _unfit(claim: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what no schema says of a claim: a measure that is none, and figures that do not fit together."""
+    if claim.get("measure") is not None:
+        try:
+            measure_from_json(claim["measure"])
+        except ValueError as error:
+            yield f"measure: {error}"
+    yield from (f"evidence.{told}" for told in _uneven(claim))
 
 
 def _uneven(claim: Mapping[str, Any]) -> Iterator[str]:

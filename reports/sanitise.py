@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..mechanisms import measure_words
+
 #: What a claim says where its record does not.
 DEFAULTS: dict[str, Any] = {
     "calibration": None,
@@ -16,6 +18,10 @@ DEFAULTS: dict[str, Any] = {
     "losses": "",
     "rounds": None,
     "epsilon_lower": 0.0,
+    "lower": None,
+    "measure": None,
+    "translation": None,
+    "exact_level": None,
     "exact_epsilon": None,
     "exact_infinite": False,
     "detectable_epsilon": None,
@@ -87,14 +93,45 @@ def by_holm(claim: Mapping[str, Any]) -> bool:
     return bool(claim.get("holm"))
 
 
+def measure_of(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the measure of a claim; records that have none are of an epsilon at a delta."""
+    measure: Mapping[str, Any] = claim.get("measure") or claim["claimed"]
+    return measure
+
+
+def level(claim: Mapping[str, Any]) -> float:
+    """Return what is claimed, in the unit of the claim's measure."""
+    return measure_words.level_of(measure_of(claim))
+
+
+def lower(claim: Mapping[str, Any]) -> float:
+    """Return what was certified, in that unit."""
+    bound = claim.get("lower")
+    return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
+
+
+def exact_level(claim: Mapping[str, Any]) -> float | None:
+    """Return the exact value on the audited pair, in that unit, where it is known."""
+    epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
+    exact = claim.get("exact_level")
+    return epsilon if exact is None else exact
+
+
+def symbol(claim: Mapping[str, Any]) -> str:
+    """Return the symbol of that unit."""
+    return measure_words.SYMBOLS[measure_words.unit_of(measure_of(claim))]
+
+
 def bound_words(claim: Mapping[str, Any]) -> str:
     """Return what was certified about a claim, with everything that its error depends on."""
-    own = f"at least {claim['epsilon_lower']:.4g} ({claim['confidence']:.6g} confidence)"
+    measure, bound = measure_of(claim), lower(claim)
+    own = f"at least {measure_words.bound_words(measure, bound)} ({claim['confidence']:.6g} confidence)"
+    unit = "the true profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
     if not by_holm(claim):
-        return f"epsilon is {own}"
-    above, test = claim["claimed"]["epsilon"], claim["holm"]
+        return f"{unit} is {own}"
+    above, test = measure_words.bound_words(measure, level(claim)), claim["holm"]
     return (
-        f"epsilon is above {above:.4g} by Holm's procedure over the report, p-value {test['p_value']:.2g} at level "
+        f"{unit} is above {above} by Holm's procedure over the report, p-value {test['p_value']:.2g} at level "
         f"{test['level']:.2g}; alone {own}"
     )
 
@@ -127,6 +164,9 @@ def named_world(claim: Mapping[str, Any]) -> ByWorld | None:
 def counted_words(claim: Mapping[str, Any]) -> str:
     """Return the counts that a certificate rests on."""
     found, counts = named_world(claim), claim["counts"]
+    if claim.get("method") == "variational" and counts.get("tally"):
+        steps, left = len(counts["tally"]) // 2, counts["runs_left"]
+        return f"a function of {steps} steps of the score, in {left:,} left and {counts['runs'] - left:,} right runs"
     if found is None:
         return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
     name, hits, runs, other, misses, others = found
@@ -134,10 +174,11 @@ def counted_words(claim: Mapping[str, Any]) -> str:
 
 
 def exact_words(claim: Mapping[str, Any], infinite: str = "inf") -> str:
-    """Return the exact epsilon with four digits, what infinity is called, or a dash where it is not known."""
-    if claim.get("exact_infinite"):
+    """Return the exact value with four digits, what infinity is called, or a dash where it is not known."""
+    if claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim)):
         return infinite
-    return "-" if claim.get("exact_epsilon") is None else f"{claim['exact_epsilon']:.4g}"
+    known = exact_level(claim)
+    return "-" if known is None else f"{known:.4g}"
 
 
 def filled(claim: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..audit.statistics.measure_words import is_epsilon, unit_of
+from .sanitise import measure_of
+
 #: Bounds and claims closer than this, relatively, are equal.
 _SAME = 1e-9
 
 
 def binding(claim: Mapping[str, Any]) -> float | None:
     """Return a claim's upper bound where it is one; None where paths were only sampled, or no trace was made."""
-    upper = claim.get("epsilon_upper")
+    upper = claim.get("epsilon_upper") if is_epsilon(measure_of(claim)) else claim.get("upper")
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
 
 def is_bounded(claim: Mapping[str, Any]) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)
-    within = upper is not None and upper <= claim["claimed"]["epsilon"] * (1 + _SAME)
+    within = upper is not None and is_epsilon(measure_of(claim)) and upper <= claim["claimed"]["epsilon"] * (1 + _SAME)
     return claim["verdict"] == "SURVIVED" and within and not _contradicted(claim)
 
 
@@ -46,6 +49,9 @@ def _bounds(claim: Mapping[str, Any]) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
     if upper is None:
         return []
+    if not is_epsilon(measure_of(claim)):
+        own = binding(claim)
+        return [] if own is None else [f"traced: {unit_of(measure_of(claim))} at most {own:.4f} on this pair"]
     rests = f"the upper bound rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
     if _contradicted(claim):
         return [f"traced: at most {_top(claim):.4f}, below what is certified: not all that this rests on holds", rests]

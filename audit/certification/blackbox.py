@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.blame import blaming
 from ...mechanisms.claim import Claim
@@ -192,7 +193,7 @@ def audit_mechanism(
         if found.choice.index != audit.index:
             check_replay(mechanism, found.choice.pair, seed, runs)
     result = replace(conclude(audit, found, began), searched=searched, outputs_digest=digest_of(found.blocks))
-    if space is not None and shrink and result.verdict is Verdict.FALSIFIED:
+    if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
         result = replace(result, shrunk=shrink_inputs(audit, space, found.choice.pair))
     return with_blind_spot(audit, result, how)
 
@@ -390,12 +391,16 @@ class MechanismAudit(Audit):
             scores[~half] = attack.fit(self.mechanism, pair, train.part(half)).score(train.part(~half))
         return scores
 
-    def _promised(self, scores: Floats, left: Labels, *, doubt: float, log_odds: bool) -> tuple[Event, float]:
+    def _promised(
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool
+    ) -> tuple[Event, float]:
         """Return the event that promises most of the claim in its own measure, and what it promises."""
         measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
         if measure.is_epsilon:
-            game = {"delta": self.claim.delta, "alpha": alpha, "runs": runs, "doubt": doubt}
-            return event_choice.choose(scores, left, log_odds=log_odds, **game)
+            delta = self.claim.delta
+            return event_choice.choose(
+                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds
+            )
         cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
         return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
 

@@ -17,6 +17,7 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats, Stage
+from ...mechanisms.measures import Measure
 from ..attacks.learner_attacks import ATTACKS, SequenceRatio
 from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
@@ -24,6 +25,7 @@ from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics import intervals
+from ..statistics.certificates import certify_claim
 from ..statistics.event_rule import choose_event
 from ..statistics.events import Counts, Event, certify, count
 from ..statistics.power import required_runs
@@ -33,6 +35,8 @@ from .verdict import Result
 
 #: At most this share of the certification runs, this many runs, and this many played numbers.
 SHARE, MOST, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000
+#: Prefixes of runs where each bound takes long: those of functions.
+FEW_PREFIXES = 4
 #: Points of a trade-off curve, bins of a histogram, points of a profile, prefixes of rounds and of runs.
 THRESHOLDS, BINS, PROFILE, ROUNDS, PREFIXES = 32, 40, 25, 8, 16
 #: Deltas at which the exact privacy profile is tabulated, where an exact method covers the claim.
@@ -73,12 +77,13 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
         "profile": _profile(grid, scores, left, third, max(claim.epsilon, result.epsilon_lower), alpha),
         "scores": _histogram(scores[:third], scores[third:], left[third:]),
     }
-    by_round = _by_round(learner, claim, attack, pair, seen, alpha)
+    # In another measure a prefix would need an event of its own, chosen by that measure.
+    by_round = _by_round(learner, claim, attack, pair, seen, alpha) if claim.measure.is_epsilon else None
     if by_round is not None:
         found["by_round"] = by_round
     if isinstance(attack, SequenceRatio):
         found["telling"] = _telling(learner, pair, attack, event)
-    found["growth"] = _growth(event, result.blocks or _prefixes(event, scores, left), claim.delta, alpha)
+    found["growth"] = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
     found["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
     return found
 
@@ -88,7 +93,7 @@ def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
 
     None where nothing would: the claim holds at `true`, or no feasible number of runs decides it.
     """
-    if true is None or not true > claim.epsilon:
+    if true is None or not claim.measure.is_epsilon or not true > claim.epsilon:
         return None
     try:
         return required_runs(claim.epsilon, true, delta=claim.delta, alpha=alpha)
@@ -267,19 +272,19 @@ def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
     return [count(event, scores[a:b], left[a:b]) for a, b in zip(starts, cuts, strict=True)]
 
 
-def _growth(event: Event, parts: Sequence[Counts], delta: float, alpha: float) -> dict[str, Any]:
+def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, Any]:
     """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
     runs, bounds = [], []
-    for counts in _some_prefixes(parts):
+    for counts in _some_prefixes(parts, PREFIXES if event.function is None else FEW_PREFIXES):
         runs.append(counts.runs)
-        bounds.append(certify(event, counts, delta=delta, alpha=alpha).epsilon_lower)
+        bounds.append(certify_claim(measure, event, counts, alpha=alpha).lower)
     return {"runs": runs, "bound": _short(bounds)}
 
 
-def _some_prefixes(parts: Sequence[Counts]) -> Iterator[Counts]:
+def _some_prefixes(parts: Sequence[Counts], many: int) -> Iterator[Counts]:
     if not parts:
         return
-    shown = set(np.round(np.geomspace(1, len(parts), PREFIXES)).astype(int).tolist())
+    shown = set(np.round(np.geomspace(1, len(parts), many)).astype(int).tolist())
     total = Counts()
     for number, part in enumerate(parts, start=1):
         total = total + part

@@ -158,6 +158,9 @@ def audit_learner(
         engine=engine,
         searched=pair is None and pairs is None,
     )
+    if budget.stop == "early" and not claim.measure.is_epsilon:
+        stated = f"got early: {claim.measure!r}"
+        raise ValueError(f"stop must be budget for a claim in another measure than epsilon, {stated}")
     result = conclude(audit, (until_falsified if budget.stop == "early" else all_runs)(audit, options), began)
     return with_blind_spot(audit, result, how)
 

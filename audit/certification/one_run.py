@@ -185,6 +185,8 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     guesses = max(1, int(rule.share * canaries))
     made = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     right = int(np.count_nonzero((scores[made] > 0) == left[made]))
+    if not claim.measure.is_epsilon:
+        raise ValueError(f"one run tests claims of an epsilon, got {claim.measure!r}")
     game, alpha = {"delta": claim.delta}, 1 - confidence
     bound = epsilon_one_run(right, guesses, canaries, alpha=alpha, **game)
     ceiling = epsilon_one_run(guesses, guesses, canaries, alpha=alpha, **game)

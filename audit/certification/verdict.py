@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from ...mechanisms.claim import Claim
-from ...mechanisms.measure_words import bound_words, claimed_words, is_epsilon
+from ..statistics.measure_words import bound_words, claimed_words, is_epsilon
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.events import Certificate, Counts, Event

@@ -14,6 +14,7 @@ from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
 from .plan_schema import CLAIM, PLAN
+from .stated import MEASURES, stated_measure
 from .tasks import BUDGET_OF_REGRET, RegretTask, Task
 
 
@@ -131,8 +132,10 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
         values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
     said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     try:
+        stated = {name: values.pop(name, None) for name in MEASURES}
         task = Task(
             **values,
+            measure=stated_measure({**values, **stated}),
             parameters=claim.get("set", {}),
             blind_spot=True,
             expected=claim.get("expect"),
@@ -183,7 +186,7 @@ def _explain(error: Any, lines: _Lines) -> str:
             "string": "text",
             "boolean": "true or false",
             "object": "a table",
-            "array": "tables",
+            "array": "tables" if key == "claims" else "a list",
         }
         return f"{here}: {key} must be {words[limit]}, got {value!r}"
     if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:

@@ -21,8 +21,12 @@ CLAIM: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "target": {"type": "string", "minLength": 1},
-        "epsilon": {"type": "number", "exclusiveMinimum": 0},
+        "epsilon": {"type": "number", "minimum": 0},
         "delta": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+        "gdp": {"type": "number", "exclusiveMinimum": 0},
+        "zcdp": {"type": "number", "exclusiveMinimum": 0},
+        "rdp": {"type": "array"},
+        "profile": {"type": "array"},
         "rounds": _COUNT,
         "arms": _COUNT,
         "losses": {"enum": list(LOSS_SETS)},
@@ -74,8 +78,8 @@ set = {{ batch = 1 }}     # parameters of the target
 
 # [[claims]]
 # target = "my_learner.py:MyLearner"   # a class with act() and update(feedback), built as MyLearner(arms, rounds, rng)
-# epsilon = 1.0
-# delta = 0.0
+# epsilon = 1.0                # or gdp = 1.0 (mu), zcdp = 0.5 (rho), rdp = [8, 2.0] (order, epsilon),
+# delta = 0.0                  # or profile = [[0.5, 0.1], [1.0, 0.01]] (points, claimed together)
 # rounds = 8
 # arms = 2
 # losses = "unit"              # {losses}

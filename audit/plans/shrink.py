@@ -52,6 +52,8 @@ Build = Callable[[Pair], tuple[Learner, Claim]]
 def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> ShrunkWitness | None:
     """Shrink the witness of a falsified task; None if it was not falsified, or is that of a mechanism.
 
+    Only of claims of an epsilon: the search for smaller pairs ranks them by it.
+
     Where nothing smaller certifies, the audit's own witness is returned with its own certificate.
 
     Parameters
@@ -63,7 +65,8 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
     execution : Execution
         What was judged before is taken from its memory, and kept in it.
     """
-    if result.verdict is not Verdict.FALSIFIED or not isinstance(result.pair, Pair):
+    able = isinstance(result.pair, Pair) and result.claim.measure.is_epsilon
+    if result.verdict is not Verdict.FALSIFIED or not able:
         return None
 
     def build(pair: Pair) -> tuple[Learner, Claim]:

@@ -58,16 +58,16 @@ def stated_measure(given: Mapping[str, Any]) -> Measure | None:
 def option_words(measure: Measure) -> list[str]:
     """Return the options of the command line that make this claim."""
     if isinstance(measure, Profile):
-        points = ",".join(f"[{_text(epsilon)},{_text(delta)}]" for epsilon, delta in measure.points)
+        points = ",".join(f"[{number_text(epsilon)},{number_text(delta)}]" for epsilon, delta in measure.points)
         return ["--profile", f"[{points}]"]
     if isinstance(measure, RDP):
-        return ["--rdp", f"{_text(measure.order)}:{_text(measure.epsilon)}"]
+        return ["--rdp", f"{number_text(measure.order)}:{number_text(measure.epsilon)}"]
     if isinstance(measure, ApproxDP):
-        return ["--epsilon", _text(measure.epsilon), *(["--delta", _text(measure.delta)] if measure.delta else [])]
-    return [f"--{measure.kind}", _text(measure.level)]
+        return ["--epsilon", number_text(measure.epsilon), "--delta", number_text(measure.delta)]
+    return [f"--{measure.kind}", number_text(measure.level)]
 
 
-def _text(value: float) -> str:
+def number_text(value: Any) -> str:
     """Return the shortest text that reads back as the value."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(float(value))
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)

@@ -14,7 +14,7 @@ from ...learners.catalogue.entries import Case, Entry, Setting, entries, lookup
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, Claim
 from ...mechanisms.draws import Draws
-from ...mechanisms.measures import ApproxDP
+from ...mechanisms.measures import ApproxDP, Measure
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..assumptions.unseeded import Unseeded
@@ -31,6 +31,7 @@ from ..regret.adversaries import regret_losses
 from ..regret.measurement import play_runs
 from ..regret.regret_audit import audit_regret
 from .plan_schema import ALLOWED
+from .stated import number_text, option_words
 from .targets import parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
@@ -49,7 +50,8 @@ MOST = 10_000_000
 class Task:
     """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default.
 
-    `epsilon` is the claim. It also sets the noise of a catalogue target that has an epsilon, unless `parameters` do.
+    `epsilon` is the claim, unless `measure` is. It also sets the noise of a catalogue target that has an epsilon,
+    unless `parameters` do.
     The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
     searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation.
     If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
@@ -59,6 +61,7 @@ class Task:
     target: str
     epsilon: float | None = None
     delta: float | None = None
+    measure: Measure | None = None
     rounds: int | None = None
     arms: int | None = None
     losses: str | None = None
@@ -88,6 +91,8 @@ class Task:
             if value is not None and not 1 <= value <= MOST:
                 expected = "at least 1" if value < 1 else f"at most {MOST:,}"
                 raise ValueError(f"{name} must be {expected}, got {value!r}")
+        if self.measure is not None and not (self.epsilon is self.delta is None):
+            raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
         if self.fast:
             require_numba()
         if (self.rounds or 1) * (self.arms or 1) > MOST:
@@ -102,17 +107,26 @@ class Task:
         if entry is None or entry.example is None or any(getattr(self, f) != _UNSAID[f] for f in of_game):
             return self
         case = entry.example
+        noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        noise = {name: getattr(case, name) if value is None else value for name, value in noise.items()}
+        own = {} if self.measure is None else {name: value for name, value in noise.items() if value is not None}
         return replace(
             self,
-            epsilon=self.epsilon if self.epsilon is not None else case.epsilon,
-            delta=self.delta if self.delta is not None else case.delta,
+            **(noise if self.measure is None else {}),
             rounds=case.rounds or entry.rounds,
             arms=case.arms or entry.arms,
             losses=case.losses or entry.losses,
             neighbours=case.neighbours,
             surface=case.surface,
-            parameters={"calibration": case.calibration, **case.parameters},
+            parameters={"calibration": case.calibration, **own, **case.parameters},
         )
+
+    @property
+    def _stated(self) -> Measure | None:
+        """What is claimed, where the task itself says it."""
+        if self.measure is None and self.epsilon is not None:
+            return ApproxDP(self.epsilon, self.delta or 0.0)
+        return self.measure
 
     @property
     def is_mechanism(self) -> bool:
@@ -137,11 +151,11 @@ class Task:
         if isinstance(target, Specimen):
             self._refuse_game()
             return self._prepare_specimen(target, parameters.own)
-        if self.epsilon is None:
+        if self._stated is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
         if self.inputs() or self.input_schema is not None:
             self._check_mechanism(target)
-            claim = Claim(epsilon=self.epsilon, delta=self.delta or 0.0)
+            claim = Claim(measure=self._stated)
             how = self._weakening(target, partial(with_parameter, target))
             searched = self._searched_inputs()
             return Prepared(self, target, claim, None, "", mechanism=True, weakening=how, searched_inputs=searched)
@@ -152,8 +166,7 @@ class Task:
             )
         self._refuse_inputs()
         claim = Claim(
-            epsilon=self.epsilon,
-            delta=self.delta or 0.0,
+            measure=self._stated,
             losses=self.losses or "unit",
             neighbours=self.neighbours,
             surface=self.surface,
@@ -178,8 +191,10 @@ class Task:
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
-        case = self._case(entry.cases_of(chosen, own, claim))
+        case = self._case(entry.cases_of(chosen, own, claim)) if self.measure is None else None
         source = case.source(entry) if case else entry.source
+        if self.measure is not None:
+            claim, source = replace(claim, measure=self.measure), ""  # no paper's
         claim = replace(claim, source=source)
         return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, weakening=how)
 
@@ -191,7 +206,8 @@ class Task:
         if values.get(name) is None:
             raise ValueError(f"weaken: {name!r} has no value in {self.target}: give it by --set, or weaken its noise")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
-        return replace(self, parameters=changed, epsilon=claimed, weaken=None, blind_spot=False).prepare().learner
+        known: dict[str, Any] = {"epsilon": claimed} if self.measure is None else {}
+        return replace(self, parameters=changed, **known, weaken=None, blind_spot=False).prepare().learner
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
@@ -204,7 +220,7 @@ class Task:
         parameters = {"epsilon": self.epsilon, **own}
         made = specimen.build(**parameters)
         claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
-        claim = Claim(epsilon=claimed, delta=self.delta or 0.0)
+        claim = Claim(measure=self.measure or ApproxDP(claimed, self.delta or 0.0))
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
@@ -289,9 +305,10 @@ class Task:
         """Return the command that replays this audit."""
         # A file whose name looks like an option.
         words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
+        words += option_words(self.measure) if self.measure is not None else []
         for name in ("epsilon", "delta", "rounds", "arms", "losses"):
             value = getattr(self, name)
-            words += [] if value is None else [f"--{name}", _text(value)]
+            words += [] if value is None else [f"--{name}", number_text(value)]
         words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
         for holder, name in (
             (self, "surface"),
@@ -300,9 +317,9 @@ class Task:
             (self.budget, "stop"),
         ):
             value = getattr(holder, name)
-            words += [] if value == getattr(type(holder), name) else [f"--{name}", _text(value)]
+            words += [] if value == getattr(type(holder), name) else [f"--{name}", number_text(value)]
         for name, value in self.parameters.items():
-            words += ["--set", f"{name}={_text(value)}"]
+            words += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():
             words += [f"--{side}", written(value)]
         words += [] if self.input_schema is None else ["--inputs", written(self.input_schema)]
@@ -327,12 +344,6 @@ def _is_mechanism(target: Any) -> bool:
         return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
     names = inspect.signature(target).parameters.keys()
     return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
-
-
-def _text(value: Any) -> str:
-    """Return the shortest text that reads back as the value."""
-    short = f"{value:g}" if isinstance(value, float) else str(value)
-    return short if not isinstance(value, float) or float(short) == value else repr(value)
 
 
 #: What a task says of a game where nothing is said.

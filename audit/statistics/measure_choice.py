@@ -109,7 +109,7 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
     share: _Floats = np.full(p.size, 0.5)
     for _ in range(2):  # the second time with runs shared out as the first says
         errors = [
-            np.sqrt(law * (1 - law) * (quantile**2 / (runs * part) + doubt**2 / pilot))
+            np.sqrt(law * (1 - law)) * (quantile / np.sqrt(runs * part) + doubt / math.sqrt(pilot))
             for law, part, pilot in zip((p, q), (share, 1 - share), cells.runs, strict=True)
         ]
         low, high = np.maximum(p - errors[0], 0.0), np.minimum(q + errors[1], 1.0)
@@ -129,16 +129,18 @@ def _best_function(
 ) -> tuple[StepFunction, float]:
     """Return the best of the clipped log odds of the cells, and the level that it promises."""
     edges, left, right = _merged(cells)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.nan_to_num(np.log(left) - np.log(right), nan=0.0, posinf=_CLIPS[-1], neginf=-_CLIPS[-1])
-    orders = [1 + more for more in _ORDERS if not isinstance(measure, RDP) or 1 + more <= measure.order]
+    orders = [1 + more for more in _ORDERS]
+    if isinstance(measure, RDP):  # what is true of a lower order is so of a higher one
+        orders = [order for order in orders if order < measure.order] + [measure.order]
     quantile = -float(special.ndtri(alpha / 2))
     found = []
     for towards, sign, p, q, pilot in (
         ("left", 1, left, right, cells.runs),
         ("right", -1, right, left, cells.runs[::-1]),
     ):
-        doubts = [math.sqrt(2 * quantile**2 / runs + doubt**2 / of) for of in pilot]
+        doubts = [quantile * math.sqrt(2 / runs) + doubt / math.sqrt(of) for of in pilot]
         for clip in _CLIPS:
             f = significant(np.clip(sign * odds, -clip, clip), _BITS)
             for order in orders:

@@ -25,6 +25,7 @@ from .options import (
     INPUTS,
     JOBS,
     JSON,
+    MEASURE,
     NEIGHBOURS,
     PAIR,
     SEED,
@@ -100,6 +101,7 @@ def list_catalogue(as_json: bool) -> None:
 @main.command()
 @click.argument("target")
 @CLAIMED
+@MEASURE
 @GAME
 @SURFACE
 @PAIR
@@ -137,6 +139,8 @@ def check(
     from ..sanitise import is_untested
 
     task = task_of(weaken=True if weaken == "" else weaken, **choices)
+    if shrink and task.measure is not None:
+        raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
     with own_process():
         prepared = task.prepare()
         where = Execution(jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))

@@ -27,6 +27,20 @@ class Parameter(click.ParamType):  # type: ignore[type-arg]
         return name, text
 
 
+class Rdp(click.ParamType):  # type: ignore[type-arg]
+    """An `ORDER:EPSILON` option."""
+
+    name = "ORDER:EPSILON"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+        """Split at the colon."""
+        order, _, epsilon = str(value).partition(":")
+        try:
+            return float(order), float(epsilon)
+        except ValueError:
+            self.fail(f"expected ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
+
+
 class Json(click.ParamType):  # type: ignore[type-arg]
     """A value written as JSON, or a file that holds it: .json, .npy or .csv."""
 
@@ -116,6 +130,14 @@ EPSILON = (
 CLAIMED = options(
     click.option("--epsilon", type=float, help=EPSILON),
     click.option("--delta", type=float, help="Claimed delta.  [default: the catalogue's, or 0]"),
+)
+MEASURE = options(
+    click.option("--gdp", type=float, metavar="MU", help="Claimed mu of Gaussian DP, in place of an epsilon."),
+    click.option("--zcdp", type=float, metavar="RHO", help="Claimed rho of zero-concentrated DP."),
+    click.option("--rdp", type=Rdp(), help="Claimed Renyi DP of one order."),
+    click.option(
+        "--profile", type=FILE, metavar="FILE", help="JSON: claimed points [[epsilon, delta], ...], or the text."
+    ),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...audit.plans.paths import read_text
+from .claimed import claimed_measure
 
 if TYPE_CHECKING:
     from ...audit.plans.tasks import Task
@@ -18,6 +19,7 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
     from ...audit.play.execution import Budget
 
     spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
+    choices["measure"] = claimed_measure(choices)
     said = {"parameters": dict(parameters), "pair": _read_pair(pair_file)}
     return Task(**choices, **said, budget=Budget(**spent)).in_example()
 

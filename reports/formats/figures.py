@@ -15,6 +15,12 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from ...mechanisms.measure_words import unit_of
+from ...mechanisms.measures import measure_from_json
+from ..sanitise import exact_level, level, lower, measure_of
+
+#: Steps of a claimed trade-off curve.
+CURVE = 64
 #: Stand-ins that matplotlib paints with, and the style sheet's colours that replace them.
 COLOURS = {
     "ink": "#010203",
@@ -82,7 +88,7 @@ def of_claim(claim: Mapping[str, Any], prefix: str) -> list[Figure]:
         ("Privacy profile", _profile, (found.get("profile") or {}).get("epsilon")),
         ("Scores by world", _histogram, (found.get("scores") or {}).get("left")),
         ("Leakage by round", _by_round, len((found.get("by_round") or {}).get("rounds", ())) > 2),
-        ("Certified epsilon against runs", _growth, (found.get("growth") or {}).get("runs")),
+        ("Certified bound against runs", _growth, (found.get("growth") or {}).get("runs")),
     ]
     figures = []
     for number, (title, draw, data) in enumerate(able):
@@ -182,6 +188,16 @@ def _claimed(claim: Mapping[str, Any]) -> tuple[float, float]:
     return claim["claimed"]["epsilon"], claim["claimed"].get("delta") or 0.0
 
 
+def _limit(claim: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    """Return the boundary of the errors that a claim allows, in whatever measure."""
+    measure = measure_of(claim)
+    if measure.get("kind") in (None, "approximate"):
+        return _region(*_claimed(claim))
+    # Equal steps of an angle: dense towards both ends, where such curves are steep.
+    x = [(1 - math.cos(math.pi * i / CURVE)) / 2 for i in range(CURVE + 1)]
+    return x, [1 - p for p in measure_from_json(measure).allowed(x).tolist()]
+
+
 def _region(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
     """Return the boundary of the errors that an (epsilon, delta)-DP learner allows."""
     odds = math.exp(-epsilon)
@@ -192,9 +208,8 @@ def _region(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
 
 def _tradeoff(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
     curve = found["tradeoff"]
-    epsilon, delta = _claimed(claim)
     fpr, fnr = curve["false_positive"], curve["false_negative"]
-    edge_x, edge_y = _region(epsilon, delta)
+    edge_x, edge_y = _limit(claim)
 
     def paint(axes: Any) -> None:
         axes.fill([*edge_x, 0.0], [*edge_y, 0.0], facecolor=_BAD, alpha=0.13, linewidth=0)
@@ -218,7 +233,7 @@ def _tradeoff(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
     nearest = min(zip(fpr, fnr, strict=True), key=lambda point: point[0] + point[1])
     alternative = (
         f"of all thresholds the smallest sum of errors has {nearest[0]:.1%} false positives and {nearest[1]:.1%} "
-        f"false negatives; the claim allows no sum below {min(2 * edge_x[1], 1 - delta):.1%}"
+        f"false negatives; the claim allows no sum below {min(map(sum, zip(edge_x, edge_y, strict=True))):.1%}"
     )
     caption = (
         f"Two errors of guessing the world, at every threshold. A learner that keeps the claim stays above the shaded "
@@ -243,7 +258,8 @@ def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, s
         axes.plot(x, lower, color=_LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.plot(x, estimate, color=_LEFT)
         axes.axvline(epsilon, ymax=0.72, color=_BAD, linewidth=1.0, linestyle=(0, (4, 2)))
-        axes.plot([epsilon], [delta], color=_BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
+        points = measure_of(claim).get("points") or [(epsilon, delta)]
+        axes.plot(*zip(*points, strict=True), color=_BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
         if exact:
             e, d = zip(*exact, strict=True)
             axes.plot(e, d, color=_INK, marker="D", markersize=4, markerfacecolor="none", linewidth=0)
@@ -258,7 +274,7 @@ def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, s
     at = min(range(len(x)), key=lambda i: abs(x[i] - epsilon))
     alternative = (
         f"delta falls from {estimate[0]:.3g} at epsilon 0 to {estimate[at]:.3g} near the claimed epsilon of "
-        f"{epsilon:.3g}, where the claim states {delta:.3g}; it is at least {lower[at]:.3g} there"
+        f"{epsilon:.3g}, where the claim allows {delta:.3g}; it is at least {lower[at]:.3g} there"
     )
     caption = "The delta that is needed at each epsilon. Dashed: lower bound of the measured one, point by point."
     return _draw(paint, "epsilon", "delta"), alternative, caption
@@ -340,17 +356,17 @@ def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
 
 def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
     growth = found["growth"]
-    epsilon, _ = _claimed(claim)
-    exact, decides = claim.get("exact_epsilon"), growth.get("decides")
+    claimed, unit = level(claim), unit_of(measure_of(claim))
+    exact, decides = exact_level(claim), growth.get("decides")
     runs, bounds = list(growth["runs"]), _shape(growth["bound"])
     total = (claim.get("counts") or {}).get("runs")
     if total and claim.get("epsilon_lower") is not None and total != runs[-1]:
         runs.append(total)
-        bounds.append(claim["epsilon_lower"])
+        bounds.append(lower(claim))
 
     def paint(axes: Any) -> None:
         axes.set_xscale("log")
-        axes.axhline(epsilon, color=_BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.axhline(claimed, color=_BAD, linewidth=1.2, linestyle=(0, (4, 2)))
         if exact is not None:
             axes.axhline(exact, color=_GOOD, linewidth=1.2, linestyle=(0, (1, 1.5)))
         axes.plot(runs, bounds, color=_LEFT, marker="o", markersize=2.5)
@@ -360,7 +376,7 @@ def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, st
         low = min([*runs, decides] if decides else runs)
         high = max([*runs, decides] if decides else runs)
         axes.set_xlim(low / 1.3, high * 1.5)
-        axes.set_ylim(0, 1.4 * max([*bounds, epsilon, exact or 0.0]))
+        axes.set_ylim(0, 1.4 * max([*bounds, claimed, exact or 0.0]))
         axes.xaxis.set_major_formatter(count_text)
         axes.xaxis.set_minor_formatter(_matplotlib().ticker.NullFormatter())
         axes.text(0.03, 0.97, "certified", color=_LEFT, va="top", transform=axes.transAxes)
@@ -373,7 +389,7 @@ def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, st
     if decides:
         alternative += f"; with a perfect attack {decides} runs would decide the claim"
         caption += f" Dashed upright: with a perfect attack, {decides:,} runs would decide the claim."
-    return _draw(paint, "certification runs", "epsilon"), alternative, caption
+    return _draw(paint, "certification runs", unit), alternative, caption
 
 
 def _power_law(entry: Mapping[str, Any], points: list[Any], *, of_horizon: bool) -> tuple[str, str, str]:

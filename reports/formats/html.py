@@ -16,10 +16,27 @@ from markupsafe import Markup
 from ...audit.attacks.learner_attacks import wording_of
 from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
+from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.multiplicity import holm
+from ...mechanisms.measure_words import beside, claimed_words, is_epsilon
+from ...mechanisms.measures import measure_from_json
 from ..headline import beside_words, headline, headline_words
-from ..sanitise import bound_words, by_holm, exact_words, filled, is_mechanism, is_untested, legible, named_world
+from ..sanitise import (
+    bound_words,
+    by_holm,
+    exact_level,
+    exact_words,
+    filled,
+    is_mechanism,
+    is_untested,
+    legible,
+    level,
+    lower,
+    measure_of,
+    named_world,
+    symbol,
+)
 from ..upper_words import bounded_words, trace_lines
 from . import figures, ruler
 from .terminal import number
@@ -71,7 +88,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
     alpha = record["alpha"]
     claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
-    worst = sorted(falsified, key=lambda c: -c["epsilon_lower"] / c["claimed"]["epsilon"])[:MOST_FIGURES]
+    worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])[:MOST_FIGURES]
     for claim in falsified:
         claim["figures"] = _figures(figures.of_claim(claim, f"c{claim['index']}")) if claim in worst else []
         claim["mends"] = _mends(claim, claims)
@@ -131,7 +148,13 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "blind": factor_words(shown["blind_spot"]),
         "surprise": bool(expected) and shown["verdict"] != expected.upper(),
         "baseline": before,
-        "change": None if before is None else shown["epsilon_lower"] - before,
+        "change": None if before is None else lower(shown) - before,
+        "bound": lower(shown),
+        "level": level(shown),
+        "symbol": symbol(shown),
+        "beside": "" if is_epsilon(measure_of(shown)) else beside(measure_of(shown)),
+        "is_epsilon": is_epsilon(measure_of(shown)),
+        "translated": translation_words(shown["translation"]) if shown["translation"] else "",
         "counts": _counts(claim.get("counts") or {}),
         "witness": _witness(claim),
         "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
@@ -150,15 +173,15 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 def statement(claim: Mapping[str, Any]) -> str:
     """Return a claim in words."""
-    epsilon, delta = claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    measure = measure_of(claim)
+    promise = f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:.3g})-DP"
+    if measure.get("kind") not in (None, "approximate"):
+        names = {"gdp": "Gaussian DP", "zcdp": "zero-concentrated DP", "rdp": "Rényi DP", "profile": "privacy"}
+        promise = f"{names.get(str(measure['kind']), str(measure['kind']))}, {claimed_words(measure)}"
     if is_mechanism(claim):
-        return f"({epsilon:.4g}, {delta:.3g})-DP"
+        return promise
     losses = LOSSES.get(claim["losses"], claim["losses"])
-    return (
-        f"({epsilon:.4g}, {delta:.3g})-DP"
-        + (f" on {losses}" if losses else "")
-        + f", {claim['neighbours']} neighbours"
-    )
+    return promise + (f" on {losses}" if losses else "") + f", {claim['neighbours']} neighbours"
 
 
 def _groups(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -278,7 +301,11 @@ def _named(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     if found is None or not found.runs or not found.others:
         return None
     here, there = found.hits / found.runs, found.misses / found.others
+    if claim["method"] == "variational":  # it is not this event that is certified
+        return None
     most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
+    if not is_epsilon(measure_of(claim)):
+        most = float(measure_from_json(measure_of(claim)).allowed(there))
     return {"name": found.name, "other": found.other, "here": here, "there": there, "most": most}
 
 
@@ -296,6 +323,8 @@ def _p_value(claim: Mapping[str, Any], level: float) -> float:
     """Return the p-value of a claim; where the record has none, the level if the counts reject at it, else 1."""
     if claim.get("p_value") is not None:
         return float(claim["p_value"])
+    if not is_epsilon(measure_of(claim)):
+        return 1.0
     table = claim["counts"]["table"]
     if not table or not 0 < level < 1 or claim["method"] not in ("guess", "joint"):
         return 1.0
@@ -337,7 +366,7 @@ def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dic
         ]
         alike.sort(key=lambda c: c["rounds"] != claim["rounds"])
         tried += [{"text": text, "claim": sibling} for sibling in alike[:1]]
-    ratio = (claim["exact_epsilon"] or claim["epsilon_lower"]) / claim["claimed"]["epsilon"]
+    ratio = _true(claim) / level(claim)
     factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
     ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
     found = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
@@ -355,13 +384,13 @@ def _guarantees(falsified: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if not stated or claim["source"].startswith("none"):
             continue
         known = worst.get(claim["source"])
-        if known is None or _true(claim) / claim["claimed"]["epsilon"] > _true(known) / known["claimed"]["epsilon"]:
+        if known is None or _true(claim) / level(claim) > _true(known) / level(known):
             worst[claim["source"]] = claim
     return list(worst.values())
 
 
 def _true(claim: Mapping[str, Any]) -> float:
-    return float(claim["exact_epsilon"] or claim["epsilon_lower"])
+    return exact_level(claim) or lower(claim)
 
 
 _REGRET: dict[str, Any] = dict.fromkeys(

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from ..sanitise import bound_words, is_untested, legible, replay_word, untested_words
+from ...mechanisms.measure_words import claimed_words
+from ..sanitise import bound_words, is_untested, legible, measure_of, replay_word, untested_words
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,7 +51,7 @@ def junit(record: Mapping[str, Any]) -> str:
 
 def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     setting = [str(claim[key]) for key in ("calibration", "losses", "surface", "neighbours") if claim.get(key)]
-    name = f"{claim['name']} epsilon {claim['claimed']['epsilon']:g} ({', '.join(setting)})"
+    name = f"{claim['name']} {claimed_words(measure_of(claim))} ({', '.join(setting)})"
     expected = (claim["expected"] or "survived").upper()
     told = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     untested = is_untested(claim) and not claim.get("untested_allowed")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..headline import beside_words, headline, headline_words
-from ..sanitise import by_holm, exact_words, is_untested, legible, replay_word
+from ..sanitise import by_holm, exact_words, is_untested, legible, level, lower, replay_word
 from . import ruler
 from .html import WORDS
 from .terminal import number
@@ -63,9 +63,9 @@ def _table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     for claim in claims:
         cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}", _text(claim["name"])]
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
-        cells += [_text(ruler.setting(claim)), *standing, number(claim["claimed"]["epsilon"])]
-        above = f", above {number(claim['claimed']['epsilon'])} by Holm" if by_holm(claim) else ""
-        cells += [f"**{number(claim['epsilon_lower'])}**{above}", exact_words(claim, "∞")]
+        cells += [_text(ruler.setting(claim)), *standing, number(level(claim))]
+        above = f", above {number(level(claim))} by Holm" if by_holm(claim) else ""
+        cells += [f"**{number(lower(claim))}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]
         cells += [number(ruler.baseline_of(claim))] if with_baseline else []
         lines.append("| " + " | ".join(cells) + " |")

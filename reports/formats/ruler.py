@@ -1,4 +1,4 @@
-"""The ruler: one line per claim, in multiples of the claimed epsilon, so that every claim stands at the same mark."""
+"""The ruler: one line per claim, in multiples of what is claimed, so that every claim stands at the same mark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from html import escape
 from typing import Any
 
 from ...audit.certification.blind_spot import words as blind_words
-from ..sanitise import by_holm, is_mechanism, is_untested
+from ...mechanisms.measure_words import is_epsilon, unit_of
+from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of
 from ..upper_words import binding
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
 TICKS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+#: What claims in other measures than epsilon are called.
+KINDS = {"gdp": "Gaussian DP", "zcdp": "zCDP", "profile": "profile", "approximate": "total variation"}
 #: What a verdict is called beside its colour: colour alone says nothing to many readers.
 MARKS = {"FALSIFIED": "✗", "SURVIVED": "✓", "UNDERPOWERED": "?"}
 
@@ -38,16 +41,16 @@ class Row:
 
 def row(claim: Mapping[str, Any]) -> Row:
     """Return the marks of a claim of a record."""
-    claimed, bound = claim["claimed"]["epsilon"], claim["epsilon_lower"] or 0.0
+    claimed, bound, measure = level(claim), lower(claim), measure_of(claim)
     upper = binding(claim)
-    exact, detectable, before = claim.get("exact_epsilon"), claim.get("detectable_epsilon"), baseline_of(claim)
+    exact, detectable, before = exact_level(claim), claim.get("detectable_epsilon"), baseline_of(claim)
 
-    def at(epsilon: float | None) -> float | None:
-        return None if epsilon is None else round(100 * min(max(epsilon / claimed, 0.0), END) / END, 2)
+    def at(value: float | None) -> float | None:
+        return None if value is None else round(100 * min(max(value / claimed, 0.0), END) / END, 2)
 
     spot = claim.get("blind_spot")
     caught = spot["factor"] if spot else None
-    words = [f"claimed {claimed:.4g}", f"certified at least {bound:.4g}"]
+    words = [f"{claim['verdict']}: {unit_of(measure)} claimed {claimed:.4g}", f"certified at least {bound:.4g}"]
     words += [
         f"{name} {value:.4g}"
         for name, value in (
@@ -67,7 +70,7 @@ def row(claim: Mapping[str, Any]) -> Row:
         caught=None if caught is None else at(caught * claimed),
         baseline=at(before),
         beyond=bound / claimed > END,
-        alternative=f"{claim['verdict']}: epsilon " + ", ".join(words) + (f"; {blind_words(spot)}" if spot else ""),
+        alternative=", ".join(words) + (f"; {blind_words(spot)}" if spot else ""),
     )
 
 
@@ -79,13 +82,21 @@ def mark(claim: Mapping[str, Any]) -> str:
 def baseline_of(claim: Mapping[str, Any]) -> float | None:
     """Return the bound that the baseline's record certified for this claim, if the record knows it."""
     before = claim.get("baseline")
-    value = before.get("epsilon_lower") if isinstance(before, Mapping) else before
+    if isinstance(before, Mapping):
+        value = before.get("epsilon_lower") if before.get("lower") is None else before["lower"]
+    else:
+        value = before
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def setting(claim: Mapping[str, Any]) -> str:
     """Return what tells a claim from its siblings, in a few words."""
-    delta = f"δ\u00a0=\u00a0{claim['claimed']['delta']:g}" if claim["claimed"].get("delta") else ""
+    measure = measure_of(claim)
+    delta = "" if is_epsilon(measure) else KINDS.get(str(measure.get("kind")), "")
+    if measure.get("delta") and is_epsilon(measure):
+        delta = f"δ\u00a0=\u00a0{measure['delta']:g}"
+    elif measure.get("order"):
+        delta = f"Rényi DP of order {measure['order']:g}"
     if is_mechanism(claim):
         return ", ".join(word for word in ("mechanism", delta) if word)
     words = [
@@ -153,6 +164,6 @@ def _lines(claim: Mapping[str, Any], top: int) -> Iterable[str]:
         yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
     if marks.upper is not None:
         yield f'<path class="u" d="M{_LABEL + marks.upper * scale + 5:g} {middle - 8:g}h-5v16h5"/>'
-    bound = f"> {claim['claimed']['epsilon']:.3g}" if by_holm(claim) else f"≥ {claim['epsilon_lower']:.3g}"
+    bound = f"> {level(claim):.3g}" if by_holm(claim) else f"≥ {lower(claim):.3g}"
     value = f"{mark(claim)} {bound}"
     yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

@@ -8,13 +8,14 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ..sanitise import bound_words, is_untested, json_text, legible, replay_word, untested_words, visible
+from ...mechanisms.measure_words import claimed_words
+from ..sanitise import bound_words, is_untested, json_text, legible, measure_of, replay_word, untested_words, visible
 from ..upper_words import place_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
 RULES = {
-    "falsified": "The privacy claim is false: what was released certifies a larger epsilon.",
+    "falsified": "The privacy claim is false: what was released certifies more than was claimed.",
     "unexpected": "The claim was expected to be falsified, and was not.",
     "underpowered": "The budget could not have falsified a claim this large.",
     "not-audited": "The claim could not be audited.",
@@ -61,10 +62,8 @@ def sarif(record: Mapping[str, Any]) -> str:
 def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = (claim["expected"] or "survived").upper()
-    claimed = claim["claimed"]
-    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
-    head = f"{claim['name']} claims epsilon {claimed['epsilon']:g}{at}{whose}"
+    head = f"{claim['name']} claims {claimed_words(measure_of(claim))}{whose}"
     tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"

@@ -15,8 +15,10 @@ import click
 from ...audit.certification.blind_spot import factor_words, words
 from ...audit.inputs.data import shown
 from ...audit.plans.witness import witness_lines
+from ...audit.statistics.certificates import translation_words
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
+from ...mechanisms.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import (
@@ -24,9 +26,13 @@ from ..sanitise import (
     bound_words,
     by_holm,
     counted_words,
+    exact_level,
     exact_words,
     is_mechanism,
     is_untested,
+    level,
+    lower,
+    measure_of,
     replay_word,
     untested_words,
     visible,
@@ -163,13 +169,17 @@ def _setting(claim: Mapping[str, Any]) -> str:
         words = ["mechanism"]
     words += [claim[key] for key, usual in (("surface", "actions"), ("neighbours", "replace")) if claim[key] != usual]
     words += [f"T={claim['rounds']}"] if claim.get("rounds") and not is_mechanism(claim) else []
-    words += [f"delta={claim['claimed']['delta']:g}"] if claim["claimed"].get("delta") else []
+    measure = measure_of(claim)
+    if not is_epsilon(measure):
+        words.append("total variation" if measure.get("kind") == "approximate" else str(measure.get("kind")))
+    words += [f"order={measure['order']:g}"] if measure.get("order") else []
+    words += [f"delta={measure['delta']:g}"] if is_epsilon(measure) and measure.get("delta") else []
     return visible_line(" ".join(word for word in words if word))
 
 
 def _numbers(claim: Mapping[str, Any]) -> str:
-    claimed, exact = number(claim["claimed"]["epsilon"]), exact_words(claim)
-    return f"{number(claim['epsilon_lower']):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
+    claimed, exact = number(level(claim)), exact_words(claim)
+    return f"{number(lower(claim)):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
 
 
 def _bar(claim: Mapping[str, Any], size: int) -> str:
@@ -177,7 +187,7 @@ def _bar(claim: Mapping[str, Any], size: int) -> str:
     full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
     upper = binding(claim)
     claim_at = round(size / RULER_END)
-    ratio = (claim["epsilon_lower"] or 0.0) / claim["claimed"]["epsilon"]
+    ratio = lower(claim) / level(claim)
     filled = round(min(ratio, RULER_END) * size / RULER_END)
     # A bar that passes the claim, however little, must be seen to pass it, and one that does not, not.
     filled = max(filled, claim_at + 1) if ratio > 1 else min(filled, claim_at)
@@ -227,18 +237,19 @@ def _glyph(claim: Mapping[str, Any]) -> str:
 def claim_lines(claim: dict[str, Any]) -> str:
     """Return one claim's outcome in a few lines."""
     claim = visible(claim)
-    claimed = claim["claimed"]
-    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
-    caught = claim["detectable_epsilon"]
-    exact = f", exactly {claim['exact_epsilon']:.4f} on this pair" if claim["exact_epsilon"] is not None else ""
-    exact = ", infinite on this pair" if claim["exact_infinite"] else exact
+    measure, caught, known = measure_of(claim), claim["detectable_epsilon"], exact_level(claim)
+    exact = f", exactly {known:.4f} on this pair" if known is not None else ""
+    exact = ", infinite on this pair" if claim["exact_infinite"] and is_epsilon(measure) else exact
+    bound = "" if is_epsilon(measure) else beside(measure)
+    unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
+    best = "no violation nine times in ten" if caught is None else number(caught)
     pair = claim["pair"]
     t0 = pair["round"] - 1
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     lines = [
-        f"{word}{bounded_words(claim)}  {claim['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
-        f"certified: epsilon >= {claim['epsilon_lower']:.4f} with {confidence(claim)} confidence{exact}",
-        f"at best, from this many runs: {'no violation nine times in ten' if caught is None else number(caught)}",
+        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed_words(measure)}",
+        f"certified: {unit} >= {lower(claim):.4f}{bound} with {confidence(claim)} confidence{exact}",
+        *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
         *[visible_line(line) for line in trace_lines(claim)],
         *_standing_lines(claim),
@@ -246,6 +257,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
         if is_mechanism(claim)
         else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
+        *_translation_lines(claim),
         *_searched_lines(claim),
         f"{replay_word(claim)}: {claim['replay']}",
     ]
@@ -274,6 +286,14 @@ def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
         kept = f"; SHA-256 of its outputs: {digest}" if digest else ""
         lines.append(f"its randomness cannot be seeded: no counts can be replayed{kept}")
     return [visible_line(line) for line in lines]
+
+
+def _translation_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return what the claim's event says in all measures, by one region of its two probabilities."""
+    found = claim.get("translation")
+    if not found:
+        return []
+    return [f"the event in all measures, one region with {confidence(claim)} confidence: {translation_words(found)}"]
 
 
 def _standing_lines(claim: Mapping[str, Any]) -> list[str]:

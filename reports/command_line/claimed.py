@@ -1,0 +1,40 @@
+"""The claim that the options of a command make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...audit.plans.paths import read_text
+
+if TYPE_CHECKING:
+    from ...mechanisms.measures import Measure
+
+
+def claimed_measure(choices: dict[str, Any]) -> Measure | None:
+    """Return the measure that options name, taken out of them; None where they name an epsilon, or nothing.
+
+    Raises
+    ------
+    ValueError
+        For more than one, a value outside its range, or a profile that cannot be read.
+    """
+    from ...audit.plans.stated import MEASURES, stated_measure
+
+    given = {name: choices.pop(name, None) for name in MEASURES}
+    if given["profile"] is not None:
+        given["profile"] = _points(given["profile"])
+    return stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
+
+
+def _points(path: Path) -> Any:
+    written = str(path).lstrip().startswith(("[", "{"))  # as replay commands have it
+    text = str(path) if written else read_text(path, "profile")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the profile {str(path)!r} is no JSON: {error}") from None
+    if isinstance(data, dict):
+        return data.get("points", data)
+    return data
