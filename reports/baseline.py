@@ -30,8 +30,8 @@ from ..audit.plans.paths import exists
 from ..audit.statistics.bisection import bisect
 from ..audit.statistics.events import Counts
 from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
+from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
-from ..mechanisms.measure_words import is_epsilon, lower_words
 from .identity import LEVELS, matched, measure, why_another
 from .record import read_record
 from .sanitise import lower, measure_of, named_world

@@ -191,7 +191,7 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
-        from ..mechanisms.measure_words import claimed_words, lower_words
+        from ..audit.statistics.measure_words import claimed_words, lower_words
         from .record import counted
         from .sanitise import counted_words
 

@@ -60,11 +60,7 @@ def claim_record(
         "arms": getattr(prepared.learner, "arms", None),
         "mechanism": prepared.mechanism,
         "parameters": dict(task.parameters),
-        "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
-        "epsilon_lower": result.epsilon_lower,
-        "measure": claim.measure.to_json(),
-        "lower": result.lower,
-        "translation": translation(result.event, certificate.counts, alpha=certificate.alpha),
+        **promised(result),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,
         "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
         "verdict": result.verdict.value,
@@ -121,6 +117,18 @@ def of_inputs(task: Task, result: Result) -> dict[str, Any]:
         "smallest_inputs": smallest_inputs(task, result),
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
+    }
+
+
+def promised(result: Result) -> dict[str, Any]:
+    """Return what is claimed and what was certified, as an epsilon, in the claim's own measure and in all measures."""
+    claim, certificate = result.claim, result.certificate
+    return {
+        "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
+        "epsilon_lower": result.epsilon_lower,
+        "measure": claim.measure.to_json(),
+        "lower": result.lower,
+        "translation": translation(result.event, certificate.counts, alpha=certificate.alpha),
     }
 
 

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..mechanisms import measure_words
+from ..audit.statistics import measure_words
 
 #: What a claim says where its record does not.
 DEFAULTS: dict[str, Any] = {
@@ -94,9 +94,11 @@ def by_holm(claim: Mapping[str, Any]) -> bool:
 
 
 def measure_of(claim: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the measure of a claim; records that have none are of an epsilon at a delta."""
-    measure: Mapping[str, Any] = claim.get("measure") or claim["claimed"]
-    return measure
+    """Return the measure of a claim: of an epsilon at a delta as `claimed` says, which older records have too."""
+    stated: Mapping[str, Any] = claim.get("measure") or {}
+    if stated.get("kind") in (None, "approximate"):
+        return {**claim["claimed"], "kind": "approximate"}
+    return stated
 
 
 def level(claim: Mapping[str, Any]) -> float:
@@ -106,7 +108,7 @@ def level(claim: Mapping[str, Any]) -> float:
 
 def lower(claim: Mapping[str, Any]) -> float:
     """Return what was certified, in that unit."""
-    bound = claim.get("lower")
+    bound = None if measure_words.is_epsilon(measure_of(claim)) else claim.get("lower")
     return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
 
 

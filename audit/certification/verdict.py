@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Any
 
 from ...mechanisms.claim import Claim
-from ..statistics.measure_words import bound_words, claimed_words, is_epsilon
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.events import Certificate, Counts, Event
+from ..statistics.measure_words import bound_words, claimed_words, is_epsilon
 from ..statistics.power import ceiling_epsilon
 from .blind_spot import BlindSpot
 

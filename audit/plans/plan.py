@@ -131,6 +131,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     for key, value in values.items():
         values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
     said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
+    if claim.get("epsilon") == 0 and not claim.get("delta"):
+        raise ValueError(f"{lines.at('epsilon', index)}: epsilon must be above 0, got {claim['epsilon']!r}")
     try:
         stated = {name: values.pop(name, None) for name in MEASURES}
         task = Task(

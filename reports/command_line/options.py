@@ -135,9 +135,7 @@ MEASURE = options(
     click.option("--gdp", type=float, metavar="MU", help="Claimed mu of Gaussian DP, in place of an epsilon."),
     click.option("--zcdp", type=float, metavar="RHO", help="Claimed rho of zero-concentrated DP."),
     click.option("--rdp", type=Rdp(), help="Claimed Renyi DP of one order."),
-    click.option(
-        "--profile", type=FILE, metavar="FILE", help="JSON: claimed points [[epsilon, delta], ...], or the text."
-    ),
+    click.option("--profile", type=FILE, metavar="FILE", help="Claimed points, JSON: a list of [epsilon, delta]."),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")

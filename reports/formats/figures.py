@@ -15,7 +15,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from ...mechanisms.measure_words import unit_of
+from ...audit.statistics.measure_words import unit_of
 from ...mechanisms.measures import measure_from_json
 from ..sanitise import exact_level, level, lower, measure_of
 
@@ -83,12 +83,13 @@ def of_claim(claim: Mapping[str, Any], prefix: str) -> list[Figure]:
         Letters and digits that no other claim of the page has: names inside an SVG are global to the page.
     """
     found = (claim.get("evidence") or {}) if available() else {}
+    unit = unit_of(measure_of(claim))
     able: list[tuple[str, Callable[..., tuple[str, str, str]], Any]] = [
         ("Trade-off curve", _tradeoff, (found.get("tradeoff") or {}).get("false_positive")),
         ("Privacy profile", _profile, (found.get("profile") or {}).get("epsilon")),
         ("Scores by world", _histogram, (found.get("scores") or {}).get("left")),
         ("Leakage by round", _by_round, len((found.get("by_round") or {}).get("rounds", ())) > 2),
-        ("Certified bound against runs", _growth, (found.get("growth") or {}).get("runs")),
+        (f"Certified {unit} against runs", _growth, (found.get("growth") or {}).get("runs")),
     ]
     figures = []
     for number, (title, draw, data) in enumerate(able):

@@ -18,8 +18,8 @@ from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.events import Counts, Event, certify
+from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
-from ...mechanisms.measure_words import beside, claimed_words, is_epsilon
 from ...mechanisms.measures import measure_from_json
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from ...mechanisms.measure_words import claimed_words
+from ...audit.statistics.measure_words import claimed_words
 from ..sanitise import bound_words, is_untested, legible, measure_of, replay_word, untested_words
 
 #: What XML 1.0 cannot hold, not even escaped.

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from ...audit.certification.blind_spot import words as blind_words
-from ...mechanisms.measure_words import is_epsilon, unit_of
+from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of
 from ..upper_words import binding
 

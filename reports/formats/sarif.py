@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ...mechanisms.measure_words import claimed_words
+from ...audit.statistics.measure_words import claimed_words
 from ..sanitise import bound_words, is_untested, json_text, legible, measure_of, replay_word, untested_words, visible
 from ..upper_words import place_of
 

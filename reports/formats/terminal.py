@@ -16,9 +16,9 @@ from ...audit.certification.blind_spot import factor_words, words
 from ...audit.inputs.data import shown
 from ...audit.plans.witness import witness_lines
 from ...audit.statistics.certificates import translation_words
+from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
-from ...mechanisms.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import (

@@ -1,0 +1,96 @@
+"""Audits of claims in other measures than epsilon, of mechanisms and learners whose truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, falsify, falsify_mechanism
+from overclaim.audit.certification.blind_spot_search import Weakening
+from overclaim.audit.certification.one_run import smoke_test
+from overclaim.audit.statistics.multiplicity import p_value
+from overclaim.learners import BatchedLaplace, Threshold
+from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+
+
+class Gaussian:
+    """Release one number with normal noise: exactly 1/sigma-Gaussian DP."""
+
+    batched = True
+
+    def __init__(self, sigma):
+        self.sigma = sigma
+
+    def __call__(self, data, draws, runs):
+        return data[0] + self.sigma * draws.normal((runs,))
+
+
+def audit(claim, *, runs=20_000, mu=1.0, **options):
+    return falsify_mechanism(Gaussian(1 / mu), Claim(measure=claim), left=[0], right=[1], runs=runs, **options)
+
+
+#: Claims of the Gaussian mechanism at mu = 1: the true one, and one that is a little too small.
+TRUTH = [
+    (GDP(1.0), GDP(0.9)),
+    (ZCDP(0.5), ZCDP(0.4)),
+    (RDP(1.5, 0.75), RDP(1.5, 0.55)),
+    (ApproxDP(0.0, 0.3829249), ApproxDP(0.0, 0.35)),
+    (Profile(((0.0, 0.3829249), (1.0, 0.1269368))), Profile(((0.0, 0.35), (1.0, 0.1269368)))),
+]
+
+
+@pytest.mark.parametrize(("true", "false"), TRUTH, ids=lambda claim: claim.kind)
+def test_what_is_true_survives_and_what_is_too_small_is_falsified(true, false):
+    """Two audits of 20,000 runs at 99.9999 %: each is wrong about the true claim with probability 1e-6 at most."""
+    survived = audit(true, confidence=1 - 1e-6)
+    assert survived.verdict.value == "SURVIVED"
+    assert survived.lower <= true.level
+    assert math.isnan(survived.detectable_epsilon)
+    caught = audit(false)
+    assert caught.verdict.value == "FALSIFIED"
+    assert false.level < caught.lower
+    assert p_value(caught.claim, caught.event, caught.certificate) <= caught.certificate.alpha
+    assert str(caught).startswith("FALSIFIED: claimed ")
+    assert "at best" not in str(caught)
+
+
+def test_too_few_runs_decide_nothing():
+    assert audit(GDP(8.0), runs=100).verdict.value == "UNDERPOWERED"
+
+
+def test_an_exact_law_is_audited_without_a_pilot_by_the_claims_own_measure():
+    """A threshold bandit fed losses with Laplace noise: its actions are randomised response, whose mu is known."""
+    learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+    game = {"rounds": 2, "runs": 40_000, "seed": 1}
+    keep = 1 - 0.5 * math.exp(-0.5)  # of Laplace noise beyond half its range
+    mu = float(GDP(1.0).needed(keep, 1 - keep))
+    found = falsify(learner, Claim(measure=GDP(0.9 * mu)), **game)
+    assert found.verdict.value == "FALSIFIED"
+    assert 0.93 * mu < found.lower <= mu
+    assert falsify(learner, Claim(measure=GDP(1.02 * mu)), **game).verdict.value == "SURVIVED"
+
+
+def test_the_blind_spot_is_found_in_the_claims_own_measure():
+    how = Weakening(lambda factor: Gaussian(1.25 / factor))
+    found = audit(GDP(1.0), mu=0.8, weaken=how, runs=8_000)
+    assert found.verdict.value == "SURVIVED"
+    assert 1.25 < found.blind_spot.factor <= 2.0
+    assert dict(found.blind_spot.bounds)[found.blind_spot.factor] > 1.0
+
+
+def test_what_is_not_done_in_other_measures_is_refused_in_one_line():
+    learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+    with pytest.raises(ValueError, match="stop must be budget for a claim in another measure than epsilon"):
+        falsify(learner, Claim(measure=GDP(1.0)), rounds=2, runs=1000, stop="early")
+    with pytest.raises(ValueError, match="one run tests claims of an epsilon"):
+        smoke_test(learner, Claim(measure=ZCDP(1.0)), rounds=100)
+
+
+def test_constant_outputs_certify_nothing():
+    def silent(data, rng):
+        return 0
+
+    found = falsify_mechanism(silent, Claim(measure=ZCDP(0.1)), left=[0], right=[1], runs=2000)
+    assert found.lower == 0
+    assert found.verdict.value == "SURVIVED"
+    assert np.isfinite(found.certificate.two_interval_bound)
