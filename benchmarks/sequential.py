@@ -17,7 +17,8 @@ from scipy.special import expit
 
 from overclaim.audit.certification.anytime import FIRST
 from overclaim.audit.statistics.events import count
-from overclaim.audit.statistics.sequential import Bets, choose_growing_event, crossing_law, first_crossing
+from overclaim.audit.statistics.sequential import Bets, choose_growing_event, first_crossing
+from overclaim.tests.support.crossing import crossing_law
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05

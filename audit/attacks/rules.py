@@ -103,7 +103,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearRule:
     """Two thresholds on a weighted sum of standardised columns, their sides, and products of neighbouring ones.
 
     `arms` is 0 where no arms are played: points, or the outputs of a mechanism.
@@ -177,7 +177,7 @@ def rule_of(data: Any) -> Rule:
             centre, spread, weights = (np.array(data[name], dtype=float) for name in ("centre", "spread", "weights"))
             if centre.ndim != 1 or (spread.shape, weights.shape) != (centre.shape, (3 * centre.size - 1,)):
                 raise NotFrozenError("centre, spread and weights do not fit each other")
-            return Linear(int(data["arms"]), centre, spread, weights, float(data["constant"]), *ends)
+            return LinearRule(int(data["arms"]), centre, spread, weights, float(data["constant"]), *ends)
     except NotFrozenError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -30,7 +30,7 @@ from ..attacks.learned import STANDARD_BITS, LinearOdds
 from ..attacks.learner_attacks import SequenceRatio, SequenceTable
 from ..attacks.rules import (
     Intervals,
-    Linear,
+    LinearRule,
     NotFrozenError,
     Outcomes,
     Rule,
@@ -239,8 +239,8 @@ def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule,
     spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
     odds = LinearOdds(np.zeros(3 * len(columns) - 1), 0.0)
     if left.any() and not left.all():
-        odds = LinearOdds.fit(Linear.features(columns, centre, spread).T, left)
-    rule = Linear(arms, centre, spread, odds.weights, odds.constant, math.nan, math.nan)
+        odds = LinearOdds.fit(LinearRule.features(columns, centre, spread).T, left)
+    rule = LinearRule(arms, centre, spread, odds.weights, odds.constant, math.nan, math.nan)
     seen, left = _together(play, _CHOOSE, 0.5, runs)
     delta, alpha = result.claim.delta, result.certificate.alpha
     event = choose_event(rule.score(columns_of(seen, arms)), left, delta=delta, alpha=alpha, runs=COUNTED)

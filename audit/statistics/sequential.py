@@ -245,34 +245,3 @@ def first_crossing(bets: Bets, right: ArrayLike, wrong: ArrayLike, runs: ArrayLi
     """Return the index of the first of successive counts whose wealth rejects the claim, or None."""
     rich = bets.log_wealth(right, wrong, runs, bets.claimed) >= -math.log(alpha)
     return int(np.argmax(rich)) if rich.any() else None
-
-
-def crossing_law(bets: Bets, pi: float, looks: int, alpha: float) -> _Floats:
-    """Return the exact probability that the claim is rejected at each guess, each right with probability `pi`.
-
-    Parameters
-    ----------
-    looks : int
-        Guesses.
-
-    Returns
-    -------
-    array (looks,)
-    """
-    steps = np.arange(1, looks + 1)
-    needed = bets.boundary(steps, steps, alpha)
-    crossed = np.zeros(looks)
-    alive, first = np.ones(1), 0  # the law of the right guesses, from `first` up, of paths that have not crossed
-    for t in range(looks):
-        moved = np.zeros(alive.size + 1)
-        moved[:-1] = alive * (1 - pi)
-        moved[1:] += alive * pi
-        cut = min(moved.size, int(needed[t]) - first)  # at least 1: `needed` never falls
-        crossed[t] = moved[cut:].sum()
-        alive = moved[:cut]
-        kept = np.flatnonzero(alive > 1e-18)
-        if kept.size == 0:
-            break
-        first += int(kept[0])
-        alive = alive[kept[0] : kept[-1] + 1]
-    return crossed

@@ -15,7 +15,7 @@ from ..conversions.reduction import BanditReduction
 from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma, published_sigma, regret_sigma
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
-from ..problems.domains import Ball, Cube, EntropySimplex, Linear, Simplex
+from ..problems.domains import Ball, Cube, EntropySimplex, Minimiser, Simplex
 from ..protocol import Learner
 from . import statements as said
 from .agarwal_singh_bounds import (
@@ -75,7 +75,7 @@ def ftrl_cube(setting: Setting, *, eta: float | None = None, whole: bool = False
     return Ftrl(domain=Cube(n), rounds=t, eta=eta, noise=node_noise(setting, whole))
 
 
-def ftpl(setting: Setting, domain: Linear, noise_delta: float | None, theorem: str, base: str, whole: bool) -> Ftpl:
+def ftpl(setting: Setting, domain: Minimiser, noise_delta: float | None, theorem: str, base: str, whole: bool) -> Ftpl:
     """Return FTPL over a domain: sigma of Theorem 3.5, or the least that Theorem A.1 allows.
 
     Corrected, sigma is the least that (epsilon, delta) needs: the L2 diameter of the losses times the root of the

@@ -11,7 +11,7 @@ from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
-from ..problems.oracles import L1Ball, L2Ball, LinearOracle, LInfBall, Simplex
+from ..problems.domains import L1Ball, L2Ball, LinearOracle, LInfBall, ProbabilitySimplex
 from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting
 
@@ -19,7 +19,7 @@ DOMAINS: dict[str, Callable[[int], LinearOracle]] = {
     "l1-ball": L1Ball,
     "l2-ball": L2Ball,
     "linf-ball": LInfBall,
-    "simplex": Simplex,
+    "simplex": ProbabilitySimplex,
 }
 
 

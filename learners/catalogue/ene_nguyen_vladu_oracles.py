@@ -13,9 +13,9 @@ from ...mechanisms.tree import depth
 from ..leaders.doubling import Doubling
 from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import NoisyOco, PrivateBandit, sampling_radius
-from ..problems.domains import Cube
+from ..problems.combinatorial import Assignments, Paths, SpanningTrees
+from ..problems.domains import Cube, L2Ball, LinearOracle
 from ..problems.losses import Linear
-from ..problems.oracles import Assignments, L2Ball, LinearOracle, Paths, SpanningTrees
 from . import statements as said
 from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels
 from .entries import Case, Entry, RegretClaim, Setting

@@ -9,7 +9,7 @@ from ...mechanisms.noise import L2Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_positive
 from ..leaders.pftal import BanditPftal, Pftal
-from ..problems.oracles import L2Ball
+from ..problems.domains import L2Ball
 from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting
 

@@ -9,8 +9,8 @@ from ...mechanisms.noise import L2Laplace
 from ..checks import check_positive
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
+from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
 from ..problems.losses import Linear, Quadratic, Switch
-from ..problems.oracles import L2Ball, Projection, Simplex
 from .entries import Case, Entry, RegretClaim, Setting
 from .smith_thakurta import (
     BANDIT_OUTPUTS,
@@ -77,7 +77,7 @@ def pftal_experts(setting: Setting, *, curvature: float | None = None) -> Pftal:
         curvature = math.sqrt(p * max(math.log2(t), 1.0) ** 2.5 / (epsilon * t))
     size = math.sqrt(p)
     noise = L2Laplace(node_scale(setting, size + curvature, size * setting.range), p)
-    return Pftal(domain=Simplex(p), rounds=t, curvature=curvature, noise=noise, regulariser=curvature)
+    return Pftal(domain=ProbabilitySimplex(p), rounds=t, curvature=curvature, noise=noise, regulariser=curvature)
 
 
 def adaptive_bound(setting: Setting, learner: BanditPftal) -> float:

@@ -11,7 +11,7 @@ from ...mechanisms.gaussian_dp import gaussian_mu
 from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
 from ..checks import check_delta, check_epsilon, check_positive
-from ..problems.domains import Linear, Simplex
+from ..problems.domains import Minimiser, Simplex
 from ..protocol import Actions, Kernel
 from .leader import Leader
 
@@ -30,7 +30,7 @@ class Ftpl(Leader):
 
     Parameters
     ----------
-    domain : Linear
+    domain : Minimiser
         The set of points with its linear minimiser.
     rounds : int
         T, the horizon.
@@ -38,7 +38,7 @@ class Ftpl(Leader):
         The law of one node's noise.
     """
 
-    domain: Linear
+    domain: Minimiser
 
     @property
     def arms(self) -> int:

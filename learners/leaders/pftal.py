@@ -11,7 +11,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_positive, check_rounds
-from ..problems.oracles import Projection
+from ..problems.domains import Projection
 from ..protocol import FeedbackKind
 
 

@@ -12,7 +12,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_positive, check_rounds
-from ..problems.oracles import LinearOracle
+from ..problems.domains import LinearOracle
 from ..protocol import FeedbackKind
 from .pftal import sphere
 

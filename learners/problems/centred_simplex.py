@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
-from .oracles import Simplex
+from .domains import ProbabilitySimplex
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class CentredSimplex:
 
     def project(self, x: Floats) -> Floats:
         """Return the nearest points."""
-        nearest: Floats = self.basis.T @ Simplex(self.experts).project(self.probabilities(x))
+        nearest: Floats = self.basis.T @ ProbabilitySimplex(self.experts).project(self.probabilities(x))
         return nearest
 
     def minimise(self, linear: Floats) -> Floats:

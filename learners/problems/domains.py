@@ -1,9 +1,13 @@
-"""Domains: convex sets with the minimisers that follow-the-leader algorithms need."""
+"""Domains: balls, cubes and simplices, by what a learner may ask of them.
+
+A set minimises linear functions, projects, or minimises them with a regulariser added (a prox step). `Ball`, `Cube`,
+`Simplex` and `EntropySimplex` are the same sets as Agarwal & Singh 2017 use them: of radius 1, with its regularisers.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +15,7 @@ import numpy as np
 from ...mechanisms.draws import Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.philox import LANES
-from ..checks import check_arms
+from ..checks import check_arms, check_positive
 from ..protocol import Actions, Arms
 
 
@@ -26,8 +30,8 @@ class Regularised(Protocol):
         """Return argmin over the domain of <linear, x> + R(x), (dim, runs)."""
 
 
-class Linear(Protocol):
-    """A domain with a linear minimisation oracle."""
+class Minimiser(Protocol):
+    """A domain whose linear functions are minimised by points or by arms."""
 
     @property
     def dim(self) -> int:
@@ -35,6 +39,40 @@ class Linear(Protocol):
 
     def minimise(self, linear: Floats) -> Actions:
         """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
+
+
+class LinearOracle(Protocol):
+    """A convex domain that can minimise linear functions."""
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+
+    @property
+    def diameter(self) -> float:
+        """An upper bound on the L2 distance of two points."""
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return a point of the domain with the least <linear, x>, for every run: (dim, runs)."""
+
+
+class Projection(Protocol):
+    """A convex domain that can project."""
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+
+    @property
+    def outer_radius(self) -> float:
+        """The largest L2 norm of a point."""
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius of the largest L2 ball around 0 inside; 0 if there is none."""
+
+    def project(self, x: Floats) -> Floats:
+        """Return the nearest points of the domain, (dim, runs)."""
 
 
 def simplex_minimise_block(linear: Floats, arms: Any, rows: Floats) -> None:
@@ -97,6 +135,136 @@ def cube_minimise_block(linear: Floats, x: Floats, rows: Floats) -> None:
 
 
 @dataclass(frozen=True)
+class _Ball:
+    """A ball around 0 of a norm, with its dimension and radius."""
+
+    dim: int
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_arms(self.dim)
+        check_positive("radius", self.radius)
+
+
+class L1Ball(_Ball):
+    """The cross-polytope, ||x||_1 <= radius."""
+
+    @property
+    def diameter(self) -> float:
+        """Twice the radius."""
+        return 2 * self.radius
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the vertex against the largest coordinate."""
+        runs = np.arange(linear.shape[1])
+        largest = np.abs(linear).argmax(axis=0)
+        x = np.zeros(linear.shape)
+        x[largest, runs] = -np.copysign(self.radius, linear[largest, runs])
+        return x
+
+
+class L2Ball(_Ball):
+    """The Euclidean ball, ||x||_2 <= radius."""
+
+    @property
+    def diameter(self) -> float:
+        """Twice the radius."""
+        return 2 * self.radius
+
+    @property
+    def outer_radius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the point opposite to `linear`; where that is 0, the one opposite to the first axis."""
+        norms = np.sqrt(np.square(linear).sum(axis=0))
+        point: Floats = linear * (-self.radius / np.where(norms > 0, norms, 1.0))
+        point[0] = np.where(norms > 0, point[0], -self.radius)
+        return point
+
+    def project(self, x: Floats) -> Floats:
+        """Return x, scaled to the radius where it is longer."""
+        if self.dim == 1:
+            return np.clip(x, -self.radius, self.radius)  # exact at the ends
+        norms = np.sqrt(np.square(x).sum(axis=0))
+        nearest: Floats = x * (self.radius / np.maximum(norms, self.radius))
+        return nearest
+
+
+class LInfBall(_Ball):
+    """The cube, ||x||_inf <= radius."""
+
+    @property
+    def diameter(self) -> float:
+        """Its diagonal."""
+        return 2 * self.radius * math.sqrt(self.dim)
+
+    @property
+    def outer_radius(self) -> float:
+        """Half the diagonal."""
+        return self.radius * math.sqrt(self.dim)
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the vertex of opposite signs."""
+        return -np.copysign(self.radius, linear)
+
+    def project(self, x: Floats) -> Floats:
+        """Return x with every coordinate clipped."""
+        return np.clip(x, -self.radius, self.radius)
+
+
+@dataclass(frozen=True)
+class ProbabilitySimplex:
+    """The probability simplex; its oracle answers vertices, as points."""
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        check_arms(self.dim)
+
+    @property
+    def diameter(self) -> float:
+        """The square root of 2 (0 for one point)."""
+        return math.sqrt(2) if self.dim > 1 else 0.0
+
+    @property
+    def outer_radius(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def inner_radius(self) -> float:
+        """0: no ball around the origin fits."""
+        return 0.0
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the vertex of the least coordinate."""
+        x = np.zeros(linear.shape)
+        x[linear.argmin(axis=0), np.arange(linear.shape[1])] = 1.0
+        return x
+
+    def project(self, x: Floats) -> Floats:
+        """Return max(x - tau, 0) with tau such that it sums to 1 (Held, Wolfe & Crowder 1974)."""
+        descending = -np.sort(-x, axis=0)
+        count = np.arange(1, self.dim + 1)[:, None]
+        tau = (descending.cumsum(axis=0) - 1) / count
+        support = (descending > tau).sum(axis=0)
+        nearest: Floats = np.maximum(x - tau[support - 1, np.arange(x.shape[1])], 0.0)
+        return nearest
+
+
+@dataclass(frozen=True)
 class Simplex:
     """The probability simplex; its vertices are arms."""
 
@@ -134,14 +302,11 @@ class EntropySimplex(Simplex):
 
 
 @dataclass(frozen=True)
-class Ball:
+class Ball(L2Ball):
     """The unit L2 ball with R(x) = ||x||_2^2 (Agarwal & Singh 2017, Corollary 3.2.2)."""
 
-    dim: int
+    radius: float = field(default=1.0, init=False, repr=False)
     prox_block = staticmethod(ball_prox_block)
-
-    def __post_init__(self) -> None:
-        check_arms(self.dim)
 
     def prox(self, linear: Floats) -> Floats:
         """Return the projection of -linear / 2."""
@@ -163,15 +328,12 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class Cube:
+class Cube(LInfBall):
     """The cube [-1, 1]^N with R(x) = ||x||_2^2 (Agarwal & Singh 2017, Corollary 3.2.3)."""
 
-    dim: int
+    radius: float = field(default=1.0, init=False, repr=False)
     prox_block = staticmethod(cube_prox_block)
     minimise_block = staticmethod(cube_minimise_block)
-
-    def __post_init__(self) -> None:
-        check_arms(self.dim)
 
     def prox(self, linear: Floats) -> Floats:
         """Return -linear / 2, clipped."""

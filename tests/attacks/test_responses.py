@@ -8,8 +8,8 @@ from overclaim.audit.attacks.responses import Responses
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.leaders.private_bandit import PrivateBandit
+from overclaim.learners.problems.domains import L2Ball
 from overclaim.learners.problems.losses import Linear
-from overclaim.learners.problems.oracles import L2Ball
 from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.noise import Laplace
 

@@ -13,8 +13,8 @@ from overclaim.learners.catalogue import ene_nguyen_vladu
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import NoisyOco, PrivateBandit, conditional_gradient
+from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear, Quadratic
-from overclaim.learners.problems.oracles import L1Ball, L2Ball, LInfBall, Simplex
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.gaussian_dp import gaussian_mu
@@ -37,7 +37,7 @@ def pairs(bandit):
     return [pair for pair in found if not any(pair.left[-1].slope)]
 
 
-@pytest.mark.parametrize("domain", [L2Ball(3), LInfBall(3, 0.5), Simplex(3)], ids=str)
+@pytest.mark.parametrize("domain", [L2Ball(3), LInfBall(3, 0.5), ProbabilitySimplex(3)], ids=str)
 def test_conditional_gradient_is_as_precise_as_asked(domain):
     """The minimiser of 1/2 ||x||^2 + <s, x> is the projection of -s."""
     linear = np.random.default_rng(0).normal(size=(3, 300))
@@ -164,7 +164,7 @@ def test_actions_before_the_third_batch_know_nothing():
 
 
 def test_template_learns_without_noise():
-    oco = NoisyOco(oracle=Simplex(3), rounds=200, eta=0.1, noise=Laplace(0.0), precision=0.05)
+    oco = NoisyOco(oracle=ProbabilitySimplex(3), rounds=200, eta=0.1, noise=Laplace(0.0), precision=0.05)
     draws, gradient = Draws(5), np.array([[1.0], [0.0], [2.0]])
     state = oco.start(4, draws)
     for _ in range(200):
@@ -209,7 +209,7 @@ def test_pairs_meet_the_papers_assumptions(entry):
     [
         (lambda: ene_nguyen_vladu.private_bandit_laplace(setting(), domain="torus"), "domain must be one of .*torus"),
         (lambda: ene_nguyen_vladu.private_bandit_gaussian(setting()), "delta must be in"),
-        (lambda: PrivateBandit(oracle=Simplex(1), rounds=4, noise=Laplace(1.0)), "more than one point"),
+        (lambda: PrivateBandit(oracle=ProbabilitySimplex(1), rounds=4, noise=Laplace(1.0)), "more than one point"),
         (lambda: PrivateBandit(oracle=L2Ball(1), rounds=0, noise=Laplace(1.0)), "rounds must be"),
         (lambda: Doubling(build=lambda rounds: None, first=0), "rounds must be"),
     ],

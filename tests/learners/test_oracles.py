@@ -8,23 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.learners.problems.oracles import (
-    Assignments,
-    L1Ball,
-    L2Ball,
-    LInfBall,
-    Paths,
-    Simplex,
-    SpanningTrees,
-    SubmodularBase,
-)
+from overclaim.learners.problems.combinatorial import Assignments, Paths, SpanningTrees
+from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex
 
 EDGES = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3), (0, 1))
 DAG = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (0, 4), (5, 4), (1, 5))
-
-
-def concave(sets):
-    return np.sqrt(sets.sum(axis=0)) + 0.5 * sets[0]
 
 
 def trees():
@@ -45,16 +33,6 @@ def paths(at=0, used=()):
             yield from paths(head, (*used, edge))
 
 
-def bases():
-    for order in itertools.permutations(range(4)):
-        x, chosen, before = np.zeros(4), np.zeros((4, 1), bool), 0.0
-        for i in order:
-            chosen[i] = True
-            after = concave(chosen)[0]
-            x[i], before = after - before, after
-        yield x
-
-
 def permutations(n):
     return [np.eye(n)[list(p)].ravel() for p in itertools.permutations(range(n))]
 
@@ -62,10 +40,9 @@ def permutations(n):
 POLYTOPES = [
     (L1Ball(3, 2.0), [s * 2.0 * e for e in np.eye(3) for s in (1, -1)]),
     (LInfBall(3, 2.0), [2.0 * np.array(s) for s in itertools.product((1, -1), repeat=3)]),
-    (Simplex(4), list(np.eye(4))),
+    (ProbabilitySimplex(4), list(np.eye(4))),
     (SpanningTrees(4, EDGES), list(trees())),
     (Paths(6, DAG, sink=4), list(paths())),
-    (SubmodularBase(4, concave), list(bases())),
     (Assignments(3), permutations(3)),
     (Assignments(6), permutations(6)),
 ]
@@ -99,7 +76,7 @@ def test_l2_ball_minimises(seed):
     np.testing.assert_allclose((linear * x).sum(axis=0), -2.0 * np.sqrt(np.square(linear).sum(axis=0)))
 
 
-@pytest.mark.parametrize("domain", [L2Ball(3, 0.7), L2Ball(1), LInfBall(3, 0.7), Simplex(3)], ids=str)
+@pytest.mark.parametrize("domain", [L2Ball(3, 0.7), L2Ball(1), LInfBall(3, 0.7), ProbabilitySimplex(3)], ids=str)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_projection_is_optimal(domain, seed):
     """x is the projection of y iff <y - x, z - x> <= 0 for all z: checked at the maximiser of the left side."""
@@ -120,8 +97,6 @@ def test_projection_is_optimal(domain, seed):
         (lambda: Paths(3, ((0, 1), (1, 2), (2, 1))), r"acyclic.*\[1, 2\]"),
         (lambda: Paths(3, ((0, 1), (2, 1))), "no path leads from 0 to 2"),
         (lambda: Paths(2, ((0, 1),), source=1), "source and sink"),
-        (lambda: SubmodularBase(3, lambda s: s.sum(axis=0) ** 2.0), "must be submodular"),
-        (lambda: SubmodularBase(3, lambda s: s.sum(axis=0) + 1.0), "0 on the empty set, got 1"),
         (lambda: L2Ball(0), "arms must be"),
         (lambda: L1Ball(2, -1.0), "radius must be positive"),
     ],

@@ -18,8 +18,8 @@ from overclaim.audit.statistics.events import certify, count
 from overclaim.learners.catalogue import smith_thakurta
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.pftal import BanditPftal, Pftal
+from overclaim.learners.problems.domains import L2Ball, LInfBall
 from overclaim.learners.problems.losses import Quadratic, Switch
-from overclaim.learners.problems.oracles import L2Ball, LInfBall
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import L2Laplace

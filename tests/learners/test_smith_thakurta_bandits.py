@@ -12,8 +12,8 @@ from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.learners.catalogue import smith_thakurta_bandits
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.problems.centred_simplex import CentredSimplex
+from overclaim.learners.problems.domains import ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear, Quadratic
-from overclaim.learners.problems.oracles import Simplex
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import L2Laplace
 
@@ -30,7 +30,7 @@ def test_centred_simplex_is_the_simplex(dim):
     np.testing.assert_allclose(body.basis.T @ body.basis, np.eye(dim), atol=1e-12)
     np.testing.assert_allclose(body.basis.sum(axis=0), 0.0, atol=1e-12)
     x = rng.normal(size=(dim, 50))
-    nearest = Simplex(dim + 1).project(1 / (dim + 1) + body.basis @ x)
+    nearest = ProbabilitySimplex(dim + 1).project(1 / (dim + 1) + body.basis @ x)
     np.testing.assert_allclose(body.probabilities(body.project(x)), nearest, atol=1e-12)
     least = body.probabilities(body.minimise(x))
     np.testing.assert_allclose(

@@ -15,13 +15,13 @@ from overclaim.audit.statistics.sequential import (
     Bets,
     ceiling_epsilon,
     choose_growing_event,
-    crossing_law,
     detectable_epsilon,
     first_crossing,
     log_e_value,
 )
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.crossing import crossing_law
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
 

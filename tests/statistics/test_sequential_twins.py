@@ -13,11 +13,11 @@ from overclaim.audit.statistics.sequential import (
     Bets,
     ceiling_epsilon,
     choose_growing_event,
-    crossing_law,
     detectable_epsilon,
     first_crossing,
     log_e_value,
 )
+from overclaim.tests.support.crossing import crossing_law
 
 COUNTS = [(0, 0, 0), (3, 0, 5), (5, 2, 7), (40, 7, 90), (2, 9, 30)]
 

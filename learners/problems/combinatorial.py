@@ -1,0 +1,211 @@
+"""Domains of combinatorial problems: hulls of trees, paths and assignments, with their linear minimisation oracles."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...mechanisms.draws import Floats
+from ..checks import check_arms
+
+#: Largest assignment minimised by enumeration.
+SMALL_ASSIGNMENT = 5
+
+
+def _check_edges(vertices: int, edges: tuple[tuple[int, int], ...]) -> None:
+    if not edges:
+        raise ValueError("edges must not be empty")
+    for u, v in edges:
+        if not (0 <= u < vertices and 0 <= v < vertices) or u == v:
+            raise ValueError(f"an edge must join two different vertices of 0..{vertices - 1}, got {(u, v)}")
+
+
+@dataclass(frozen=True)
+class SpanningTrees:
+    """The convex hull of the spanning trees of a graph, one coordinate per edge: a matroid base polytope.
+
+    Parameters
+    ----------
+    vertices : int
+    edges : tuple of pairs
+        Ends in 0..vertices - 1; parallel edges are allowed.
+
+    Raises
+    ------
+    ValueError
+        If the graph is disconnected or an edge is none.
+    """
+
+    vertices: int
+    edges: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        _check_edges(self.vertices, self.edges)
+        found = int(self.minimise(np.zeros((self.dim, 1))).sum())
+        if found != self.vertices - 1:
+            raise ValueError(f"the graph must be connected, got {self.vertices - found} components")
+
+    @property
+    def dim(self) -> int:
+        """The number of edges."""
+        return len(self.edges)
+
+    @property
+    def diameter(self) -> float:
+        """Two trees differ in at most min(n - 1, m - n + 1) edges each way."""
+        return math.sqrt(2 * min(self.vertices - 1, self.dim - self.vertices + 1))
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the cheapest spanning trees by Kruskal's greedy rule, all runs in step."""
+        ends = np.array(self.edges)
+        order = linear.argsort(axis=0, kind="stable")
+        runs = np.arange(linear.shape[1])
+        component = np.repeat(np.arange(self.vertices)[:, None], runs.size, axis=1)
+        x = np.zeros(linear.shape)
+        for edge in order:
+            a, b = component[ends[edge, 0], runs], component[ends[edge, 1], runs]
+            x[edge, runs] = a != b
+            component = np.where(component == b, a, component)
+        return x
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The flow polytope of an acyclic graph: the hull of the paths from source to sink, a coordinate per edge.
+
+    Parameters
+    ----------
+    vertices : int
+    edges : tuple of pairs
+        (tail, head), both in 0..vertices - 1.
+    source, sink : int
+        By default the first and the last vertex.
+
+    Raises
+    ------
+    ValueError
+        If the graph has a cycle, or no path joins source and sink.
+    """
+
+    vertices: int
+    edges: tuple[tuple[int, int], ...]
+    source: int = 0
+    sink: int = -1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sink", self.sink % self.vertices)
+        _check_edges(self.vertices, self.edges)
+        if not 0 <= self.source < self.vertices or self.source == self.sink:
+            raise ValueError(f"source and sink must be two vertices, got {self.source} and {self.sink}")
+        order = self._order
+        reached = {self.source}
+        for v in order:
+            if v in reached:
+                reached |= {head for _, head in self._out[v]}
+        if self.sink not in reached:
+            raise ValueError(f"no path leads from {self.source} to {self.sink}")
+
+    @property
+    def dim(self) -> int:
+        """The number of edges."""
+        return len(self.edges)
+
+    @cached_property
+    def _out(self) -> list[list[tuple[int, int]]]:
+        """For every vertex, its outgoing edges as (edge, head)."""
+        out: list[list[tuple[int, int]]] = [[] for _ in range(self.vertices)]
+        for edge, (tail, head) in enumerate(self.edges):
+            out[tail].append((edge, head))
+        return out
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The vertices in topological order (Kahn 1962)."""
+        indegree = [0] * self.vertices
+        for _, head in self.edges:
+            indegree[head] += 1
+        order = [v for v in range(self.vertices) if indegree[v] == 0]
+        for v in order:
+            for _, head in self._out[v]:
+                indegree[head] -= 1
+                if indegree[head] == 0:
+                    order.append(head)
+        if len(order) < self.vertices:
+            cyclic = [v for v in range(self.vertices) if indegree[v] > 0]
+            raise ValueError(f"the graph must be acyclic, a cycle passes among vertices {cyclic}")
+        return order
+
+    @cached_property
+    def diameter(self) -> float:
+        """Two paths differ in at most twice the longest path's edges, and in at most all edges."""
+        longest = -self._distances(-np.ones((self.dim, 1)))[self.source, 0]
+        return math.sqrt(min(2 * float(longest), self.dim))
+
+    def _distances(self, linear: Floats) -> Floats:
+        """Return the least cost from every vertex to the sink, (vertices, runs)."""
+        distance = np.full((self.vertices, linear.shape[1]), np.inf)
+        distance[self.sink] = 0.0
+        for v in reversed(self._order):
+            if v != self.sink:
+                for edge, head in self._out[v]:
+                    np.minimum(distance[v], linear[edge] + distance[head], out=distance[v])
+        return distance
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the shortest paths by dynamic programming, all runs at once; costs may be negative."""
+        distance = self._distances(linear)
+        at = np.zeros((self.vertices, linear.shape[1]), bool)
+        at[self.source] = True
+        x = np.zeros(linear.shape)
+        for v in self._order:
+            if v == self.sink:
+                break
+            for edge, head in self._out[v]:
+                taken = at[v] & (linear[edge] + distance[head] == distance[v])
+                x[edge] = taken
+                at[head] |= taken
+                at[v] &= ~taken
+        return x
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """The Birkhoff polytope: the convex hull of permutation matrices of size n, rows laid end to end (dim n^2)."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check_arms(self.size)
+
+    @property
+    def dim(self) -> int:
+        """n^2."""
+        return self.size**2
+
+    @property
+    def diameter(self) -> float:
+        """Two permutations differ in at most n entries each way."""
+        return math.sqrt(2 * self.size) if self.size > 1 else 0.0
+
+    @cached_property
+    def _permutations(self) -> Floats:
+        """All permutation matrices, (n!, dim)."""
+        eye = np.eye(self.size)
+        return np.array([eye[list(p)].ravel() for p in itertools.permutations(range(self.size))])
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the cheapest assignments: by enumeration up to n = 5, else run by run with SciPy."""
+        if self.size <= SMALL_ASSIGNMENT:
+            best = (self._permutations @ linear).argmin(axis=0)
+            return np.ascontiguousarray(self._permutations[best].T)
+        from scipy.optimize import linear_sum_assignment
+
+        x = np.zeros(linear.shape)
+        for run in range(linear.shape[1]):
+            rows, columns = linear_sum_assignment(linear[:, run].reshape(self.size, self.size))
+            x[rows * self.size + columns, run] = 1.0
+        return x
