@@ -1,15 +1,37 @@
-"""What tests of private code need, lazily: `neighbours`, a strategy of neighbouring inputs."""
+"""What private code and its tests need, lazily: `neighbours`, a strategy of inputs, and noise that traces watch."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from overclaim.audit.inputs.neighbours import neighbours
+    from overclaim.mechanisms.primitives import (
+        discrete_gaussian,
+        discrete_laplace,
+        exponential_mechanism,
+        gaussian,
+        laplace,
+        randomised_response,
+    )
 
-__all__ = ["neighbours"]
+__all__ = [
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exponential_mechanism",
+    "gaussian",
+    "laplace",
+    "neighbours",
+    "randomised_response",
+]
 
 _HOMES = {
+    "discrete_gaussian": "overclaim.mechanisms.primitives",
+    "discrete_laplace": "overclaim.mechanisms.primitives",
+    "exponential_mechanism": "overclaim.mechanisms.primitives",
+    "gaussian": "overclaim.mechanisms.primitives",
+    "laplace": "overclaim.mechanisms.primitives",
     "neighbours": "overclaim.audit.inputs.neighbours",
+    "randomised_response": "overclaim.mechanisms.primitives",
 }
 
 

@@ -12,6 +12,7 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
 from ..statistics.bisection import bisect
 from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
+from .libraries import Mapped
 from .tape import Call, Place
 from .upper import Tracing
 
@@ -118,6 +119,8 @@ def _norm(left: Call, right: Call, runs: int, run: int) -> float:
     """Return by how much the inputs of a call differ, in the norm of its law; the log ratio of an outcome."""
     if left.law is None:
         return float(cost(left, right, runs).pure[run])
+    if isinstance(left.law, Mapped):
+        return left.law.distance(left.value[0, 0], right.value[0, 0])
     d = difference(left, right).reshape(-1, runs)[:, run]
     euclidean = isinstance(left.law, Gaussian | L2Laplace) or (
         isinstance(left.law, Projected) and isinstance(left.law.law, Gaussian)

@@ -15,6 +15,7 @@ from ...mechanisms.gaussian_dp import gaussian_epsilon
 from ...mechanisms.measures import ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
 from ..laws.privacy_loss import STEPS, PrivacyLoss
+from .libraries import Mapped
 from .tape import Call
 
 #: Inputs that are closer than this, over the larger of 1 and their size, are the same: a replay rounds.
@@ -73,8 +74,11 @@ def cost(left: Call, right: Call, runs: int) -> Cost:
     zero = np.zeros(runs)
     if left.law is None:
         return Cost(np.full(runs, _outcome_loss(left.value, right.value)), zero, zero)
-    d = difference(left, right).reshape(-1, runs)
     law = left.law
+    if isinstance(law, Mapped):
+        size = law.loss(law.distance(left.value[0, 0], right.value[0, 0]))
+        return Cost(np.array([size]), zero, zero) if law.measure == "MaxDivergence" else Cost(zero, zero, zero + size)
+    d = difference(left, right).reshape(-1, runs)
     l1, l2 = np.abs(d).sum(axis=0), np.sqrt(np.square(d).sum(axis=0))
     if isinstance(law, Projected):
         points = np.abs(law.points)
@@ -158,6 +162,8 @@ def words_of(law: Any) -> str:
         return "outcome"
     if isinstance(law, Projected):
         return f"{words_of(law.law)} times the point"
+    if isinstance(law, Mapped):
+        return f"OpenDP, {law.measure}"
     for name in ("scale", "sigma"):
         if hasattr(law, name):
             return f"{type(law).__name__.removesuffix('Noise')}({name} {float(getattr(law, name)):.6g})"

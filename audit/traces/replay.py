@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from ...learners.blame import blaming, name_of
 from ...learners.protocol import Learner
 from ...learners.scalar import Scalar
+from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
 from ..play.pairs import Pair
-from ..play.transcripts import check_actions
+from ..play.transcripts import play_rounds
+from .libraries import watched_libraries
 from .tape import Call, Event, Place, Shown, Tape, UntraceableError
 from .watched import settled
 
@@ -47,6 +49,8 @@ class Leak:
         What each run has there.
     runs, tried : int
         In how many of the replayed runs.
+    bare : str
+        What was to get noise, and got noise of scale 0.
     """
 
     what: str
@@ -56,11 +60,12 @@ class Leak:
     right: str
     runs: int
     tried: int
+    bare: str = ""
 
     def __str__(self) -> str:
         return (
             f"leak: {self.what} differs although everything noisy is the same: left {self.left}, right {self.right} "
-            f"(in {self.runs} of {self.tried} replayed runs)"
+            f"(in {self.runs} of {self.tried} replayed runs)" + (f"; {self.bare}" if self.bare else "")
         )
 
 
@@ -73,12 +78,15 @@ class Trace:
     left, right : lists of events
     leak : Leak or None
     runs : int
+    watched : bool
+        Whether any noise was asked for where it is watched, be it of scale 0.
     """
 
     left: list[Event]
     right: list[Event]
     leak: Leak | None
     runs: int
+    watched: bool = True
 
     @property
     def calls(self) -> list[tuple[Call, Call]]:
@@ -116,7 +124,18 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     control = _play(playing, True, Tape(seed, block, frozen=recorded.events, nudged=True), direct)
     replayed = _play(playing, False, Tape(seed, block, frozen=recorded.events), direct)
     leak = parting(recorded.events, replayed.events, control.events, runs)
-    return Trace(recorded.events, replayed.events, leak, runs)
+    if leak is not None:
+        leak = replace(leak, bare=_without_noise(recorded, replayed))
+    watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
+    return Trace(recorded.events, replayed.events, leak, runs, watched)
+
+
+def _without_noise(left: Tape, right: Tape) -> str:
+    """Return which input differs and gets noise of scale 0; nothing where none does."""
+    for (name, place, value), (_, _, other) in zip(left.silent, right.silent, strict=False):
+        if np.shape(value) != np.shape(other) or not np.array_equal(np.asarray(value), np.asarray(other)):
+            return f"{name} at {place} has noise of scale 0"
+    return ""
 
 
 def _play(playing: Playing, left: bool, tape: Tape, direct: set[Place]) -> Tape:
@@ -142,26 +161,62 @@ def learner_playing(
     return playing
 
 
+@dataclass
+class _Taped:
+    """A learner that tells its tape the round, and plays what it is forced to in one of them."""
+
+    learner: Learner
+    tape: Tape
+    t0: int
+    forced: Any
+
+    @property
+    def arms(self) -> int:
+        return self.learner.arms
+
+    @property
+    def feedback(self) -> Any:
+        return self.learner.feedback
+
+    def start(self, runs: int, draws: Draws) -> Any:
+        return self.learner.start(runs, draws)
+
+    def act(self, state: Any, draws: Draws) -> Any:
+        self.tape.round += 1
+        played = self.learner.act(state, draws)
+        if self.forced is None or self.tape.round != self.t0 + 1:
+            return played
+        return np.repeat(np.asarray(self.forced, dtype=played.dtype)[..., None], played.shape[-1], axis=-1)
+
+    def update(self, state: Any, actions: Any, feedback: Any, draws: Draws) -> None:
+        self.learner.update(state, actions, feedback, draws)
+
+
 @blaming
 def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: Any) -> None:
     past: list[Any] | None = None if pair.arms is not None else []  # for adaptive losses only
-    state = learner.start(runs, tape)
-    for t in range(pair.rounds):
-        tape.round = t + 1
-        played = learner.act(state, tape)
-        check_actions(played, learner.arms, runs, t)
-        if forced is not None and t == pair.t0:
-            played = np.repeat(np.asarray(forced, dtype=played.dtype)[..., None], runs, axis=-1)
-        tape.show("action", played.copy())
-        if t == pair.rounds - 1 and surface != "publication":
-            break
+
+    def feed(t: int, played: Any) -> Any:
         told = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)
-        learner.update(state, played, told, tape)
-        released = learner.release(state) if surface != "actions" else None  # type: ignore[attr-defined]
+        return told
+
+    def learned(t: int, state: Any) -> None:
+        released = learner.release(state)  # type: ignore[attr-defined]
         if released is not None:
             tape.show("release", np.array(released))
+
+    play_rounds(
+        _Taped(learner, tape, pair.t0, forced),
+        tape,
+        runs,
+        pair.rounds,
+        see=lambda t, played: tape.show("action", played.copy()),
+        feed=feed,
+        learned=learned if surface != "actions" else None,
+        updates=pair.rounds - (surface != "publication"),
+    )
 
 
 def mechanism_playing(mechanism: Any, left_data: Any, right_data: Any, runs: int) -> Playing:
@@ -179,7 +234,8 @@ def _play_mechanism(mechanism: Any, data: Any, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
         tape.show("output", np.asarray(mechanism(data, tape, runs)))
         return
-    found = list(scalars(settled(mechanism(data, tape.watched))))
+    with watched_libraries(tape):
+        found = list(scalars(settled(mechanism(data, tape.watched))))
     column = np.empty((len(found), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
     for i, (_, value) in enumerate(found):
         column[i, 0] = value
@@ -224,18 +280,17 @@ def _of_one_kind(a: Event, b: Event) -> bool:
 
 
 def _same_law(a: Any, b: Any) -> bool:
+    """Tell whether two laws are the same, their scales within rounding."""
     if type(a) is not type(b):
         return False
-    for name, value in getattr(a, "__dict__", {}).items():
-        other = getattr(b, name)
-        if hasattr(value, "__dict__") and not isinstance(value, np.ndarray):
-            if not _same_law(value, other):
-                return False
-        elif np.shape(value) != np.shape(other) or not np.allclose(
-            np.asarray(value, dtype=float), np.asarray(other, dtype=float), rtol=APART, atol=APART, equal_nan=True
-        ):
-            return False
-    return True
+    if hasattr(a, "__dict__") and not callable(a):
+        return all(_same_law(value, getattr(b, name)) for name, value in vars(a).items())
+    if a is None or isinstance(a, str) or callable(a):
+        return callable(a) or bool(a == b)
+    if np.shape(a) != np.shape(b):
+        return False
+    here, there = (np.asarray(value, dtype=float) for value in (a, b))
+    return np.allclose(here, there, rtol=APART, atol=APART, equal_nan=True)
 
 
 def _apart(a: Any, b: Any, runs: int, tolerance: float) -> NDArray[np.bool_]:
@@ -320,8 +375,7 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
         else mechanism_playing(target, pair.left, pair.right, runs)
     )
     found = [trace(playing, seed, block, runs, plain=plain) for block in range(PLAIN_RUNS if plain else 1)]
-    watched = any(isinstance(event, Call) for one in found for event in (*one.left, *one.right))
-    if not watched and not _ours(target):
+    if not any(one.watched for one in found) and not _ours(target):
         leak = next((one.leak for one in found if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
         raise UntraceableError(

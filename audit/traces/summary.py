@@ -127,6 +127,8 @@ def call_rows(found: Tracing, claim: Claim) -> list[dict[str, Any]]:
 
 def input_of(call: Call, run: int) -> list[Any]:
     """Return a run's input of a call as numbers: of an outcome its probabilities."""
+    if np.asarray(call.value).dtype == object:  # what a library was given, whole
+        return [float(one) if isinstance(one, int | float) else None for one in np.ravel(call.value[0, 0])]
     value = np.asarray(call.value, dtype=float)
     column = value.reshape(-1) if call.law is None else value.reshape(-1, value.shape[-1])[:, run]
     return [float(one) if math.isfinite(one) else None for one in column]

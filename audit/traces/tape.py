@@ -20,7 +20,7 @@ from .watched import Watched
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
 #: What stands between a noisy call and the line that asked for it.
-_BETWEEN = tuple(f"{name}." for name in (f"{_PACKAGE}.audit.traces", f"{_PACKAGE}.testing", "numpy"))
+_BETWEEN = (*(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives")), "numpy.")
 #: By how much outputs are nudged in the control, over the larger of 1 and their size: far above rounding.
 NUDGE = 1e-10
 
@@ -108,6 +108,7 @@ class Tape(Draws):
         self.events: list[Event] = []
         self.round = self._made = 0
         self.direct: set[Place] = set()
+        self.silent: list[tuple[str, Place, Any]] = []  # what was to get noise of scale 0
 
     def show(self, what: str, value: Any) -> None:
         """Note what the adversary may see."""
@@ -116,6 +117,7 @@ class Tape(Draws):
     def noise(self, law: Law, shape: tuple[int, ...], value: Any, name: str = "", where: Place | None = None) -> Any:
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
         if not bounds_something(law):
+            self.silent.append((name or "noise", where or self.place(), value() if callable(value) else value))
             return law.sample(shape, self)
         value = np.broadcast_to(np.asarray(value() if callable(value) else value), shape).copy()
         before = self._before(shape)
@@ -130,6 +132,20 @@ class Tape(Draws):
         before = self._before(np.shape(drawn))
         output: Outcome = drawn if before is None else copy.copy(before)
         self._note(name, None, probabilities, output)
+        return output
+
+    def measured(self, law: Any, value: Any, make: Callable[[], Any], name: str) -> Any:
+        """Return what another's code released of a value, and note the call; in a replay, what it released before."""
+        if not bounds_something(law):
+            self.silent.append((name, self.place(), value))
+            return make()
+        whole = np.empty((1, 1), dtype=object)
+        whole[0, 0] = value
+        self._made += 1
+        before = self.frozen[self._made - 1].output if self._made <= len(self.frozen) else None
+        output = make() if before is None else copy.copy(before)
+        known = isinstance(value, int | float | np.number) and hasattr(law, "sample")
+        self._note(name, law, as_floats(value) if known else whole, output)
         return output
 
     def run_generator(self, run: int) -> np.random.Generator:

@@ -25,6 +25,12 @@ class Recorder(Protocol):
     def noise(self, law: Any, shape: tuple[int, ...], value: Any, name: str = "", where: Any = None) -> Any:
         """Return the noise of a noisy call."""
 
+    def outcome(self, law: Any, sample: Any, name: str = "") -> Any:
+        """Return the outcome of a noisy call."""
+
+    def measured(self, law: Any, value: Any, make: Any, name: str) -> Any:
+        """Return what another's code released of a value: a noisy call."""
+
     def place(self) -> Any:
         """Return where the code under audit is."""
 
@@ -169,6 +175,10 @@ class Watched(np.random.Generator):
     def noisy(self, law: Any, value: Any, name: str) -> Any:
         """Return a value with noise: a noisy call."""
         return noisy(self.recorder, law, value, None, None, name)[0]
+
+    def chosen(self, probabilities: Any, sample: Any, name: str) -> int:
+        """Return the number of an outcome: a noisy call."""
+        return int(self.recorder.outcome(lambda: probabilities, lambda draws: np.array(sample(draws.generator)), name))
 
     def _drawn(self, law: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs

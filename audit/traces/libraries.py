@@ -1,0 +1,124 @@
+"""Libraries that are watched while a mechanism is traced: diffprivlib's `randomise` and OpenDP's measurements.
+
+What they release is a noisy call: its input is what the library is given, its law is what the library was told to
+calibrate for. Nothing is patched where a library is not loaded, and everything is put back.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.discrete import DiscreteLaplaceNoise
+from ...mechanisms.noise import Gaussian, Laplace
+from .watched import Recorder, UnreadNoiseError
+
+#: diffprivlib's classes that compute their output from that of a class that is read.
+_AFTER = {"LaplaceTruncated", "LaplaceFolded", "GeometricTruncated", "GeometricFolded"}
+
+
+@contextmanager
+def watched_libraries(recorder: Recorder) -> Iterator[None]:
+    """Report the noisy calls of diffprivlib and OpenDP to a tape, where they are loaded."""
+    with ExitStack() as stack:
+        if mechanisms := sys.modules.get("diffprivlib.mechanisms"):
+            for kind in _with_randomise(mechanisms):
+                stack.enter_context(_patched(kind, "randomise", _randomise(kind, recorder)))
+        if opendp := sys.modules.get("opendp.mod"):
+            stack.enter_context(_patched(opendp.Measurement, "__call__", _measure(opendp.Measurement, recorder)))
+        yield
+
+
+@contextmanager
+def _patched(kind: Any, name: str, method: Callable[..., Any]) -> Iterator[None]:
+    original = vars(kind)[name]
+    setattr(kind, name, method)
+    try:
+        yield
+    finally:
+        setattr(kind, name, original)
+
+
+def _with_randomise(mechanisms: Any) -> list[Any]:
+    kinds = {one for one in vars(mechanisms).values() if isinstance(one, type)}
+    return [kind for kind in kinds if "randomise" in vars(kind) and kind.__name__ not in {"DPMechanism", *_AFTER}]
+
+
+def _randomise(kind: Any, recorder: Recorder) -> Callable[..., Any]:
+    """Return `randomise` of a class of diffprivlib, reported."""
+    original = vars(kind)["randomise"]
+
+    def randomise(self: Any, value: Any) -> Any:
+        name = f"diffprivlib {kind.__name__}"
+        law = _law_of(self, kind.__name__)
+        if law is None:
+            raise UnreadNoiseError(f"{name} is not watched in a trace")
+        return recorder.measured(law, value, lambda: original(self, value), name)
+
+    return randomise
+
+
+def _law_of(mechanism: Any, kind: str) -> Any:
+    """Return the law that a mechanism of diffprivlib adds; None where it is not known here."""
+    if kind == "Laplace":
+        return Laplace(float(mechanism.sensitivity / (mechanism.epsilon - math.log(1 - mechanism.delta))))
+    if kind == "Geometric":
+        return DiscreteLaplaceNoise(Fraction(mechanism.sensitivity) / Fraction(mechanism.epsilon))
+    return Gaussian(float(mechanism._scale)) if kind == "Gaussian" else None
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The law of an OpenDP measurement, by its own privacy map: what a distance of its inputs costs."""
+
+    metric: str
+    measure: str
+    map: Callable[[Any], Any]
+
+    def distance(self, left: Any, right: Any) -> float:
+        """Return the distance of two inputs in the measurement's metric.
+
+        Raises
+        ------
+        UnreadNoiseError
+            If the metric is not known here.
+        """
+        if self.metric.startswith("SymmetricDistance"):
+            a, b = Counter(map(repr, left)), Counter(map(repr, right))
+            return float(((a - b) + (b - a)).total())
+        if np.shape(left) != np.shape(right):
+            return math.inf
+        d = np.abs(np.asarray(left, dtype=float) - np.asarray(right, dtype=float))
+        if self.metric.startswith(("AbsoluteDistance", "L1Distance")):
+            return float(d.sum())
+        if self.metric.startswith("L2Distance"):
+            return float(np.sqrt(np.square(d).sum()))
+        raise UnreadNoiseError(f"OpenDP's {self.metric} is not watched in a trace")
+
+    def loss(self, distance: float) -> float:
+        """Return what a distance costs, in the output's measure."""
+        if distance == 0 or math.isinf(distance):
+            return distance
+        whole = "f32" not in self.metric and "f64" not in self.metric
+        return float(self.map(math.ceil(distance) if whole else distance))
+
+
+def _measure(kind: Any, recorder: Recorder) -> Callable[..., Any]:
+    """Return the call of an OpenDP measurement, reported."""
+    original = vars(kind)["__call__"]
+
+    def measure(self: Any, arg: Any) -> Any:
+        law = Mapped(str(self.input_metric), str(self.output_measure), self.map)
+        if law.measure not in ("MaxDivergence", "ZeroConcentratedDivergence"):
+            raise UnreadNoiseError(f"OpenDP's {law.measure} is not watched in a trace")
+        return recorder.measured(law, arg, lambda: original(self, arg), "OpenDP measurement")
+
+    return measure
