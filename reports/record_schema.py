@@ -164,6 +164,7 @@ RECORD = _table(
     baseline=_maybe(_table(findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID)))))),
     errors=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "replay")))),
     regret=_maybe(_list(_REGRET)),
+    regret_not_measured=_maybe(_list(_table(**_all(TEXT, "name", "source", "reason")))),
     utility=_maybe(_list(_table())),
     selftest=_maybe(_list(_table("caught"))),
     claims=_list(_CLAIM),

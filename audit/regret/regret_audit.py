@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming
-from ...learners.catalogue.entries import Entry, RegretClaim, Setting
+from ...learners.catalogue.entries import Entry, RegretClaim, Setting, entries
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...learners.scalar import recipe
@@ -184,25 +184,15 @@ def audit_regret(
     adaptive: Mapping[str, Regret] = {}
     if search:
         found, adaptive, sequences = _searched(target, setting, budget, execution, parameters or {}, sequences)
+    game = _Game(target, setting, parameters or {}, sequences, claim)
 
     def bound_at(t: int) -> float:
-        assert claim is not None
-        game = replace(setting, rounds=t)
-        return _number(claim.bound(game, played[t].learner if t in played else _build(target, game, parameters or {})))
-
-    def play(rounds: int, budget: Budget) -> _Played:
-        game = replace(setting, rounds=rounds)
-        learner = _build(target, game, parameters or {})
-        chosen = sequences(rounds) if sequences else regret_losses(target, game, learner, budget.seed)
-        _check_losses(chosen, game)
-        if claim is not None and budget.stop == "early" and rounds == setting.rounds:
-            return _play_early(learner, chosen, budget, execution, _number(claim.bound(game, learner)))
-        return _Played(learner, chosen, _play_all(learner, chosen, budget, execution), budget)
+        return game.bound(t, played[t].learner if t in played else None)
 
     played: dict[int, _Played] = {}
-    here = play(setting.rounds, budget)
+    here = game.play(setting.rounds, budget, execution)
     budget = replace(budget, runs=here.played[0].totals.size)  # fewer where it was stopped early
-    played |= {t: here if t == setting.rounds else play(t, budget) for t in horizons}
+    played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
     grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
     audit = RegretAudit(
         regret=replace(here.regret(here.index), confidence=budget.confidence),
@@ -239,6 +229,54 @@ def _searched(
     before = listed or listed_by_us
     adaptive = {name: one.regret(budget.confidence) for name, one in played.items()}
     return found, adaptive, lambda rounds: {**before(rounds), FOUND: found.at(rounds)}
+
+
+def not_measured() -> list[dict[str, str]]:
+    """Return the catalogue's regret claims that `overclaim run` leaves out, and why."""
+    return [
+        {
+            "name": entry.name,
+            "source": entry.regret.source,
+            "reason": f"it takes long: overclaim regret {entry.name} measures it",
+        }
+        for entry in entries().values()
+        if entry.regret and not entry.regret.measured
+    ]
+
+
+@dataclass(frozen=True)
+class _Game:
+    """What is measured, at every horizon."""
+
+    target: Entry | Any
+    setting: Setting
+    parameters: Mapping[str, Any]
+    sequences: _Sequences | None
+    claim: RegretClaim | None
+
+    def at(self, rounds: int) -> tuple[Setting, Learner]:
+        """Return the setting at a horizon, and the learner built for it."""
+        setting = replace(self.setting, rounds=rounds)
+        return setting, _build(self.target, setting, self.parameters)
+
+    def bound(self, rounds: int, learner: Learner | None = None) -> float:
+        """Return the claimed bound at a horizon."""
+        assert self.claim is not None
+        if learner is None:
+            return _number(self.claim.bound(*self.at(rounds)))
+        return _number(self.claim.bound(replace(self.setting, rounds=rounds), learner))
+
+    def play(self, rounds: int, budget: Budget, execution: Execution) -> _Played:
+        """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
+        setting, learner = self.at(rounds)
+        if self.sequences is not None:
+            chosen = self.sequences(rounds)
+        else:
+            chosen = regret_losses(self.target, setting, learner, budget.seed)
+        _check_losses(chosen, setting)
+        if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
+            return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
+        return _Played(learner, chosen, _play_all(learner, chosen, budget, execution), budget)
 
 
 class _Played:

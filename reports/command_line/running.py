@@ -62,6 +62,7 @@ def run_plan(
     """
     from ...audit.plans.selftest import selftest
     from ...audit.regret.false_regret_statements import false_utility_claims
+    from ...audit.regret.regret_audit import not_measured
     from ..record import run_record
 
     outcomes = finished(ledger, plan) if ledger is not None else {}
@@ -79,6 +80,7 @@ def run_plan(
     record["ledger_of_tests"] = tests
     if plan.regret:
         record["regret"] = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
+        record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
         found = selftest(replace(execution, memory=page), sound=False)

@@ -121,6 +121,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "with_baseline": any(c["baseline"] is not None for c in claims),
         "guarantees": _guarantees(falsified),
         "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
+        "regret_not_measured": record.get("regret_not_measured") or (),
         "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
         "selftest": record.get("selftest") or [],
         "undrawn": bool(falsified or record.get("regret")) and not figures.available(),
