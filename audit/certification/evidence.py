@@ -25,9 +25,10 @@ from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
 from ..statistics import intervals
-from ..statistics.certificates import certify_claim
+from ..statistics.certificates import lower_of
 from ..statistics.event_rule import choose_event
-from ..statistics.events import Counts, Event, certify, count
+from ..statistics.events import Counts, Event, bound_of, count
+from ..statistics.joint_cover import COARSE, MARGINS
 from ..statistics.power import required_runs
 from ..statistics.rounding import best, rounded
 from .stages import play_block
@@ -241,7 +242,7 @@ def _by_round(
         )
         counts = count(event, scores[third:], left[third:])
         rounds.append(t)
-        epsilons.append(certify(event, counts, delta=claim.delta, alpha=alpha).epsilon_lower)
+        epsilons.append(bound_of(event, counts, delta=claim.delta, alpha=alpha))
     return {"kind": "lower bound", "rounds": rounds, "epsilon": _short(epsilons)}
 
 
@@ -275,9 +276,11 @@ def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
 def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, Any]:
     """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
     runs, bounds = [], []
-    for counts in _some_prefixes(parts, PREFIXES if event.function is None else FEW_PREFIXES):
+    prefixes = list(_some_prefixes(parts, PREFIXES if event.function is None else FEW_PREFIXES))
+    for counts in prefixes:
+        margins = MARGINS if counts is prefixes[-1] else COARSE
         runs.append(counts.runs)
-        bounds.append(certify_claim(measure, event, counts, alpha=alpha).lower)
+        bounds.append(lower_of(measure, event, counts, alpha=alpha, margins=margins))
     return {"runs": runs, "bound": _short(bounds)}
 
 

@@ -28,7 +28,7 @@ from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
 from ..statistics.event_rule import choose_event, choose_event_from_laws
-from ..statistics.events import Counts, Event, certify, count
+from ..statistics.events import Counts, Event, bound_of, count
 from ..statistics.measure_choice import Cells, choose
 from ..statistics.rounding import rounded
 from .frame import Audit, Choice
@@ -194,7 +194,7 @@ class LearnerAudit(Audit):
 
     def promise(self, event: Event, counts: Counts) -> float:
         """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
-        worth = certify(event, counts, delta=self.claim.delta, alpha=0.2).epsilon_lower
+        worth = bound_of(event, counts, delta=self.claim.delta, alpha=0.2, margins=())
         if worth > 0 or not counts.guesses:
             return worth
         return float(counts.right / counts.guesses - 1)

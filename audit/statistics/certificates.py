@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...mechanisms.measures import DELTA, GDP, ZCDP, Measure, epsilon_needed
-from .events import Certificate, Counts, Event, certify, sides_of
+from .events import Certificate, Counts, Event, bound_of, certify, sides_of
+from .joint_cover import MARGINS
 from .measure_bounds import corner, level_lower, refuted
 from .variational import divergence_lower, level_of
 
@@ -57,10 +58,21 @@ def _level(measure: Measure, event: Event, counts: Counts, alpha: float) -> floa
     return level_lower(measure, *sides[0], alpha=alpha)
 
 
-def refutes(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> bool:
-    """Tell whether the certificate of these counts is above what is claimed."""
+def lower_of(
+    measure: Measure, event: Event, counts: Counts, *, alpha: float, margins: tuple[float, ...] = MARGINS
+) -> float:
+    """Return the bound that `certify_claim` states; `margins` are those of `events.bound_of`."""
+    if measure.is_epsilon:
+        return bound_of(event, counts, delta=measure.stated[1], alpha=alpha, margins=margins)
+    return certify_claim(measure, event, counts, alpha=alpha).lower
+
+
+def refutes(
+    measure: Measure, event: Event, counts: Counts, *, alpha: float, margins: tuple[float, ...] = MARGINS
+) -> bool:
+    """Tell whether the certificate of these counts is above what is claimed; `margins` as for `lower_of`."""
     if measure.is_epsilon or event.function is not None:
-        return certify_claim(measure, event, counts, alpha=alpha).lower > measure.level
+        return lower_of(measure, event, counts, alpha=alpha, margins=margins) > measure.level
     sides = sides_of(event, counts)
     played = sides and counts.runs_left and counts.runs_right
     return bool(played and refuted(measure, *sides[0], alpha=alpha))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import intervals
+from .joint_cover import MARGINS
 from .variational import StepFunction
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
@@ -219,7 +220,6 @@ def count(event: Event, scores: ArrayLike, left: ArrayLike) -> Counts:
     )
 
 
-@lru_cache(maxsize=4096, typed=True)  # a replayed or resumed audit, its p-value and its figures ask for the same again
 def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Certificate:
     """Turn the counts of fresh runs into a certificate.
 
@@ -251,14 +251,24 @@ def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Cert
     >>> round(certify(event, counts, delta=0.0, alpha=0.01).epsilon_lower, 3)
     1.736
     """
+    bound = bound_of(event, counts, delta=delta, alpha=alpha)
+    return Certificate(bound, event.method, delta, alpha, counts, _two_interval(event, counts, delta, alpha))
+
+
+@lru_cache(maxsize=4096, typed=True)  # a resumed audit, its p-value and its figures ask for the same again
+def bound_of(
+    event: Event, counts: Counts, *, delta: float, alpha: float, margins: tuple[float, ...] = MARGINS
+) -> float:
+    """Return the bound on epsilon that `certify` states.
+
+    Parameters are its own, and `margins` those of `intervals.epsilon_joint`: without any it is a ranking, not proved.
+    """
     if event.method != "guess":
         (side,) = sides_of(event, counts)
         played = counts.runs_left > 0 and counts.runs_right > 0
-        bound = float(intervals.epsilon_joint(*side, delta=delta, alpha=alpha)) if played else 0.0
-    else:
-        game, slack = (counts.right, counts.guesses, counts.runs), _run_delta(event, delta)
-        bound = float(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
-    return Certificate(bound, event.method, delta, alpha, counts, _two_interval(event, counts, delta, alpha))
+        return float(intervals.epsilon_joint(*side, delta=delta, alpha=alpha, margins=margins)) if played else 0.0
+    game, slack = (counts.right, counts.guesses, counts.runs), _run_delta(event, delta)
+    return float(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
 
 
 def _run_delta(event: Event, delta: float) -> float:

@@ -15,11 +15,14 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+from .joint_cover import MARGINS, proved
 
 Reals: TypeAlias = np.float64 | NDArray[np.float64]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -182,6 +185,7 @@ def epsilon_joint(
     *,
     delta: ArrayLike = 0.0,
     alpha: ArrayLike = 0.05,
+    margins: Sequence[float] = MARGINS,
 ) -> Reals:
     """Return a lower bound on epsilon (nats) from both binomial tails together.
 
@@ -192,7 +196,12 @@ def epsilon_joint(
     scores are at most standard normal and independent, and a smaller true p only lowers them: the error is at
     most alpha.
 
-    Parameters and errors are those of `epsilon_two_interval`.
+    Parameters and errors are those of `epsilon_two_interval`, and
+
+    margins : sequence of float
+        What may be given up to prove that all null points below the bound are rejected (`joint_cover`). None, and they
+        are only looked at on a grid, which may find some 1e-3 standard errors too much: enough to choose among events,
+        and never for what is said of a learner.
     """
     in_p, runs_p = _count_pair("k_p", k_p, "n_p", n_p)
     in_q, runs_q = _count_pair("k_q", k_q, "n_q", n_q)
@@ -200,17 +209,20 @@ def epsilon_joint(
     rows = np.stack([column.ravel() for column in columns])
     # Runs of an audit repeat the same few counts: each distinct row is solved once.
     distinct, place = np.unique(rows, axis=1, return_inverse=True)
-    solved = [_joint_rows(*distinct[:, start : start + _CHUNK, None]) for start in range(0, distinct.shape[1], _CHUNK)]
+    starts = range(0, distinct.shape[1], _CHUNK)
+    solved = [_joint_rows(margins, *distinct[:, start : start + _CHUNK, None]) for start in starts]
     found = np.concatenate(solved) if solved else np.empty(0)
     return _unwrap(found[place.ravel()].reshape(columns[0].shape))
 
 
-def _joint_rows(k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _Floats, alpha: _Floats) -> _Floats:
-    """Solve a column of joint problems, each argument of shape (rows, 1)."""
+def _joint_rows(
+    margins: Sequence[float], k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _Floats, alpha: _Floats
+) -> _Floats:
+    """Solve a column of joint problems, each array of shape (rows, 1)."""
     g = NUISANCE_SHARE * alpha
     p_box, q_box = _lower(k_p, n_p, g / 2), _upper(k_q, n_q, g / 2)
-    # Below `floor` the box holds no null point, so everything is rejected. At `ceiling` it holds a point
-    # where both scores are at most 0 (or at the quantile itself if alpha > 1/2), so nothing there is.
+    # Below `floor` the box holds no null point: all is rejected. At `ceiling` it holds one where both scores are
+    # at most 0 (or at the quantile itself if alpha > 1/2), which is not.
     level = np.maximum(0.5, alpha)
     floor = _log_ratio(p_box - delta, q_box)
     ceiling = _log_ratio(_lower(k_p, n_p, level) - delta, _upper(k_q, n_q, level))
@@ -234,11 +246,11 @@ def _joint_rows(k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _
     scan = low + (high - low) * _SCAN
     over = excess(scan)
     over[:, 0], over[:, -1] = np.abs(over[:, 0]), -np.abs(over[:, -1])  # as said above of floor and ceiling
-    # The bound is the *first* epsilon that is not rejected; a search of the whole bracket would trust in one
-    # crossing.
+    # The bound is the *first* epsilon that is not rejected; a search of the whole bracket would trust in one crossing.
     first = np.maximum(1, np.argmin(over > 0, axis=1))[:, None]
-    low, high = (np.take_along_axis(scan, at, axis=1) for at in (first - 1, first))
-    above, below = (np.take_along_axis(over, at, axis=1) for at in (first - 1, first))
+    (low, high), (above, below) = (
+        [np.take_along_axis(x, at, axis=1) for at in (first - 1, first)] for x in (scan, over)
+    )
     for _ in range(_STEPS):
         wide = high - low > _CLOSE  # a row that is found stays as it is, whatever the others need
         if not wide.any():
@@ -247,10 +259,11 @@ def _joint_rows(k_p: _Floats, n_p: _Floats, k_q: _Floats, n_q: _Floats, delta: _
         with np.errstate(invalid="ignore", divide="ignore"):
             middle = low + (high - low) * (above / (above - below))
         middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
-        found = excess(middle)
-        passed = found > 0
+        passed = (found := excess(middle)) > 0
         low, high = np.where(wide & passed, middle, low), np.where(wide & ~passed, middle, high)
         above, below = np.where(passed, found, above / 2), np.where(passed, below / 2, found)
+    if margins:
+        low = proved(low, floor[live], (ceiling - floor)[live], data, box, quantile, (_score_p, _score_q), margins)
     answer[live] = low[:, 0]
     return answer
 
@@ -277,19 +290,28 @@ def _smallest_score(data: tuple[_Floats, ...], box: tuple[_Floats, _Floats], eps
 
 def _stouffer(data: tuple[_Floats, ...], q: _Floats, epsilon: _Floats) -> _Floats:
     """Return the weighted sum of the two normal scores at the null points (e^epsilon q + delta, q)."""
-    k_p, n_p, k_q, n_q, delta = data
+    _, n_p, _, n_q, delta = data
     p = np.minimum(np.exp(epsilon) * q + delta, 1.0)
     # The weights sd(p^)/(p - delta) and sd(q^)/q, both times q: finite at q = 0.
     weight_p = np.sqrt(p * (1.0 - p) / n_p) * np.exp(-epsilon)
     weight_q = np.sqrt(q * (1.0 - q) / n_q)
-    score_p = _score(special.betainc, special.betaincc, k_p, n_p - k_p + 1, n_p, k_p, p)
-    score_q = _score(special.betaincc, special.betainc, k_q + 1, n_q - k_q, n_q, k_q, q)
+    score_p, score_q = _score_p(data, p), _score_q(data, q)
     with np.errstate(invalid="ignore"):
         # A weight vanishes faster than its score diverges: the product's limit is 0.
         top = np.where(weight_p > 0, weight_p * score_p, 0.0) + np.where(weight_q > 0, weight_q * score_q, 0.0)
         total: _Floats = top / np.hypot(weight_p, weight_q)
     # Opposite infinities, or no weight at all: do not reject.
     return np.where(np.isnan(total), -np.inf, total)
+
+
+def _score_p(data: tuple[_Floats, ...], p: _Floats) -> _Floats:
+    k, n = data[0], data[1]
+    return _score(special.betainc, special.betaincc, k, n - k + 1, n, k, p)
+
+
+def _score_q(data: tuple[_Floats, ...], q: _Floats) -> _Floats:
+    k, n = data[2], data[3]
+    return _score(special.betaincc, special.betainc, k + 1, n - k, n, k, q)
 
 
 def _score(tail: np.ufunc, opposite: np.ufunc, a: _Floats, b: _Floats, n: _Floats, k: _Floats, x: _Floats) -> _Floats:

@@ -10,11 +10,14 @@ from ...mechanisms.claim import Claim
 from .bisection import bisect
 from .certificates import refutes
 from .events import Certificate, Event
+from .joint_cover import MARGINS
 from .sequential import Bets
 
 #: p-values below this are reported as this.
 SMALLEST = 1e-100
 _BISECTIONS = 24
+#: By how much a p-value is first raised to be proved, in nats.
+_STEP = 1e-3
 
 
 def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
@@ -34,15 +37,22 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
     if certificate.method == "variational":
         return certificate.alpha if certificate.lower > claim.measure.level else 1.0
 
-    def falsified(log_alpha: float) -> bool:
-        return refutes(claim.measure, event, counts, alpha=math.exp(log_alpha))
+    def falsified(log_alpha: float, margins: tuple[float, ...] = ()) -> bool:
+        return refutes(claim.measure, event, counts, alpha=math.exp(log_alpha), margins=margins)
 
     low, high = math.log(SMALLEST), -1e-9
-    if falsified(low):
-        return SMALLEST
-    if not falsified(high):
-        return 1.0
-    return math.exp(bisect(lambda log_alpha: not falsified(log_alpha), low, high, steps=_BISECTIONS)[1])
+    if not falsified(low):
+        if not falsified(high):
+            return 1.0
+        low = bisect(lambda log_alpha: not falsified(log_alpha), low, high, steps=_BISECTIONS)[1]
+    step = _STEP
+    while not falsified(low, MARGINS):  # looked at without proof so far
+        low, step = low + step, 2 * step
+        if low >= high:
+            return 1.0
+    # What is proved depends on alpha by its last digits: both say the same of the certificate's own.
+    p, alpha = max(SMALLEST, math.exp(low)), certificate.alpha
+    return min(p, alpha) if certificate.lower > claim.measure.level else max(p, math.nextafter(alpha, 1))
 
 
 @dataclass(frozen=True)

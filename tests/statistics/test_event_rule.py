@@ -93,7 +93,7 @@ def twin_joint(scores, left, delta, alpha, runs):
         worth, event, p, q, doubt, share = max(found, key=lambda row: round(row[0], 9))
         of_p, of_q = max(1, round(runs * share)), max(1, round(runs * (1 - share)))
         expected = round(of_p * p), of_p, round(of_q * q), of_q
-        yield settled(intervals.epsilon_joint(*expected, delta=delta, alpha=alpha), worth, doubt), event
+        yield settled(intervals.epsilon_joint(*expected, delta=delta, alpha=alpha, margins=()), worth, doubt), event
 
 
 @pytest.mark.parametrize(("delta", "alpha", "runs"), SETTINGS)
