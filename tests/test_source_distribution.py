@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: What setuptools adds.
 ADDED = {"PKG-INFO", "setup.cfg"}
 BUILD = "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
-ROOMS = ("audit", "learners", "mechanisms", "reports")
+ROOMS = ("audit/", "learners/", "mechanisms/", "reports/", "testing/")
 
 
 def tracked():

@@ -57,6 +57,8 @@ class Setting:
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
             raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}")
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon must be positive: the noise is calibrated to it, got {self.epsilon!r}")
 
     @property
     def published(self) -> bool:

@@ -71,12 +71,17 @@ def test_tree_sums_are_those_of_the_tree_counter(losses):
 @pytest.mark.parametrize("rounds", [1, 2, 7, 8, 13])
 def test_a_loss_reaches_as_many_nodes_as_its_noise_is_scaled_for(kind, rounds):
     """Every prefix is the sum of disjoint nodes; each loss is in at most as many nodes as the scale says."""
-    asked = []
+    asked, drawn = [], []
+
+    class Bits:
+        def sample(self, shape, draws):
+            drawn.append(shape)
+            return np.full(shape, 2 ** len(drawn))  # node t has bit t
 
     class Counted(kind):
-        def noise(self, nodes, runs, draws):
+        def law(self, nodes):
             asked.append(nodes)
-            return np.full(runs, 2 ** len(asked))  # node t has bit t
+            return Bits()
 
     released = Counted()([0] * rounds, Draws(0), 1)[:, 0].astype(int)
     covered = np.zeros(rounds + 1, dtype=int)

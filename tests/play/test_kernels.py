@@ -375,9 +375,9 @@ def test_machine_code_is_named_after_the_source_of_every_function_in_it():
     def other_act(t, numbers, arrays, stream, played):
         played[0, 0] = 0
 
-    parts = {"act": kernel.act, "update": kernel.update, "tell": kernels._tell_arm}
+    parts = {"act": kernel.act, "update": kernel.update, "tell": kernels.tell_arm}
     names = {
         kernels.compiled(kernels._game, width, **{**parts, **change}).py_func.__qualname__
-        for width, change in ((64, {}), (32, {}), (64, {"act": other_act}), (64, {"tell": kernels._tell_all}))
+        for width, change in ((64, {}), (32, {}), (64, {"act": other_act}), (64, {"tell": kernels.tell_all}))
     }
     assert len(names) == 4
