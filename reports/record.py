@@ -142,7 +142,9 @@ def untested(result: Result, exact: float | None) -> bool:
     """
     if result.verdict.value != "SURVIVED":
         return False
-    return result.blind_spot.untested if result.blind_spot is not None else exact is not None and exact < UNSEEN
+    if result.blind_spot is not None:
+        return result.blind_spot.untested
+    return exact is not None and exact < UNSEEN and result.claim.epsilon > 0  # a claim of 0 may hold as tightly as any
 
 
 def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any]:

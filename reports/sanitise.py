@@ -84,7 +84,8 @@ def replay_word(claim: Mapping[str, Any]) -> str:
 def untested_words(claim: Mapping[str, Any]) -> str:
     """Return why an audit that a claim survived is no test of it."""
     if not claim.get("blind_spot"):
-        return "untested: nothing can be seen here, both worlds act exactly alike"
+        at = f" at delta {claim['claimed']['delta']:g}" if claim["claimed"]["delta"] else ""
+        return f"untested: nothing can be seen here, on this pair epsilon is exactly 0{at}"
     return "untested: this audit would not have caught three times too little noise"
 
 

@@ -44,7 +44,8 @@ def test_an_untested_claim_ends_with_3_and_has_no_tick(here):
     assert first["blind_spot"]["factor"] <= 1.5
     assert second["blind_spot"]["factor"] is None
     assert second["blind_spot"]["tried"] == 100
-    assert "2 survived, 1 of them untested: no attack known; 2 of 2 as expected" in result.stdout
+    assert "2 survived, 1 of them untested: no attack known" in result.stdout
+    assert "; 2 of 2 as expected" in result.stdout
     marks = [line[0] for line in result.stdout.splitlines() if "batched-threshold" in line]
     assert marks[0] in "✓+"
     assert marks[1] == "-"
@@ -75,7 +76,7 @@ def test_check_measures_on_request_and_ends_with_3(here):
     alike = overclaim("check", *words)
     assert alike.exit_code == 3
     assert alike.stdout.startswith("UNTESTED  asi-raman-talwar/batched-threshold: claimed epsilon 1\n")
-    assert "nothing can be seen here, both worlds act exactly alike" in alike.stdout
+    assert "nothing can be seen here, on this pair epsilon is exactly 0\n" in alike.stdout
     assert overclaim("check", *words[:5]).exit_code == 0
     found = overclaim("check", *words, "--weaken")
     assert found.exit_code == 3
