@@ -11,13 +11,17 @@ from typing import Any
 
 from ...learners.planted import planted_learners, plants
 from ...learners.protocol import LearnerError
+from ...learners.scalar import recipe
 from ...mechanisms.claim import Claim
+from ..assumptions.mechanism_runs import DataPair
 from ..certification.blackbox import audit_mechanism
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Verdict
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair
+from ..traces.summary import place_of_fault
+from .targets import source_place
 
 #: Budgets, tried until one catches; they share the error evenly.
 BUDGETS = (1_000, 4_000, 20_000, 60_000)
@@ -44,6 +48,8 @@ class Finding:
     how : str
         The bound with its attack, or the rule of the conformance suite that was broken.
     seconds : float
+    traced : str
+        Of a bug: what traces find in two runs, the leak around the noise or the call with its place; or nothing.
     """
 
     subject: str
@@ -53,6 +59,7 @@ class Finding:
     runs: int
     how: str
     seconds: float
+    traced: str = ""
 
     @property
     def good(self) -> bool:
@@ -95,7 +102,22 @@ def _look(item: tuple[int, str], *, seed: int) -> Finding:
         what, name = subject.bugs.get(bug, ""), subject.name
         caught, runs, how = _audit_mechanism(subject, bug, seed)
     outcome = ("CAUGHT" if caught else "MISSED") if bug else ("FALSE ALARM" if caught else "QUIET")
-    return Finding(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3))
+    traced = _traced(index, bug) if bug else ""
+    return Finding(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3), traced)
+
+
+def _traced(index: int, bug: str) -> str:
+    """Return what traces say of a bug."""
+    if index < 0:
+        made = next(c for c in planted_learners.CLASSES if c.__name__ == bug)
+        code: Any = made
+        text = place_of_fault(recipe(made, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
+    else:
+        subject = plants.SUBJECTS[index]
+        pair, code = DataPair(subject.left, subject.right), subject.play
+        text = place_of_fault(plants.planted(subject, bug), pair, Claim(epsilon=1.0, delta=subject.delta))
+    written = source_place(code) if text.startswith("leak") and ".py:" not in text else None
+    return text if written is None else f"{text}; it is written at {written['file']}:{written['line']}"
 
 
 def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool, int, str]:

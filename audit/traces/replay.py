@@ -44,13 +44,13 @@ class Leak:
     round : int
         From 1; 0 for a mechanism.
     place : Place or None
-        Of the call that parts, where one does.
+        Of the call that parts, where one does; else of the last one before whose inputs differ.
     left, right : str
         What each run has there.
     runs, tried : int
         In how many of the replayed runs.
-    bare : str
-        What was to get noise, and got noise of scale 0.
+    hint : str
+        What was to get noise, and got noise of scale 0; else the last call before whose inputs differ.
     """
 
     what: str
@@ -60,12 +60,12 @@ class Leak:
     right: str
     runs: int
     tried: int
-    bare: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
         return (
             f"leak: {self.what} differs although everything noisy is the same: left {self.left}, right {self.right} "
-            f"(in {self.runs} of {self.tried} replayed runs)" + (f"; {self.bare}" if self.bare else "")
+            f"(in {self.runs} of {self.tried} replayed runs)" + (f"; {self.hint}" if self.hint else "")
         )
 
 
@@ -125,7 +125,9 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     replayed = _play(playing, False, Tape(seed, block, frozen=recorded.events), direct)
     leak = parting(recorded.events, replayed.events, control.events, runs)
     if leak is not None:
-        leak = replace(leak, bare=_without_noise(recorded, replayed))
+        after, place = _last_call(recorded.events, replayed.events, runs)
+        bare = _without_noise(recorded, replayed) or after
+        leak = replace(leak, hint=bare, place=leak.place or place)
     watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
     return Trace(recorded.events, replayed.events, leak, runs, watched)
 
@@ -136,6 +138,20 @@ def _without_noise(left: Tape, right: Tape) -> str:
         if np.shape(value) != np.shape(other) or not np.array_equal(np.asarray(value), np.asarray(other)):
             return f"{name} at {place} has noise of scale 0"
     return ""
+
+
+def _last_call(left: list[Event], right: list[Event], runs: int) -> tuple[str, Place | None]:
+    """Return the last call whose inputs differ before the runs part, in words, and its place."""
+    words: tuple[str, Place | None] = "", None
+    number = 0
+    for a, b in zip(left, right, strict=False):
+        if not _of_one_kind(a, b) or (isinstance(a, Shown) and _apart(a.value, b.value, runs, APART).any()):
+            break
+        if isinstance(a, Call):
+            number += 1
+            if a.value.dtype == object or not np.allclose(a.value, b.value, rtol=APART, atol=APART, equal_nan=True):
+                words = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
+    return words
 
 
 def _play(playing: Playing, left: bool, tape: Tape, direct: set[Place]) -> Tape:

@@ -13,11 +13,11 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.measures import GDP, RDP, ZCDP, Measure
 from .causes import cause
 from .costs import Cost, cost, path_cost, words_of
-from .tape import Call, UntraceableError
+from .tape import Call
 from .upper import Tracing, Upper, tracing
 
-#: The largest values of a call that the table prints in full.
-_FEW = 3
+#: Costs and claims closer than this, relatively, are equal.
+_SAME = 1e-9
 
 
 def traced(target: Any, pair: Any, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def traced(target: Any, pair: Any, claim: Claim, *, falsified: bool, seed: int =
     """
     try:
         found = tracing(target, pair, claim, seed=seed)
-    except (UntraceableError, LearnerError) as error:
+    except (ValueError, LearnerError) as error:  # also a loss that is none
         return {**_NOTHING, "untraced": " ".join(str(error).split())}
     return {**fields_of(found, claim), "cause": _cause(found, claim) if falsified else None, "untraced": None}
 
@@ -50,7 +50,10 @@ def fields_of(found: Tracing, claim: Claim) -> dict[str, Any]:
         return {**_NOTHING, "leak": leak}
     return {
         "epsilon_upper": upper.epsilon,
-        "epsilon_upper_pair": None if on_pair is None else on_pair.epsilon,
+        # A bound for every pair is one for this pair, where of this pair's own paths only some were sampled.
+        "epsilon_upper_pair": (
+            on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else upper
+        ).epsilon,
         "upper": in_measure(found, claim.measure) if on_pair is not None and on_pair.how != "bounded" else None,
         "upper_scope": upper.scope,
         "upper_how": upper.how,
@@ -72,6 +75,20 @@ def in_measure(found: Tracing, measure: Measure) -> float | None:
     if isinstance(measure, RDP):
         return measure.order * concentrated
     return concentrated if isinstance(measure, ZCDP) else None
+
+
+def place_of_fault(target: Any, pair: Any, claim: Claim) -> str:
+    """Return the leak around the noise, or the call that costs more than is claimed; why there is neither else."""
+    try:
+        found = tracing(target, pair, claim, every_pair=False)
+    except (ValueError, LearnerError) as error:
+        return f"not traced: {' '.join(str(error).split())}"
+    upper = found.pair_upper
+    if found.leak is None and (upper is None or upper.epsilon <= claim.epsilon * (1 + _SAME)):
+        return "nothing: " + ("no noisy call" if upper is None else f"the calls cost at most {upper.epsilon:.4g}")
+    why = cause(found, claim)
+    assert why is not None
+    return why.text
 
 
 def _cause(found: Tracing, claim: Claim) -> dict[str, Any] | None:

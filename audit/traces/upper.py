@@ -162,12 +162,28 @@ def _both_played(found: Trace, pair: Pair) -> bool:
 def _rests_on(how: Branches, found: list[Trace]) -> tuple[str, ...]:
     runs = sum(one.runs for one in found)
     calls = len(found[0].calls)
-    paths = f"{how.reason}: the largest of {runs}, another may cost more" if how.how == "sampled" else how.reason
+    paths = how.reason
+    if how.how == "sampled":
+        same = ", whose inputs did not depend on what came out," if _fixed_inputs(found) else ""
+        paths += f": the largest of {runs}{same} another may cost more"
     return (
         "the noise has the law that each call names",
         f"the {calls} noisy call{'s' * (calls != 1)} are all there are: nothing else differed in {runs} replayed runs",
         paths,
         "real arithmetic",
+    )
+
+
+def _fixed_inputs(found: list[Trace]) -> bool:
+    """Tell whether every call's input was the same in all runs of a world."""
+    first = [call for call, _ in found[0].calls]
+    return all(
+        len(one.calls) == len(first)
+        and all(
+            call.value.dtype != object and np.allclose(call.value, other.value[..., :1], rtol=1e-9, atol=1e-9)
+            for (call, _), other in zip(one.calls, first, strict=True)
+        )
+        for one in found
     )
 
 

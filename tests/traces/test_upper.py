@@ -11,6 +11,7 @@ from overclaim.audit.plans.plan import literature
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.traces.summary import fields_of
 from overclaim.audit.traces.upper import tracing
 from overclaim.learners import BatchedLaplace, Exp3, Htinf, Threshold
 from overclaim.learners.abilities import batch_of
@@ -153,3 +154,14 @@ def test_the_last_round_costs_nothing_where_it_is_not_learned_from():
     found = tracing(learner, Pair(np.zeros((2, 2)), [[0.0, 0.0], [1.0, 1.0]]), Claim(epsilon=1.0))
     assert found.pair_upper.epsilon == 0
     assert found.claim_upper.epsilon == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_bound_for_every_pair_is_one_for_this_pair_whose_paths_were_sampled():
+    entry = lookup("smith-thakurta/pftal")
+    setting = entry.setting(rounds=4, arms=1)
+    learner, claim = entry.build(setting), entry.claim(setting, neighbours="zero-out", surface="release")
+    pair = first_round(alphabet_of(learner, claim), 4, 1)[0]
+    found = tracing(learner, pair, claim)
+    assert (found.pair_upper.how, found.claim_upper.how) == ("sampled", "bounded")
+    fields = fields_of(found, claim)
+    assert fields["epsilon_upper_pair"] == fields["epsilon_upper"] == found.claim_upper.epsilon
