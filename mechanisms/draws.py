@@ -52,8 +52,10 @@ class Draws:
     ----------
     seed : int
         The audit's seed, non-negative.
-    stage, pair, attack, block : int
-        The rest of the key. The same key always yields the same numbers, whatever was drawn before it.
+    stage, pair, part, block : int
+        The rest of the key. `part` tells draws of one stage and pair apart: a search from its trials, the horizons of
+        a regret, the runs that a frozen event looks at and those that it is counted on. The same key
+        always yields the same numbers, whatever was drawn before it.
 
     Notes
     -----
@@ -61,10 +63,10 @@ class Draws:
     another engine can be fed the same numbers.
     """
 
-    def __init__(self, seed: int, stage: int = 0, pair: int = 0, attack: int = 0, block: int = 0) -> None:
+    def __init__(self, seed: int, stage: int = 0, pair: int = 0, part: int = 0, block: int = 0) -> None:
         if seed < 0:
             raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
-        self.key = (int(seed), int(stage), int(pair), int(attack), int(block))
+        self.key = (int(seed), int(stage), int(pair), int(part), int(block))
 
     def stream(self, purpose: Purpose) -> np.random.Generator:
         """Return a fresh generator at the start of the stream for `purpose`."""

@@ -51,8 +51,8 @@ class CounterDraws(Draws):
     need a `generator` have no kernel.
     """
 
-    def __init__(self, seed: int, stage: int = 0, pair: int = 0, attack: int = 0, block: int = 0) -> None:
-        super().__init__(seed, stage, pair, attack, block)
+    def __init__(self, seed: int, stage: int = 0, pair: int = 0, part: int = 0, block: int = 0) -> None:
+        super().__init__(seed, stage, pair, part, block)
         first, *spawn = self.key
         sequence = np.random.SeedSequence(first, spawn_key=(*spawn, int(Purpose.KERNEL)))
         #: Two words of the key and two of the counter.

@@ -196,7 +196,7 @@ class AuditedResult:
         from .sanitise import counted_words
 
         result = self.result
-        claim, pair, t0 = result.claim, result.pair, result.pair.t0
+        claim, pair = result.claim, result.losses
         counts = {"method": result.certificate.method, **counted(result)}
         measure = claim.measure.to_json()
         world = pair.to_json()
@@ -217,7 +217,7 @@ class AuditedResult:
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
             *([("at best", caught)] if claim.measure.is_epsilon else []),
             *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
-            ("two worlds", f"differ in round {t0 + 1} of {pair.rounds}"),
+            ("two worlds", f"differ in round {pair.t0 + 1} of {pair.rounds}"),
             ("  left", _short(world["left"])),
             ("  right", _short(world["right"])),
         ]

@@ -220,7 +220,7 @@ def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) 
     if prepared.mechanism:
         return {}
     try:
-        return exact_epsilon(prepared.learner, result.pair, surface=result.claim.surface, deltas=deltas)
+        return exact_epsilon(prepared.learner, result.losses, surface=result.claim.surface, deltas=deltas)
     except NotExactError:
         return {}
 

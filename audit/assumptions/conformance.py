@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -15,23 +14,18 @@ from ...learners.blame import blaming, name_of, said
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
 from ...learners.scalar import Scalar, recipe
-from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ..play.pairs import Pair
 from ..play.transcripts import play
+from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
 from .declared_laws import check_stated
 from .shared_state import check_unshared, shared_state
 
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
-#: The same for randomness that the runs of a block share, and more blocks to look for it in. It is gross where it is.
-SHARED, SHARED_BLOCKS = 1e-9, range(8, 14)
 #: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
 _STEPS, _MOST, _FEWEST = 2**15, 256, 8
-#: Cells with fewer sequences, both samples together, are merged: the chi-square law needs full cells.
-_FULL_CELL = 50
-#: The last rounds whose joint law is compared.
-_WINDOW = 6
 _ROUNDS = 8
 
 #: What a learner is told in round t after its actions.
@@ -166,7 +160,7 @@ def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
 def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = name_of(learner)
     try:
-        play(learner, pair, _draws(seed, 0), runs)
+        play(learner, pair, draws_of(seed, LearnerBlock.UNWATCHED), runs)
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -177,11 +171,11 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     def feed(t: int, actions: Actions) -> Floats:
         return pair.feedback(t, actions, learner.feedback, True)
 
-    first, _ = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
-    other, _ = _played(learner, feed, pair.rounds, runs, _draws(seed, 2))
+    first, _ = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
+    other, _ = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.OTHER))
     # One round of one run more, so that a counter of calls is not back where it was, whatever it is divided by.
-    _played(learner, feed, 1, 1, _draws(seed, 3))
-    again, traces = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
+    _played(learner, feed, 1, 1, draws_of(seed, LearnerBlock.BETWEEN))
+    again, traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
     if (where := _difference(first, again)) is not None:
         raise LearnerError(
             f"{name} keeps state between runs, or draws from elsewhere than its own generator: "
@@ -192,7 +186,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
         raise LearnerError(f"{name} draws from a generator with a fixed seed: two blocks gave the same actions")
     _check_interaction(learner, pair, first, traces, seed)
     if not isinstance(learner, Scalar):  # there every run has a generator of its own
-        blocks = [_played(learner, feed, pair.rounds, runs, _draws(seed, block))[0] for block in SHARED_BLOCKS]
+        blocks = [_played(learner, feed, pair.rounds, runs, draws_of(seed, block))[0] for block in SHARED_BLOCKS]
         if homogeneity_p_value(first, other, *blocks) < SHARED:
             raise LearnerError(
                 f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
@@ -216,7 +210,7 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
             changed = feedback(mirrored[t], actions, learner.feedback)
         return np.where(kept, same, changed)
 
-    second, new_traces = _played(learner, feed, pair.rounds, runs, _draws(seed, 1))
+    second, new_traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
     told = (
         f"the runs of {name_of(learner)} interact: other losses in half of them changed the actions of the other half"
     )
@@ -240,7 +234,7 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
     def feed(t: int, actions: Actions) -> Floats:
         return pair.feedback(t, actions, learner.feedback, True)
 
-    _played(learner, feed, pair.rounds, 4, _draws(seed, 3), watch)
+    _played(learner, feed, pair.rounds, 4, draws_of(seed, LearnerBlock.BETWEEN), watch)
     quarters = [max(part) for part in np.array_split(np.array(sizes), 4)]
     if all(np.diff(quarters) > 0):
         raise LearnerError(
@@ -302,7 +296,7 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
         if released is not None:
             releases.append(np.array(released))
 
-    actions, _ = _played(quiet, feed, pair.rounds, runs, _draws(seed, 4), watch)
+    actions, _ = _played(quiet, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.QUIET), watch)
     if releases:
         means = quiet.release_means(actions, np.stack(releases), told)
         if not np.allclose(releases, means, rtol=1e-9, atol=1e-9):
@@ -312,43 +306,16 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
 
 def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: int) -> None:
     samples = []
-    for block, player in ((5, learner), (6, twin)):
+    for block, player in ((LearnerBlock.ORIGINAL, learner), (LearnerBlock.TWIN, twin)):
 
         def feed(t: int, actions: Actions, player: Learner = player) -> Floats:
             return pair.feedback(t, actions, player.feedback, True)
 
-        samples.append(_played(player, feed, pair.rounds, runs, _draws(seed, block))[0])
+        samples.append(_played(player, feed, pair.rounds, runs, draws_of(seed, block))[0])
     p_value = homogeneity_p_value(*samples)
     if p_value < FALSE_ALARM:
         both = f"{name_of(learner)} and its twin {name_of(twin)}"
         raise LearnerError(f"{both} play by different laws (chi-square p-value {p_value:.2g})")
-
-
-def homogeneity_p_value(*samples: Actions) -> float:
-    """Return a p-value of "all samples of action sequences, (rounds, [dim,] runs), have one law"."""
-    if samples[0].ndim == 2:
-        return _chi_square(*(sample[-_WINDOW:] for sample in samples))
-    # Points: the quarters of each coordinate's range in the last two rounds, with Bonferroni's correction.
-    p_values = []
-    for i in range(samples[0].shape[1]):
-        last = [sample[-2:, i] for sample in samples]
-        edges = np.quantile(np.concatenate(last, axis=1), [0.25, 0.5, 0.75], axis=1).T
-        binned = [np.stack([np.searchsorted(e, row) for e, row in zip(edges, x, strict=True)]) for x in last]
-        p_values.append(_chi_square(*binned))
-    return min(1.0, len(p_values) * min(p_values))
-
-
-def _chi_square(*samples: NDArray[Any]) -> float:
-    from scipy.stats import chi2_contingency
-
-    counts = [Counter(map(tuple, sample.T.tolist())) for sample in samples]
-    totals: Counter[Any] = sum(counts, start=Counter())
-    full = [cell for cell, total in totals.items() if total >= _FULL_CELL]
-    table = np.array([[count[cell] for cell in full] for count in counts]).reshape(len(samples), -1)
-    rest = np.array([[count.total()] for count in counts]) - table.sum(axis=1, keepdims=True)
-    if rest.sum() >= _FULL_CELL:
-        table = np.hstack([table, rest])
-    return float(chi2_contingency(table, correction=False).pvalue) if table.shape[1] > 1 else 1.0
 
 
 def _played(
@@ -390,7 +357,7 @@ def _difference(left: Actions, right: Actions) -> tuple[int, int] | None:
 
 def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, seed: int) -> Pair:
     if losses is None:
-        losses = _draws(seed, 7).uniform((rounds, arms))
+        losses = draws_of(seed, LearnerBlock.LOSSES).uniform((rounds, arms))
     if any(hasattr(loss, "gradient") for loss in losses):  # type: ignore[union-attr]
         world = list(losses)  # type: ignore[arg-type]
         return Pair(world, [world[-1], *world[1:]])
@@ -402,10 +369,6 @@ def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, see
 
 def _known(twin: Any, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return parameters if isinstance(twin, type) else {}
-
-
-def _draws(seed: int, block: int) -> Draws:
-    return Draws(seed, Stage.CONFORMANCE, block=block)
 
 
 def _raised(learner: Any, error: BaseException) -> LearnerError:

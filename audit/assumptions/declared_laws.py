@@ -26,12 +26,13 @@ from ...learners.abilities import (
 from ...learners.blame import blaming
 from ...learners.protocol import Actions, HasProbabilities, HasRelease, Learner, LearnerError
 from ...learners.scalar import Scalar
-from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.draws import Floats, Stage
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.philox import CounterDraws
 from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import play
+from .blocks import LearnerBlock, draws_of
 
 #: The probability that a learner which plays what it says is accused, all tests of one check together.
 FALSE_ALARM = 1e-9
@@ -41,8 +42,6 @@ _STEPS, _FEWEST, _MOST = 2**16, 8, 4096
 _LAGS = 3
 #: The exponents of the supermartingales: small ones see small deviations of many runs, large ones rare events.
 _EXPONENTS = 2.0 ** np.arange(-8, 7)
-#: Keys of the draws, apart from those of the conformance suite.
-_ADVERSARY, _LEARNER, _NOISE, _KERNEL = 20, 21, 22, 23
 #: Pairs on which a user's kernel is compared with the user's protocol.
 _KERNEL_PAIRS = 4
 
@@ -140,7 +139,7 @@ def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: in
     rounds, arms = pair.rounds, learner.arms
     runs = max(_FEWEST, min(_MOST, _STEPS // (rounds * arms)))
     feed = _adversary(learner, pair, rows, seed, runs)
-    draws = Draws(seed, Stage.CONFORMANCE, block=_LEARNER)
+    draws = draws_of(seed, LearnerBlock.DECLARED)
     state = learner.start(runs, draws)
     replayed = learner.start(runs, NoDraws(0)) if says and not draws_to_learn(learner) else None
     seen = _Seen(np.empty((rounds, runs), np.intp), np.zeros((rounds, runs)), np.zeros((rounds, arms, runs)))
@@ -173,7 +172,7 @@ def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: in
 
 def _adversary(learner: Learner, pair: Pair, rows: Any, seed: int, runs: int) -> Any:
     """Return what tells the learner: half of the runs the pair's losses, half extreme ones at random."""
-    draws = Draws(seed, Stage.CONFORMANCE, block=_ADVERSARY)
+    draws = draws_of(seed, LearnerBlock.ADVERSARY)
     left = draws.labels(runs, 0.5)
     past: list[Actions] = []
     choices = None
@@ -213,7 +212,7 @@ def check_kernel(learner: Any, pairs: Sequence[Pair], seed: int, *, surface: str
     """
     for number, pair in enumerate(pairs[:_KERNEL_PAIRS]):
         runs = max(_FEWEST, min(_MOST, _STEPS // (pair.rounds * learner.arms)))
-        key = seed, Stage.CONFORMANCE, number, 0, _KERNEL
+        key = seed, Stage.CONFORMANCE, number, 0, LearnerBlock.KERNEL
         fast = kernels.play(learner, pair, CounterDraws(*key), runs, surface=surface)
         slow = play(learner, pair, CounterDraws(*key), runs, surface=surface)
         parts = [(fast.actions, slow.actions)]
@@ -318,7 +317,7 @@ def _sums(mask: Floats, *values: Floats) -> list[Floats]:
 def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
     """Compare what is released, less its mean, with the law of the noise."""
     runs = max(_FEWEST, min(_MOST, _STEPS // (pair.rounds * learner.arms)))
-    found = play(learner, pair, Draws(seed, Stage.CONFORMANCE, block=_NOISE), runs, surface="release")
+    found = play(learner, pair, draws_of(seed, LearnerBlock.NOISE), runs, surface="release")
     if found.releases is None:
         return
     actions = found.actions.astype(np.intp) if found.actions.ndim == 2 else found.actions

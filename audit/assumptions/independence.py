@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...learners.protocol import LearnerError
-from ...mechanisms.draws import Draws, Floats, Stage
+from ...mechanisms.draws import Floats
 from ..attacks.encoding import Encoder, scalars
 from ..attacks.features import Labels, Outputs
 from ..statistics.events import Event
-from .conformance import SHARED, SHARED_BLOCKS, homogeneity_p_value
+from .blocks import ONE_BY_ONE_BLOCKS, SHARED, SHARED_BLOCKS, MechanismBlock, draws_of, homogeneity_p_value
 from .mechanism_runs import DataPair, join, outputs_of, run_block
 
 #: Runs that are played twice, at most: few where the budget is small.
 _REPLAYED = 64
 #: Runs of each block that is compared with others: of a batched mechanism, and at most of one called run by run, which
 #: is dearer and has more blocks.
-_COMPARED, _COMPARED_ONE_BY_ONE, _BLOCKS_ONE_BY_ONE = 256, 32, range(8, 20)
+_COMPARED, _COMPARED_ONE_BY_ONE = 256, 32
 #: The probability that a test of a block that certifies accuses a sound mechanism: millions of blocks are possible.
 _IN_A_BLOCK = 1e-14
 #: Standard errors below which the exact p-value cannot be so small.
@@ -70,12 +70,12 @@ def check_replay(
         What the first block looked like.
     """
     size = max(16, min(_REPLAYED, runs // 64))
-    _played(mechanism, pair, seed, 3, 1) if before else _check_memory(mechanism, pair, seed)
-    first = _played(mechanism, pair, seed, 0, size)
-    _played(mechanism, pair, seed, 1, size)
+    _played(mechanism, pair, seed, MechanismBlock.FIRST, 1) if before else _check_memory(mechanism, pair, seed)
+    first = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
+    _played(mechanism, pair, seed, MechanismBlock.OTHER, size)
     # One call more, so that a counter of calls is not back where it was, whatever it is divided by.
-    _played(mechanism, pair, seed, 2, 1)
-    again = _played(mechanism, pair, seed, 0, size)
+    _played(mechanism, pair, seed, MechanismBlock.BETWEEN, 1)
+    again = _played(mechanism, pair, seed, MechanismBlock.REPLAYED, size)
     if first != again or before not in (None, first):
         raise LearnerError(_STATE)
     return first
@@ -87,14 +87,14 @@ def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
     What keeps its first answers looks like a constant ever after, so this must come before any other call.
     """
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
-    first = _played(mechanism, pair, seed, 3, 1)  # what cannot be read is refused at the first sight
+    # What cannot be read is refused at the first sight.
+    first = _played(mechanism, pair, seed, MechanismBlock.FIRST, 1)
     if twin is None:
         return
-    for block in (4, 5):
+    for block in (MechanismBlock.BEFORE, MechanismBlock.LATER):
         _played(twin, pair, seed, block, _FEW)
-    if _played(twin, pair, seed, 3, 1) != first or _played(twin, pair, seed, 6, _FEW) != _played(
-        mechanism, pair, seed, 6, _FEW
-    ):
+    alike = _played(twin, pair, seed, MechanismBlock.FIRST, 1) == first
+    if not alike or len({_played(one, pair, seed, MechanismBlock.AFTERWARDS, _FEW) for one in (twin, mechanism)}) > 1:
         raise LearnerError(_STATE)
 
 
@@ -131,7 +131,7 @@ def _copied(mechanism: Any) -> Any:
 
 def _played(mechanism: Any, pair: DataPair, seed: int, block: int, runs: int) -> tuple[Any, ...]:
     """Return outputs that compare as they are, nan included, and a number that tells how much was drawn."""
-    draws = Draws(seed, Stage.CONFORMANCE, block=block)
+    draws = draws_of(seed, block)
     outputs = run_block(mechanism, pair, draws, runs).outputs
     if isinstance(outputs, np.ndarray):
         return outputs.dtype.str, outputs.shape, outputs.tobytes(), draws.generator.random()
@@ -150,8 +150,8 @@ def check_independence(mechanism: Any, pair: DataPair, seed: int, runs: int = 40
     """
     batched = getattr(mechanism, "batched", False)
     size = _COMPARED if batched else max(4, min(_COMPARED_ONE_BY_ONE, runs // 128))
-    numbers = SHARED_BLOCKS if batched else _BLOCKS_ONE_BY_ONE
-    parts = [outputs_of(mechanism, pair.left, Draws(seed, Stage.CONFORMANCE, block=block), size) for block in numbers]
+    numbers = SHARED_BLOCKS if batched else ONE_BY_ONE_BLOCKS
+    parts = [outputs_of(mechanism, pair.left, draws_of(seed, block), size) for block in numbers]
     outputs = join(parts)
     ranks = _ranks(outputs)
     samples = np.split(ranks, len(numbers), axis=1)

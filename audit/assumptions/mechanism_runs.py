@@ -63,19 +63,9 @@ class DataPair:
         return key_of(self.left), key_of(self.right)
 
     @property
-    def t0(self) -> int:
-        """The index of the differing round: a mechanism has one."""
-        return 0
-
-    @property
-    def rounds(self) -> int:
-        """One: a mechanism answers once."""
-        return 1
-
-    @property
-    def arms(self) -> None:
-        """None: there are no arms."""
-        return None
+    def difference(self) -> str:
+        """Where the two worlds differ, in words: a mechanism answers once."""
+        return "one round"
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""

@@ -65,7 +65,7 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
         `tradeoff`, `profile`, `scores`, `by_round` (where computable), `growth`, and `telling` (for sequences of
         arms whose law is known).
     """
-    claim, pair, event, attack = result.claim, result.pair, result.event, result.scorer
+    claim, pair, event, attack = result.claim, result.losses, result.event, result.scorer
     alpha = result.certificate.alpha
     seen = _play(learner, claim, pair, result.seed, result.engine, _budget(result))
     scores, left = attack.score(seen), seen.left
@@ -103,8 +103,8 @@ def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
 
 
 def _budget(result: Result) -> int:
-    width = 1 if result.pair.arms is None else result.pair.arms
-    affordable = MOST_NUMBERS // (result.pair.rounds * width)
+    width = 1 if result.losses.arms is None else result.losses.arms
+    affordable = MOST_NUMBERS // (result.losses.rounds * width)
     return max(300, min(MOST, result.certificate.counts.runs // SHARE, affordable))
 
 

@@ -37,6 +37,8 @@ from .frame import Audit, Choice
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
 #: The share of the search that looks where the worlds should differ.
 LOOK = 0.125
+#: The part of the key of those draws: trials of pairs have 0.
+_LOOK_PART = 1
 #: Runs of a proposed pair, at least, where an attack has to be learned from them.
 LEAST_TRAINED = 800
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
@@ -90,7 +92,7 @@ class LearnerAudit(Audit):
         space, runs, looked = None, self._share(SEARCH), 0
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
-            draws = Draws(self.budget.seed, Stage.SEARCH, 0, 1)  # no pair's trial has an attack's number
+            draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
             more, looked = telling_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs))
             known = {repr(option.to_json()) for option in options}
             options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from ...mechanisms.claim import Claim
+from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.events import Certificate, Counts, Event
@@ -73,7 +74,7 @@ class Result:
     claim : Claim
     certificate : Certificate
         The lower bound on epsilon with its counts.
-    pair : Pair
+    pair : Pair, or DataPair of a mechanism
         The witness.
     event : Event
     attack : str
@@ -113,7 +114,7 @@ class Result:
     verdict: Verdict
     claim: Claim
     certificate: Certificate
-    pair: Pair
+    pair: Pair | DataPair
     event: Event
     attack: str
     runs: int
@@ -128,6 +129,12 @@ class Result:
     searched: Any = None
     shrunk: Any = None
     outputs_digest: str | None = None
+
+    @property
+    def losses(self) -> Pair:
+        """The pair, of a learner's audit."""
+        assert isinstance(self.pair, Pair), "a mechanism's audit has inputs, and no losses"
+        return self.pair
 
     @property
     def epsilon_lower(self) -> float:
@@ -150,10 +157,9 @@ class Result:
 
     def __str__(self) -> str:
         measure = self.claim.measure.to_json()
-        where = f"pair differing in round {self.pair.t0 + 1}" if self.pair.rounds > 1 else "one round"
         return (
             f"{self.verdict}: claimed {claimed_words(measure)}, at least {bound_words(measure, self.lower)} "
-            f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, {where})"
+            f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
             + (f"; at best, from this many runs: {self.detectable_epsilon:.4g}" if is_epsilon(measure) else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
         )

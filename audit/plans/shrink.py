@@ -65,8 +65,8 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
     execution : Execution
         What was judged before is taken from its memory, and kept in it.
     """
-    able = isinstance(result.pair, Pair) and result.claim.measure.is_epsilon
-    if result.verdict is not Verdict.FALSIFIED or not able:
+    pair = result.pair
+    if result.verdict is not Verdict.FALSIFIED or not isinstance(pair, Pair) or not result.claim.measure.is_epsilon:
         return None
 
     def build(pair: Pair) -> tuple[Learner, Claim]:
@@ -74,11 +74,11 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
         return prepared.learner, prepared.claim
 
     budget = replace(task.budget, runs=min(task.budget.runs, CERTIFIED_RUNS), stop="budget")
-    found = shrink(build, result.pair, budget, Execution(memory=execution.memory, fast=task.fast))
+    found = shrink(build, pair, budget, Execution(memory=execution.memory, fast=task.fast))
     if found is None:
-        learner, own = build(result.pair)[0], task.budget
+        learner, own = build(pair)[0], task.budget
         return ShrunkWitness(
-            result.pair,
+            pair,
             learner.arms,
             result.epsilon_lower,
             claimed=result.claim.epsilon,

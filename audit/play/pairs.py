@@ -132,6 +132,11 @@ class Pair:
         return len(self.left)
 
     @property
+    def difference(self) -> str:
+        """Where the two worlds differ, in words."""
+        return f"pair differing in round {self.t0 + 1}" if self.rounds > 1 else "one round"
+
+    @property
     def arms(self) -> int | None:
         """The length of a loss vector; None for convex losses."""
         return int(self.left.shape[1]) if isinstance(self.left, np.ndarray) else None

@@ -79,7 +79,7 @@ def _block(
 ) -> Floats | None:
     """Return the regret of every run, (runs,)."""
     number, runs = block
-    draws = Draws(seed, Stage.REGRET, pair=label, attack=rounds, block=number)
+    draws = Draws(seed, Stage.REGRET, pair=label, part=rounds, block=number)
     state = learner.start(runs, draws)
     total, of_arms = np.zeros(runs), np.zeros((learner.arms, runs))
     counts, last = np.zeros((learner.arms, runs), dtype=np.int64), np.full(runs, -1)

@@ -239,7 +239,7 @@ def play_block(
     number, runs = block
     if fast:
         return play_totals(learner, losses, CounterDraws(seed, Stage.REGRET, label, len(losses), number), runs)
-    draws = Draws(seed, Stage.REGRET, pair=label, attack=len(losses), block=number)
+    draws = Draws(seed, Stage.REGRET, pair=label, part=len(losses), block=number)
     totals, incurred, points = np.zeros(runs), np.zeros(runs), False
     oblivious = [cast(Loss, loss) for loss in losses]
 

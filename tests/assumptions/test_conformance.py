@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from overclaim.audit.assumptions.conformance import Conformance, check_fresh, check_learner, homogeneity_p_value
+from overclaim.audit.assumptions.blocks import homogeneity_p_value
+from overclaim.audit.assumptions.conformance import Conformance, check_fresh, check_learner
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import entries

@@ -220,7 +220,7 @@ def test_null_is_an_input():
 
 def test_pair_is_plain():
     pair = DataPair([0], [1])
-    assert (pair.t0, pair.rounds, pair.to_json()) == (0, 1, {"round": 1, "left": [0], "right": [1]})
+    assert (pair.difference, pair.to_json()) == ("one round", {"round": 1, "left": [0], "right": [1]})
 
 
 def test_features_are_finite_whatever_the_outputs():

@@ -1,0 +1,83 @@
+"""The blocks of runs that checks play, each on draws of its own, and whether several blocks follow one law."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.protocol import Actions
+from ...mechanisms.draws import Draws, Stage
+
+#: The probability of seeing randomness that the runs of a block share where there is none. It is gross where it is.
+SHARED = 1e-9
+#: Blocks that are compared for it: of whatever plays its runs together, and of a mechanism that is called run by run.
+SHARED_BLOCKS, ONE_BY_ONE_BLOCKS = range(8, 14), range(8, 20)
+#: Cells with fewer sequences, all samples together, are merged: the chi-square law needs full cells.
+_FULL_CELL = 50
+#: The last rounds whose joint law is compared.
+_WINDOW = 6
+
+
+class LearnerBlock(IntEnum):
+    """What a block of a learner's checks is played for, beside `SHARED_BLOCKS`: the last part of its draws' key."""
+
+    UNWATCHED = 0
+    REPLAYED = 1
+    OTHER = 2
+    BETWEEN = 3  # between the two plays of REPLAYED, and for the size of the state
+    QUIET = 4
+    ORIGINAL = 5
+    TWIN = 6
+    LOSSES = 7
+    ADVERSARY = 20
+    DECLARED = 21
+    NOISE = 22
+    KERNEL = 23
+
+
+class MechanismBlock(IntEnum):
+    """The same of a mechanism's checks, beside `SHARED_BLOCKS` or `ONE_BY_ONE_BLOCKS`."""
+
+    REPLAYED = 0
+    OTHER = 1
+    BETWEEN = 2
+    FIRST = 3  # before any other call
+    BEFORE = 4
+    LATER = 5
+    AFTERWARDS = 6
+
+
+def draws_of(seed: int, block: int) -> Draws:
+    """Return the draws of a check's block."""
+    return Draws(seed, Stage.CONFORMANCE, block=block)
+
+
+def homogeneity_p_value(*samples: Actions) -> float:
+    """Return a p-value of "all samples of action sequences, (rounds, [dim,] runs), have one law"."""
+    if samples[0].ndim == 2:
+        return _chi_square(*(sample[-_WINDOW:] for sample in samples))
+    # Points: the quarters of each coordinate's range in the last two rounds, with Bonferroni's correction.
+    p_values = []
+    for i in range(samples[0].shape[1]):
+        last = [sample[-2:, i] for sample in samples]
+        edges = np.quantile(np.concatenate(last, axis=1), [0.25, 0.5, 0.75], axis=1).T
+        binned = [np.stack([np.searchsorted(e, row) for e, row in zip(edges, x, strict=True)]) for x in last]
+        p_values.append(_chi_square(*binned))
+    return min(1.0, len(p_values) * min(p_values))
+
+
+def _chi_square(*samples: NDArray[Any]) -> float:
+    from scipy.stats import chi2_contingency
+
+    counts = [Counter(map(tuple, sample.T.tolist())) for sample in samples]
+    totals: Counter[Any] = sum(counts, start=Counter())
+    full = [cell for cell, total in totals.items() if total >= _FULL_CELL]
+    table = np.array([[count[cell] for cell in full] for count in counts]).reshape(len(samples), -1)
+    rest = np.array([[count.total()] for count in counts]) - table.sum(axis=1, keepdims=True)
+    if rest.sum() >= _FULL_CELL:
+        table = np.hstack([table, rest])
+    return float(chi2_contingency(table, correction=False).pvalue) if table.shape[1] > 1 else 1.0
