@@ -77,7 +77,7 @@ def regret_on_random_signs(learner: Learner, rounds: int, runs: int, *, seed: in
 
     Against them no learner has less expected regret than `expected_maximum_of_walks`.
     """
-    draws = Draws(seed, Stage.REGRET, pair=_SIGNS, attack=rounds)
+    draws = Draws(seed, Stage.REGRET, pair=_SIGNS, part=rounds)
     coins = draws.stream(Purpose.ADVERSARY)
     state = learner.start(runs, draws)
     total, of_arms = np.zeros(runs), np.zeros((learner.arms, runs))
