@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from overclaim.audit.certification.verdict import Result, Verdict
     from overclaim.audit.play.cluster import Cluster
     from overclaim.audit.play.pairs import Pair
+    from overclaim.audit.regret.check_regret import check_regret
     from overclaim.mechanisms.claim import Claim
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check_learner",
+    "check_regret",
     "falsify",
     "falsify_mechanism",
 ]
@@ -36,6 +38,7 @@ _HOMES = {
     "Result": "overclaim.audit.certification.verdict",
     "Verdict": "overclaim.audit.certification.verdict",
     "check_learner": "overclaim.audit.assumptions.conformance",
+    "check_regret": "overclaim.audit.regret.check_regret",
     "falsify": "overclaim.audit.certification.falsify",
     "falsify_mechanism": "overclaim.audit.certification.blackbox",
 }

@@ -21,6 +21,7 @@ import pytest
 
 if TYPE_CHECKING:
     from ..audit.certification.verdict import Result
+    from ..audit.regret.regret_audit import RegretAudit
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -144,6 +145,28 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
             pytest.fail(wrong, pytrace=False)
         result = audit(learner, claim, **{**_options(node), **options})
         return AuditedResult(result, learner, _command(node, result))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
+    """Return `overclaim.check_regret`, with runs, seed and confidence of the command line and of the asking test."""
+
+    def run(learner: Any, bound: Any, **options: Any) -> RegretAudit:
+        """Fail the test if the bound is violated; see `overclaim.check_regret`."""
+        __tracebackhide__ = True
+        from ..audit.regret.check_regret import check_regret as check
+        from ..learners.protocol import LearnerError
+
+        node = pytestconfig.stash[ASKING][-1]
+        if wrong := _mistake(node):
+            pytest.fail(wrong, pytrace=False)
+        known = {name: value for name, value in _options(node).items() if name in ("runs", "seed", "confidence")}
+        try:
+            return check(learner, bound, **{**known, **options})
+        except LearnerError as error:
+            pytest.fail(str(error), pytrace=False)
 
     return run
 

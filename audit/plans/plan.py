@@ -17,6 +17,9 @@ from .plan_schema import CLAIM, PLAN
 from .stated import MEASURES, stated_measure
 from .tasks import BUDGET_OF_REGRET, RegretTask, Task
 
+#: Runs for each loss sequence of a measurement of regret that does not say how many.
+RUNS_OF_REGRET = 2000
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -32,6 +35,8 @@ class Plan:
         The chance that any true claim of the report is called false; None if each claim stands for itself.
     regret : tuple of RegretTask
         The utility claims to measure beside.
+    published : bool
+        Whether it is the audit of the literature: false statements about regret and the self-test come with that.
     """
 
     tasks: tuple[Task, ...]
@@ -39,6 +44,7 @@ class Plan:
     confidence: float = 0.99
     report_alpha: float | None = None
     regret: tuple[RegretTask, ...] = ()
+    published: bool = False
 
     @property
     def alpha(self) -> float:
@@ -67,7 +73,7 @@ def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
         for entry in entries().values()
         if entry.regret and entry.regret.measured
     )
-    return Plan(tasks, seed, confidence, alpha, regret)
+    return Plan(tasks, seed, confidence, alpha, regret, published=True)
 
 
 def _of_case(entry: Entry, case: Case, seed: int, confidence: float) -> Task:
@@ -121,11 +127,12 @@ def read_plan(path: Path) -> Plan:
         key = "confidence" if alpha is None else "alpha"
         raise ValueError(f"{lines.at(key)}: {key} must be farther from 0 and 1 than floating point, got {data[key]!r}")
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
-    return Plan(tasks, seed, confidence, alpha)
+    regret = tuple(_regret_of(claim, task) for claim, task in zip(claims, tasks, strict=True) if "regret" in claim)
+    return Plan(tasks, seed, confidence, alpha, regret)
 
 
 def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
-    values = {key: value for key, value in claim.items() if key not in ("set", "expect")}
+    values = {key: value for key, value in claim.items() if key not in ("set", "expect", "regret")}
     values |= {"input_schema": values.pop("inputs")} if "inputs" in values else {}
     kinds = {"number": float, "integer": int}
     for key, value in values.items():
@@ -148,6 +155,29 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     except ValueError as error:
         raise ValueError(f"{lines.at('claims', index)}: {error}") from None
     return task
+
+
+def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
+    """Return the measurement that a claim's `regret` table asks for."""
+    asked = claim["regret"]
+    budget = Budget(runs=asked.get("runs", RUNS_OF_REGRET), seed=task.budget.seed)
+    parameters = (
+        {"epsilon": claim["epsilon"], **claim.get("set", {})} if _takes_epsilon(claim) else claim.get("set", {})
+    )
+    return RegretTask(
+        task.target,
+        rounds=asked.get("horizon", RegretTask.rounds),
+        budget=budget,
+        bound=float(asked["bound"]),
+        arms=claim.get("arms"),
+        losses=claim.get("losses"),
+        parameters=parameters,
+    )
+
+
+def _takes_epsilon(claim: Mapping[str, Any]) -> bool:
+    """Tell whether the claimed epsilon sets the noise of the target: a catalogue entry's."""
+    return "epsilon" in claim and claim["target"] in entries()
 
 
 def _check_schema(data: Mapping[str, Any], lines: _Lines) -> None:
@@ -175,6 +205,8 @@ def _explain(error: Any, lines: _Lines) -> str:
         if key == "inputs":
             return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"
+    if rule == "required" and key == "regret":
+        return f"{here}: regret needs a bound, as in regret = {{ bound = 60.0, horizon = 512 }}"
     if rule == "required":
         return f"{here}: a claim needs a target"
     if key is None:

@@ -28,6 +28,7 @@ from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from ..regret.adversaries import regret_losses
+from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import play_runs
 from ..regret.regret_audit import audit_regret
 from .plan_schema import ALLOWED
@@ -391,19 +392,40 @@ class Prepared:
 
 @dataclass(frozen=True)
 class RegretTask:
-    """A catalogue entry's regret, to be measured on adversarial losses and held against its bound."""
+    """Regret to be measured on adversarial losses and held against a plan's bound, or an entry's printed one."""
 
     target: str
     rounds: int = 1024
     budget: Budget = BUDGET_OF_REGRET
+    bound: float | None = None
+    arms: int | None = None
+    losses: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def measure(self, execution: Execution = HERE) -> dict[str, Any]:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
+        if self.bound is not None:
+            found, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
+            own_bound = audit_own_bound(found, self.bound, setting, self.budget, execution, parameters=own)
+            return {"name": self.target, **own_bound.to_json()}
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
-        found = audit_regret(entry, setting, self.budget, execution).to_json()
+        printed = audit_regret(entry, setting, self.budget, execution).to_json()
         price = [self._regret(entry, epsilon, execution) for epsilon in PRICED]
-        return {"name": self.target, **found, "epsilons": list(PRICED), "price": price}
+        return {"name": self.target, **printed, "epsilons": list(PRICED), "price": price}
+
+    def command(self) -> str:
+        """Return the command that repeats the measurement; without a bound of the plan's own."""
+        words = ["overclaim", "regret", self.target, "--rounds", str(self.rounds), "--runs", str(self.budget.runs)]
+        words += ["--seed", str(self.budget.seed)]
+        words += [
+            word
+            for name in ("arms", "losses")
+            if (value := getattr(self, name)) is not None
+            for word in (f"--{name}", str(value))
+        ]
+        words += [word for name, value in self.parameters.items() for word in ("--set", f"{name}={value}")]
+        return shlex.join(words)
 
     def _regret(self, entry: Entry, epsilon: float, execution: Execution) -> float:
         """Return the mean regret at an epsilon, at a quarter of the horizon."""

@@ -10,6 +10,8 @@ from .measurement import EXACT, Regret
 
 #: VACUOUS: nothing could violate the bound at these horizons. UNDECIDED: the interval straddles what is promised.
 HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED"
+#: The source of a bound that is a user's.
+YOURS = "your bound"
 #: How far a fitted slope may lie above the promised exponent: logarithms and short horizons bend it.
 TOLERANCE = 0.1
 #: Growth is judged over at least so many doublings.

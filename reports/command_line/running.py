@@ -79,7 +79,10 @@ def run_plan(
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
     if plan.regret:
-        record["regret"] = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
+        rows = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
+        record["regret"] = [row for row in rows if "error" not in row]
+        record["errors"] += [row["error"] for row in rows if "error" in row]
+    if plan.published:
         record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
@@ -188,7 +191,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
     return outcome
 
 
-def unaudited(task: Task, error: BaseException) -> dict[str, str]:
+def unaudited(task: Task | RegretTask, error: BaseException) -> dict[str, str]:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
     from ...audit.plans.ledger import LedgerError
     from ...audit.play.cluster import ClusterError
@@ -218,7 +221,19 @@ def _measured(
 
 
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
-    """Return one measurement of regret, kept in the ledger."""
+    """Return one measurement of regret, kept in the ledger; what a user's target does wrong, as an error."""
+    from ...audit.play.engines import alone
+
+    task = item[0]
+    if task.bound is None:
+        return _measured_here(item)
+    try:
+        return alone(_measured_here, item) if ":" in task.target else _measured_here(item)
+    except Exception as error:
+        return {"name": task.target, "error": unaudited(task, error)}
+
+
+def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
     task, index, ledger = item
     from ...audit.play.execution import Execution
 
@@ -243,6 +258,8 @@ def exit_code(record: dict[str, Any]) -> int:
     if record["errors"]:
         return BAD_INPUT
     if failed(record):
+        return FALSIFIED
+    if any(row.get("verdict") == "VIOLATED" for row in record.get("regret") or ()):
         return FALSIFIED
     wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):

@@ -15,6 +15,7 @@ import click
 from ...audit.certification.blind_spot import factor_words, words
 from ...audit.inputs.data import shown
 from ...audit.plans.witness import witness_lines
+from ...audit.regret.verdicts import YOURS
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ...learners.catalogue.entries import Entry
@@ -134,6 +135,7 @@ def claims_table(record: dict[str, Any]) -> str:
     lines += [
         f"falsified together: {visible_line(c['name'])}, {_setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
     ]
+    lines += _bound_lines(record)
     lines += [
         f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"
         for error in record.get("errors", ())
@@ -150,6 +152,16 @@ def claims_table(record: dict[str, Any]) -> str:
     as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
     lines += ["", *headline_lines(record), f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
     return "\n".join(lines)
+
+
+def _bound_lines(record: Mapping[str, Any]) -> list[str]:
+    """Return a line for every bound on regret of a plan's own, and for every one that is violated."""
+    return [
+        f"regret of {visible_line(r['name'])}: {r['verdict']}: mean {number(r['mean_regret'])}, bound "
+        f"{number(r['bound'])}, T = {r['rounds']}, {visible_line(r['sequence'])} losses"
+        for r in record.get("regret") or ()
+        if r.get("source") == YOURS or r.get("verdict") == "VIOLATED"
+    ]
 
 
 def headline_lines(record: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,117 @@
+"""A user's own bound on regret: `check_regret`, beside `check_learner`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...learners.blame import name_of
+from ...learners.catalogue.entries import RegretClaim, Setting
+from ...learners.protocol import LearnerError
+from ..play.execution import HERE, Budget, Execution
+from .measurement import BUDGET
+from .regret_audit import RegretAudit, audit_regret
+from .verdicts import VIOLATED, YOURS
+
+
+def own_claim(bound: float | Callable[[int], float]) -> RegretClaim:
+    """Return a user's bound as a claim: a function of T, or a number for one horizon."""
+    if not callable(bound) and not bound >= 0:
+        raise ValueError(f"a bound on regret must be a number of at least 0 or a function of T, got {bound!r}")
+    at = bound if callable(bound) else lambda _: bound
+    return RegretClaim(bound=lambda setting, _: float(at(setting.rounds)), exponent=0.0, source=YOURS)
+
+
+def audit_own_bound(
+    target: Any,
+    bound: float | Callable[[int], float],
+    setting: Setting,
+    budget: Budget = BUDGET,
+    execution: Execution = HERE,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    search: bool = False,
+) -> RegretAudit:
+    """Return the regret beside a user's bound; of a number nothing is said beyond its horizon."""
+    claim = own_claim(bound)
+    found = audit_regret(target, setting, budget, execution, parameters=parameters, claim=claim, search=search)
+    if callable(bound):
+        return found
+    return replace(
+        found,
+        exponent=None,
+        bound_slope=None,
+        binds_from=None,
+        growth_verdict=None,
+        growth_lower=None,
+        growth_upper=None,
+    )
+
+
+def check_regret(
+    learner: Any,
+    bound: float | Callable[[int], float],
+    *,
+    rounds: int = 256,
+    arms: int = 2,
+    losses: str = "unit",
+    parameters: Mapping[str, Any] | None = None,
+    runs: int = 2000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    search: bool = False,
+    jobs: int = 1,
+) -> RegretAudit:
+    """Raise LearnerError if a learner's expected regret exceeds a bound on some adversarial loss sequence.
+
+    Parameters
+    ----------
+    learner : class, or learner
+        A class with `act()` and `update(feedback)`, built as `Class(arms, rounds, rng, **parameters)`, or a learner of
+        the batched protocol.
+    bound : float, or callable
+        On the expected regret against the best fixed action, in units of the losses, for losses that are fixed in
+        advance. A function of T is judged on its growth too.
+    rounds, arms, losses
+        T, the arms, and the loss set: "unit" is [0, 1].
+    runs, seed, confidence
+        Runs for each loss sequence; the error of the verdict, over all sequences, is at most 1 - confidence.
+    search : bool
+        Whether to search for a worse sequence first.
+
+    Returns
+    -------
+    RegretAudit
+        Its `bound_verdict` is HOLDS where the bound holds on every sequence played; VACUOUS where nothing could exceed
+        it; UNDECIDED where the interval straddles it.
+
+    Raises
+    ------
+    LearnerError
+        If the bound, or its growth, is violated, or the learner misbehaves.
+    ValueError
+        For arguments outside their range.
+
+    Examples
+    --------
+    >>> from overclaim.learners import Exp3
+    >>> check_regret(Exp3(arms=2, eta=0.1, gamma=0.1), 60.0, runs=200).bound_verdict
+    'HOLDS'
+    """
+    setting = Setting(rounds=rounds, arms=arms, losses=losses)
+    budget = Budget(runs=runs, seed=seed, confidence=confidence)
+    found = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)
+    if found.bound_verdict == VIOLATED:
+        low, high = found.regret.interval
+        raise LearnerError(
+            f"the expected regret of {name_of(learner)} exceeds the bound of {found.bound:.4g} in {rounds} rounds: on "
+            f"{found.sequence!r} losses the mean is {found.regret.mean:.4g}, the interval {low:.4g} to {high:.4g} "
+            f"({confidence:.4g} confidence, {runs} runs)"
+        )
+    if found.growth_verdict == VIOLATED:
+        raise LearnerError(
+            f"the regret of {name_of(learner)} grows as T^{found.growth_lower:.3g} at least, the bound as "
+            f"T^{found.bound_slope:.3g} over the same horizons"
+        )
+    return found

@@ -1,0 +1,121 @@
+"""A user's own bound on regret: in a call, in a plan, in a test."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import overclaim
+from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS
+from overclaim.learners import Exp3
+from overclaim.learners.protocol import LearnerError
+from overclaim.tests.support.command_line import overclaim as command
+
+pytest_plugins = ["pytester"]
+#: Its expected regret is 32 in 64 rounds where one arm costs nothing.
+UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)
+FEW = {"rounds": 64, "runs": 200}
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [(40.0, HOLDS), (32.0, UNDECIDED), (64.0, VACUOUS)])
+def test_a_bound_that_is_not_violated_is_judged(bound, verdict):
+    found = overclaim.check_regret(UNIFORM, bound, **FEW)
+    assert found.bound_verdict == found.verdict == verdict
+    assert (found.growth_verdict, found.binds_from) == (None, None)
+
+
+def test_a_bound_that_is_violated_is_an_error_that_says_so():
+    with pytest.raises(LearnerError, match=r"regret of Exp3 exceeds the bound of 20 in 64 rounds: on 'constant gap'"):
+        overclaim.check_regret(UNIFORM, 20.0, **FEW)
+
+
+def test_a_function_of_the_horizon_is_judged_on_its_growth_too():
+    """T / 2 + 1 holds at T = 64; T^(1/2) growth does not."""
+    assert overclaim.check_regret(UNIFORM, lambda t: 0.7 * t, **FEW).growth_verdict == HOLDS
+    with pytest.raises(LearnerError, match=r"grows as T\^0.9|grows as T\^1"):
+        overclaim.check_regret(UNIFORM, lambda t: 5.0 * t**0.5, **FEW)
+
+
+def test_a_bound_must_be_one():
+    with pytest.raises(ValueError, match="a bound on regret must be a number of at least 0"):
+        overclaim.check_regret(UNIFORM, -1.0)
+
+
+LEARNER = """
+class Uniform:
+    feedback = "bandit"
+    def __init__(self, arms, rounds, rng):
+        self.arms, self.rng = arms, rng
+    def act(self):
+        return int(self.rng.integers(self.arms))
+    def update(self, loss):
+        pass
+class Crashing(Uniform):
+    def act(self):
+        raise RuntimeError("no arm")
+"""
+PLAN = """
+[[claims]]
+target = "mine.py:{name}"
+epsilon = 1.0
+rounds = 2
+runs = 500
+untested = "allowed"
+weaken = false
+regret = {regret}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "regret", "code", "words"),
+    [
+        ("Uniform", "{ bound = 9.0, horizon = 32, runs = 60 }", 1, "VIOLATED: mean 1"),
+        pytest.param(
+            "Uniform", "{ bound = 30.0, horizon = 32, runs = 60 }", 0, "HOLDS: mean 1", marks=pytest.mark.slow
+        ),
+        pytest.param("Crashing", "{ bound = 30.0, horizon = 32, runs = 60 }", 4, "no arm", marks=pytest.mark.slow),
+        ("Uniform", "{ horizon = 32 }", 2, "regret needs a bound"),
+        ("Uniform", "{ bound = 3, rounds = 32 }", 2, "unknown key 'rounds'"),
+        ("Uniform", "{ bound = -3 }", 2, "bound must be at least 0"),
+    ],
+)
+def test_a_plan_may_hold_a_claims_regret_against_a_bound(name, regret, code, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(LEARNER)
+    Path("plan.toml").write_text(PLAN.format(name=name, regret=regret))
+    result = command("run", "plan.toml", "--jobs", 1)
+    assert words in result.output
+    assert result.exit_code == code
+    if code < 2:
+        (row,) = json.loads(Path("out/record.json").read_text())["regret"]
+        assert (row["rounds"], row["runs"], row["source"]) == (32, 60, "your bound")
+
+
+def test_the_plan_passes_on_what_the_claim_says(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        '[[claims]]\ntarget = "agarwal-singh/ftrl-experts"\nepsilon = 2.0\narms = 3\nset = { eta = 0.1 }\n'
+        "regret = { bound = 99, horizon = 64 }\n"
+    )
+    (task,) = read_plan(path).regret
+    assert (task.rounds, task.bound, task.arms) == (64, 99.0, 3)
+    assert task.parameters == {"epsilon": 2.0, "eta": 0.1}
+
+
+def test_the_fixture_fails_a_test_whose_bound_is_violated(pytester):
+    pytester.makepyfile("""
+        import pytest
+        from overclaim.learners import Exp3
+        UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)
+
+        @pytest.mark.overclaim(runs=100)
+        def test_holds(check_regret):
+            assert check_regret(UNIFORM, 40.0, rounds=64).regret.runs == 100
+
+        def test_fails(check_regret):
+            check_regret(UNIFORM, 10.0, rounds=64, runs=100)
+    """)
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*exceeds the bound of 10 in 64 rounds*"])
