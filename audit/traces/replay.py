@@ -119,10 +119,10 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     """
     direct: set[Place] = set()
     for left in (True, False) if plain else ():
-        direct |= _play(playing, left, Tape(seed, block), direct).direct
-    recorded = _play(playing, True, Tape(seed, block), direct)
-    control = _play(playing, True, Tape(seed, block, frozen=recorded.events, nudged=True), direct)
-    replayed = _play(playing, False, Tape(seed, block, frozen=recorded.events), direct)
+        direct |= _play(playing, left, Tape(seed, block, runs=runs), direct).direct
+    recorded = _play(playing, True, Tape(seed, block, runs=runs), direct)
+    control = _play(playing, True, Tape(seed, block, runs=runs, frozen=recorded.events, nudged=True), direct)
+    replayed = _play(playing, False, Tape(seed, block, runs=runs, frozen=recorded.events), direct)
     leak = parting(recorded.events, replayed.events, control.events, runs)
     if leak is not None:
         after, place = _last_call(recorded.events, replayed.events, runs)
@@ -248,7 +248,7 @@ def mechanism_playing(mechanism: Any, left_data: Any, right_data: Any, runs: int
 @blaming
 def _play_mechanism(mechanism: Any, data: Any, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
-        tape.show("output", np.asarray(mechanism(data, tape, runs)))
+        tape.show("output", np.asarray(settled(mechanism(data, tape, runs))))
         return
     with watched_libraries(tape):
         found = list(scalars(settled(mechanism(data, tape.watched))))

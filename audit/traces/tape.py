@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...mechanisms.draws import Draws, Floats, Law, Outcome, Stage
+from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
 from .watched import Watched
 
@@ -98,11 +98,17 @@ class Tape(Draws):
         Of the recorded run: a call returns what the call of the same number did.
     nudged : bool
         Whether frozen outputs are moved a little, as rounding would.
+    runs : int
+        In the block.
     """
 
-    def __init__(self, seed: int, block: int = 0, *, frozen: Sequence[Event] = (), nudged: bool = False) -> None:
+    def __init__(
+        self, seed: int, block: int = 0, *, runs: int = 1, frozen: Sequence[Event] = (), nudged: bool = False
+    ) -> None:
         super().__init__(seed, Stage.TRACE, 0, 0, block)
         self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
+        self.plain = self.stream(Purpose.LEARNER)
+        self.runs = runs
         self.frozen = [event for event in frozen if isinstance(event, Call)]
         self.nudges = np.random.default_rng(block) if nudged else None
         self.events: list[Event] = []
@@ -154,8 +160,21 @@ class Tape(Draws):
 
     @cached_property
     def watched(self) -> Watched:
-        """The watched generator of a plain class, or of a mechanism of (data, rng)."""
-        return Watched(self.generator.bit_generator, self)
+        """The watched generator of a plain class, a mechanism of (data, rng), or a batched target that asks for it."""
+        return Watched(self.plain.bit_generator, self)
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The watched generator."""
+        return self.watched
+
+    def uniform(self, shape: int | tuple[int, ...]) -> Floats:
+        """Return uniforms on [0, 1)."""
+        return self.plain.random(shape)
+
+    def normal(self, shape: int | tuple[int, ...]) -> Floats:
+        """Return standard normal draws that are no noise, such as directions."""
+        return self.plain.standard_normal(shape)
 
     def _before(self, shape: tuple[int, ...]) -> Any:
         """Return the frozen output of this call; None where none of this shape was recorded."""

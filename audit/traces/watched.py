@@ -21,6 +21,8 @@ class Recorder(Protocol):
 
     #: Where noise was drawn for a value: there 0 is a value too.
     direct: set[Any]
+    #: The runs that a call serves: on the last axis, if there are several.
+    runs: int
 
     def noise(self, law: Any, shape: tuple[int, ...], value: Any, name: str = "", where: Any = None) -> Any:
         """Return the noise of a noisy call."""
@@ -205,7 +207,9 @@ def noisy(
     law = law if scale is None else law(float(scale))
     exact = np.asarray(settled(value))
     shape = np.broadcast_shapes(exact.shape, () if size is None else tuple(np.atleast_1d(size).tolist()))
-    column = np.broadcast_to(exact, shape).reshape(-1, 1)
+    if recorder.runs > 1 and shape[-1:] != (recorder.runs,):
+        raise UnreadNoiseError(f"the watched noise of a batched target must have the shape (..., runs), got {shape}")
+    column = np.broadcast_to(exact, shape) if recorder.runs > 1 else np.broadcast_to(exact, shape).reshape(-1, 1)
     drawn = np.asarray(recorder.noise(law, column.shape, column, name, where)).reshape(shape)
     if not shape:
         return (exact + drawn).item(), drawn.item()

@@ -14,6 +14,7 @@ from overclaim.learners import Exp3
 from overclaim.learners.conversions.batched import MiniBatch
 from overclaim.learners.planted import planted_learners
 from overclaim.learners.planted.plants import SUBJECTS, planted
+from overclaim.learners.protocol import LearnerError
 from overclaim.learners.scalar import recipe
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
@@ -124,3 +125,25 @@ def test_nothing_is_recorded_and_nothing_changes_when_nobody_watches():
     plain = law.sample(shape, Draws(5))
     asked = Draws(5).noise(law, shape, lambda: 1 / 0)  # the value is not even computed
     assert np.array_equal(plain, asked)
+
+
+def test_batched_targets_that_draw_from_the_generator_are_watched():
+    def sums(data, draws, runs):
+        return np.array(data, dtype=float)[:, None] + draws.generator.laplace(scale=2.0, size=(len(data), runs))
+
+    def winner(data, draws, runs):
+        noise = draws.generator.normal(0.0, 1.0, size=(len(data), runs))
+        return (np.array(data)[:, None] + noise).argmax(axis=0)
+
+    sums.batched = winner.batched = True
+    found = tracing(sums, DataPair([1.0, 0.0], [0.0, 0.0]), Claim(epsilon=1.0))
+    assert found.leak is None
+    assert found.pair_upper.epsilon == pytest.approx(0.5)
+    assert traces(winner, DataPair([1.0, 0.0], [0.0, 0.0]))[0].leak is None
+
+    def once(data, draws, runs):
+        return np.array(data, dtype=float)[:, None] + draws.generator.laplace(scale=2.0) * np.ones(runs)
+
+    once.batched = True
+    with pytest.raises(LearnerError, match=r"must have the shape \(..., runs\)"):
+        traces(once, DataPair([1.0, 0.0], [0.0, 0.0]))
