@@ -164,8 +164,8 @@ def _rests_on(how: Branches, found: list[Trace]) -> tuple[str, ...]:
     calls = len(found[0].calls)
     paths = how.reason
     if how.how == "sampled":
-        same = ", whose inputs did not depend on what came out," if _fixed_inputs(found) else ""
-        paths += f": the largest of {runs}{same} another may cost more"
+        same = " (the inputs were the same in all of them)" if _fixed_inputs(found) else ""
+        paths += f": the largest of {runs}{same}, another may cost more"
     return (
         "the noise has the law that each call names",
         f"the {calls} noisy call{'s' * (calls != 1)} are all there are: nothing else differed in {runs} replayed runs",
