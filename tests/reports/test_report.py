@@ -1,13 +1,8 @@
 """The report: from any record to one page that is safe, the same every time, and readable in a browser."""
 
-import base64
 import copy
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -17,82 +12,13 @@ import pytest
 from overclaim.audit.attacks.learner_attacks import ATTACKS
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
 from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.terminal import claim_lines, claims_table
-from overclaim.reports.record import claim_record, run_record
 
 pytestmark = pytest.mark.xdist_group("report")  # they share an audit and its page
-
-HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
-RTL = "\u202eevil\u202c שלום عليكم"
-LONG = "agarwal-singh/" + "x" * 3000
-
-
-def audited(target: str, expected: str, **options) -> dict:
-    prepared = Task(target=target, expected=expected, **options, budget=Budget(runs=30_000)).prepare()
-    return claim_record(prepared, prepared.audit(), with_evidence=True)
-
-
-@pytest.fixture(scope="session")
-def record() -> dict:
-    symmetric, exp2 = {"losses": "symmetric"}, "agarwal-singh/reduction-exp2"
-    threshold = "agarwal-singh/reduction-threshold"
-    claims = [
-        audited(threshold, "falsified", **symmetric),
-        audited(threshold, "falsified", surface="release", **symmetric),
-        audited(threshold, "survived", neighbours="zero-out", **symmetric),
-        audited(threshold, "survived", parameters={"calibration": "corrected"}, **symmetric),
-        audited(exp2, "falsified", rounds=4, parameters={"eta": 2.0, "gamma": 0.02}, **symmetric),
-        audited("asi-raman-talwar/exp3", "falsified", rounds=60),
-        audited("asi-raman-talwar/batched-threshold", "survived"),
-    ]
-    regret = {
-        "name": exp2,
-        "mean_regret": 41.3,
-        "interval": [40.1, 42.5],
-        "bound": 180.2,
-        "exponent": 0.5,
-        "slope": 0.51,
-        "slope_upper": 0.53,
-        "horizons": [32, 64, 128, 256, 512, 1024],
-        "regrets": [7, 10, 14.5, 20, 29.7, 41.3],
-        "verdict": "HOLDS",
-    }
-    false = {"paper": "A & B", "statement": "regret <= T", "truth": "up to 2T", "witness": "losses in [-1, 1]"}
-    errors = [{"name": "file.py:Mine", "kind": "crashed", "message": "ZeroDivisionError", "replay": ""}]
-    return run_record(
-        claims, seed=0, alpha=0.01, command="overclaim run", errors=errors, regret=[regret], utility=[false]
-    )
-
-
-@pytest.fixture(scope="session")
-def hostile(record) -> dict:
-    dirty = copy.deepcopy(record)
-    for number, claim in enumerate(dirty["claims"]):
-        claim["name"] = (HOSTILE, RTL, LONG)[number % 3]
-        for key in ("source", "note", "replay", "attack"):
-            claim[key] = (LONG, HOSTILE, RTL)[number % 3]
-    dirty["claims"][0]["pair"]["left"] = [HOSTILE, "same"]
-    dirty["claims"][0]["pair"]["right"] = [LONG, "same"]
-    dirty["command"] = HOSTILE
-    dirty["errors"] = [{"name": HOSTILE, "kind": HOSTILE, "message": LONG, "replay": HOSTILE}]
-    dirty["regret"][0]["name"] = HOSTILE
-    dirty["utility"][0]["statement"] = LONG
-    return dirty
-
-
-@pytest.fixture(scope="session")
-def page(record) -> str:
-    return render(record)
-
-
-@pytest.fixture(scope="session")
-def hostile_page(hostile) -> str:
-    return render(hostile)
 
 
 def oldest(record: dict) -> dict:
@@ -322,132 +248,6 @@ def test_terminal_view_hides_nothing(hostile):
 def test_terminal_has_no_colours_when_asked(record, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[3" not in claims_table(record)
-
-
-# The browser: Chromium over its debugging pipe, so that no driver and no network port is needed.
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--remote-debugging-pipe",
-]  # fmt: skip
-#: The smallest contrast of any text with what lies behind it, and the text.
-CONTRAST = """(() => {
-  const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m.slice(0, 3), 1] : m; };
-  const over = (a, b) => a.slice(0, 3).map((x, i) => x * a[3] + b[i] * (1 - a[3]));
-  const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
-    return .2126 * r + .7152 * g + .0722 * b; };
-  const behind = e => { const layers = []; for (; e; e = e.parentElement)
-    layers.push(parse(getComputedStyle(e).backgroundColor));
-    return layers.reverse().reduce((below, layer) => over(layer, below),
-      matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255]); };
-  let worst = [99, ''];
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const e = walk.currentNode.parentElement, text = walk.currentNode.data.trim();
-    if (!text || ['STYLE', 'title'].includes(e.tagName) || !e.getClientRects().length) continue;
-    const style = getComputedStyle(e), back = behind(e);
-    const front = over(parse(e instanceof SVGElement ? style.fill : style.color), back);
-    const [a, b] = [light(front), light(back)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
-    if (ratio < worst[0]) worst = [ratio, text.slice(0, 60)];
-  }
-  return worst; })()"""
-#: Elements that reach over the right edge of the page.
-OUTSIDE = """[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1
-  && !e.closest('svg svg')).map(e => e.tagName + ' ' + (e.textContent || '').slice(0, 40)).slice(0, 5)"""
-NOISE = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"}
-
-
-class Browser:
-    """One page of a headless Chromium."""
-
-    def __init__(self, profile) -> None:
-        to_read, self.write = os.pipe()
-        self.read, to_write = os.pipe()
-        script = f"import os, sys; os.dup2({to_read}, 3); os.dup2({to_write}, 4); os.execv(sys.argv[1], sys.argv[1:])"
-        command = [sys.executable, "-c", script, CHROMIUM, *FLAGS]
-        self.process = subprocess.Popen(
-            [*command, f"--user-data-dir={profile}"],
-            pass_fds=(to_read, to_write),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(to_read)
-        os.close(to_write)
-        self.buffer, self.number, self.session, self.events = b"", 0, None, []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-
-    def message(self) -> dict:
-        while b"\0" not in self.buffer:
-            part = os.read(self.read, 1 << 20)
-            if not part:
-                raise RuntimeError("the browser is gone")
-            self.buffer += part
-        line, _, self.buffer = self.buffer.partition(b"\0")
-        return json.loads(line)
-
-    def call(self, method: str, **parameters) -> dict:
-        self.number += 1
-        sent = {"id": self.number, "method": method, "params": parameters}
-        os.write(self.write, json.dumps(sent | ({"sessionId": self.session} if self.session else {})).encode() + b"\0")
-        while True:
-            got = self.message()
-            if got.get("id") == self.number:
-                assert "error" not in got, got
-                return got["result"]
-            self.events.append(got)
-
-    def open(self, url: str, width: int, *, dark: bool) -> None:
-        self.events = []
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
-        self.call("Page.navigate", url=url)
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self.events.append(self.message())
-
-    def evaluate(self, script: str):
-        got = self.call("Runtime.evaluate", expression=script, returnByValue=True)
-        assert "exceptionDetails" not in got, got
-        return got["result"]["value"]
-
-    def close(self) -> None:
-        self.session = None
-        self.call("Browser.close")
-        self.process.wait(20)
-        os.close(self.read)
-        os.close(self.write)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    page = Browser(tmp_path_factory.mktemp("profile"))
-    yield page
-    page.close()
-
-
-@pytest.mark.parametrize("which", ["page", "hostile_page"])
-def test_page_in_a_browser(browser, tmp_path, request, which):
-    file = tmp_path / "report.html"
-    file.write_text(request.getfixturevalue(which), encoding="utf-8")
-    for width in (1280, 390):
-        for dark in (False, True):
-            browser.open(file.as_uri(), width, dark=dark)
-            assert browser.evaluate(OUTSIDE) == [], (width, dark)
-            assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, dark)
-            ratio, text = browser.evaluate(CONTRAST)
-            assert ratio >= 4.5, (width, dark, ratio, text)
-            assert not [event for event in browser.events if event["method"] in NOISE]
-    printed = browser.call("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)
-    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
 
 
 def test_a_crashed_claim_shares_alpha_in_the_report_as_in_the_run(record):

@@ -1,0 +1,107 @@
+"""Attacks on outputs: tables, patterns, smoothing and screening."""
+
+import math
+
+import numpy as np
+import pytest
+
+from overclaim.audit.attacks.count_tables import Patterns, Table
+from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.output_attacks import attacks_on, screen
+from overclaim.audit.statistics.event_choice import smoothed
+
+
+def test_few_outcomes_of_many_columns_are_counted():
+    """Sixty-four bits with one thermometer code: 65 outcomes of 2^64, one table, and it knows the odds of each."""
+    rng = np.random.default_rng(0)
+    left = rng.random(20_000) < 0.5
+    level = np.where(left, rng.integers(0, 64, left.size), rng.integers(1, 65, left.size))
+    features = Features((np.arange(60)[:, None] < level - 2).astype(float))
+    view = features.view((np.arange(60)[:, None] < level - 2).astype(float))
+    (model,) = attacks_on(view.labelled(left), thorough=True)
+    assert model.name == "table of outcomes"
+    score = model.learn(view.labelled(left))(view)
+    assert np.unique(score).size > 40  # some ratios of counts are equal
+    assert score[level == 1].mean() > 0 > score[level == 64].mean()
+
+
+def test_a_table_has_no_word_on_an_outcome_it_has_not_seen():
+    columns = np.array([[0.0, 0, 1, 1] * 100, [0.0, 1, 0, 0] * 100])
+    left = np.arange(400) % 4 < 2
+    features = Features(columns)
+    score = Table("all", smooth=False).learn(features.view(columns).labelled(left))
+    np.testing.assert_array_equal(score(features.view(np.array([[1.0, 7.0], [1.0, 0.0]]))), [0, 0])
+
+
+def test_patterns_of_special_values_and_the_numbers_within_them():
+    """The number speaks for the left world beside nan and against it beside 0: no column tells, and no sum."""
+    rng = np.random.default_rng(0)
+    left, beside = rng.random(8000) < 0.5, rng.random(8000) < 0.5
+    number = rng.normal(np.where(left == beside, 1.0, -1.0))
+    columns = np.stack([np.where(beside, np.nan, rng.normal(5, 1, 8000)), number])
+    view = Features(columns).view(columns)
+    assert Patterns.is_worth(view)
+    assert any(isinstance(model, Patterns) for model in attacks_on(view.labelled(left), thorough=False))
+    score = Patterns().learn(view.labelled(left).part(slice(0, 4000)))(view.part(slice(4000, None)))
+    right = (score > 0) == left[4000:]
+    assert right[beside[4000:]].mean() > 0.8
+    assert score[~np.isnan(columns[0, 4000:])].std() > 0
+
+
+def test_outputs_without_special_values_have_no_patterns():
+    columns = np.random.default_rng(0).normal(size=(3, 500))
+    assert not Patterns.is_worth(Features(columns).view(columns))
+    unseen = np.array([[np.nan], [1.0], [2.0]])
+    score = Patterns().learn(Features(columns).view(columns).labelled(np.arange(500) < 250))
+    assert np.isfinite(score(Features(columns).view(unseen))).all()
+
+
+def test_smoothing_keeps_all_runs_and_what_many_of_them_say():
+    in_left, in_right = np.array([0, 200_000, 0, 100_000, 50_000]), np.array([3, 100_000, 0, 100_000, 100_000])
+    for trusted in (None, np.array([-1.0, 0.7, 0.0, 0.0, -0.7])):
+        left, right = smoothed(in_left, in_right, trusted)
+        np.testing.assert_allclose(left + right, in_left + in_right)
+        assert left.sum() == pytest.approx(in_left.sum(), rel=1e-6)
+        np.testing.assert_allclose(left[[1, 3, 4]], in_left[[1, 3, 4]], rtol=2e-3)
+
+
+def test_smoothing_gives_cells_of_few_runs_what_their_neighbours_say():
+    """True log odds 1 everywhere: the luckiest of forty cells of 25 runs, about +1, would be believed as it is."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        in_left = rng.binomial(25, 1 / (1 + math.exp(-1)), 40)
+        left, right = smoothed(in_left, 25 - in_left)
+        assert np.ptp(np.log(left / right)) < np.ptp(np.log(in_left + 0.5) - np.log(25.5 - in_left)) / 2
+
+
+def test_smoothing_follows_a_model_where_runs_are_few():
+    """Scores that are the log odds: the far cells hold too few runs to say so, and the line says it for them."""
+    guess = np.linspace(-3, 3, 61)
+    runs = np.maximum(1, 2000 * np.exp(-(guess**2))).astype(int)
+    in_left = np.random.default_rng(0).binomial(runs, 1 / (1 + np.exp(-guess)))
+    left, right = smoothed(in_left, runs - in_left, guess)
+    np.testing.assert_allclose(np.log(left / right), guess, atol=0.5)
+    alone = smoothed(in_left, runs - in_left)
+    assert np.abs(np.log(alone[0] / alone[1]) - guess).max() > 0.5
+
+
+def test_weak_evidence_is_screened_on_many_runs():
+    """A shift by .02 in one of 6 columns: 7 standard errors of all runs, 2 of those looked at first."""
+    rng = np.random.default_rng(3)
+    left = rng.random(450_000) < 0.5
+    columns = rng.normal(size=(6, left.size)).astype(np.float32).astype(float)
+    columns[4] += 0.02 * left
+    features = Features(columns)
+    row = next(i for i, f in enumerate(features.rows) if getattr(f, "args", None) == ("clean", 4))
+    assert row in screen(features.view(columns).labelled(left), 2)
+
+
+def test_a_table_of_few_outcomes_is_judged_by_the_runs_that_made_it():
+    """Cross-fitting splits every outcome in two scores; few outcomes keep one each."""
+    rng = np.random.default_rng(0)
+    columns = rng.integers(0, 6, (1, 5000)).astype(float)
+    few = attacks_on(Features(columns).view(columns).labelled(rng.random(5000) < 0.5), thorough=True)
+    assert [(model.name, model.needs_other_runs) for model in few] == [("table of outcomes", False)]
+    columns = rng.integers(0, 7, (2, 5000)).astype(float)
+    (many, *_) = attacks_on(Features(columns).view(columns).labelled(rng.random(5000) < 0.5), thorough=True)
+    assert many.needs_other_runs
