@@ -26,6 +26,12 @@ def check_finite(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a positive, finite number."""
+    if not is_finite(value) or not value > 0:
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
 def check_epsilon(value: Any, *, least: float = LEAST_EPSILON, most: float = math.inf) -> None:
     """Raise ValueError unless the value is a positive, finite number that noise can be scaled by."""
     if not is_finite(value) or not value > 0:

@@ -18,6 +18,7 @@ from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result
 from ..audit.inputs.files import read_schema
 from ..audit.laws.exact import NotExactError, exact_epsilon
+from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.shrink import smallest_inputs
@@ -61,6 +62,7 @@ def claim_record(
         "mechanism": prepared.mechanism,
         "parameters": dict(task.parameters),
         **promised(result),
+        **exact_levels(prepared, result),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,
         "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
         "verdict": result.verdict.value,
@@ -213,6 +215,25 @@ def standing_of(prepared: Prepared) -> dict[str, Any]:
         "answer": (said.answer if said else "") or None,
         "repair": (said.repair if said else "") or None,
     }
+
+
+def exact_levels(prepared: Prepared, result: Result) -> dict[str, Any]:
+    """Return what is exact on the audited pair beside epsilon: the level of another measure; mu and rho of a release.
+
+    Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.
+    """
+    measure, surface = result.claim.measure, result.claim.surface
+    found: dict[str, Any] = {"exact_level": None, "exact_mu": None, "exact_rho": None}
+    if prepared.mechanism:
+        return found
+    try:
+        if not measure.is_epsilon:
+            found["exact_level"] = finite(exact_level(prepared.learner, result.pair, measure, surface=surface))
+        if (mu := gaussian_mu_of(prepared.learner, result.pair, surface)) is not None:
+            found |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
+    except NotExactError:
+        pass
+    return found
 
 
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:

@@ -122,7 +122,7 @@ _CLAIM = _table(
     ),
     **_all(_maybe({"type": "boolean"}), "replayable", "bits", "pair_given", "attack_exact", "platform_dependent"),
     **_all(_maybe(NUMBER), "epsilon_lower", "exact_epsilon", "detectable_epsilon", "two_interval_bound", "seconds"),
-    **_all(_maybe(NUMBER), "lower", "exact_level"),
+    **_all(_maybe(NUMBER), "lower", "exact_level", "exact_mu", "exact_rho"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
     **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "false", "answer", "repair"),

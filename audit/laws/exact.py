@@ -112,18 +112,15 @@ def exact_epsilon(
     2.0
     """
     deltas = tuple(deltas)
-    if not is_ours(learner) and (surface != "actions" or isinstance(learner, Ftrl)):
-        raise NotExactError(f"the law of {type(learner).__name__}'s output has no closed form here")
+    check_exact(learner, surface)
     if surface != "actions":
-        if surface == "publication" and not publishes(learner):
-            raise NotExactError(f"{type(learner).__name__} publishes nothing")
         updates = pair.rounds - (surface != "publication")
-        mu = _release_mu(learner, pair, updates)
+        mu = release_mu(learner, pair, updates)
         if mu == 0:
             return dict.fromkeys(deltas, 0.0)
         if mu is not None:
             return {d: gaussian_epsilon(mu, d) if d else math.inf for d in deltas}
-        losses = _release_losses(learner, pair, updates)
+        losses = release_loss(learner, pair, updates)
         return _from_loss(losses, deltas)
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
@@ -146,6 +143,14 @@ def exact_epsilon(
     return found
 
 
+def check_exact(learner: Learner, surface: str) -> None:
+    """Raise NotExactError for a learner whose output on a surface has no closed form here."""
+    if not is_ours(learner) and (surface != "actions" or isinstance(learner, Ftrl)):
+        raise NotExactError(f"the law of {type(learner).__name__}'s output has no closed form here")
+    if surface == "publication" and not publishes(learner):
+        raise NotExactError(f"{type(learner).__name__} publishes nothing")
+
+
 def _from_loss(losses: PrivacyLoss, deltas: tuple[float, ...]) -> dict[float, float]:
     try:
         return {d: losses.epsilon(d) for d in deltas}
@@ -159,7 +164,7 @@ def _from_sequences(learner: Learner, pair: Pair, deltas: tuple[float, ...], cel
     return {d: epsilon_from_laws(p, q, d) if d else _largest_ratio(log_p, log_q) for d in deltas}
 
 
-def _release_mu(learner: Learner, pair: Pair, updates: int) -> float | None:
+def release_mu(learner: Learner, pair: Pair, updates: int) -> float | None:
     """Return the mu of Gaussian DP that a Gaussian release has on a pair; None where that is not known."""
     if isinstance(learner, Ftpl) and isinstance(pair.left, np.ndarray):
         return ftpl_law.release_mu(learner, pair, updates)
@@ -183,7 +188,7 @@ def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
     return float(difference[0]) / learner.batch
 
 
-def _release_losses(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
+def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
     """Return the privacy loss of what a Laplace release shows of the first `updates` rounds, in closed form."""
     if not isinstance(learner, HasRelease) or scale_of(learner.noise) == 0:
         raise NotExactError(f"{type(learner).__name__} releases nothing noisy")

@@ -220,8 +220,13 @@ class Task:
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         parameters = {"epsilon": self.epsilon, **own}
         made = specimen.build(**parameters)
-        claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
-        claim = Claim(measure=self.measure or ApproxDP(claimed, self.delta or 0.0))
+        own_measure: Measure | None = getattr(made, "measure", None)
+        if own_measure is None or (self.epsilon is not None and "epsilon" not in specimen.parameters):
+            claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
+            own_measure = ApproxDP(claimed, self.delta or 0.0)
+        elif self.delta is not None:
+            own_measure = ApproxDP(own_measure.stated[0], self.delta)
+        claim = Claim(measure=self.measure or own_measure)
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:

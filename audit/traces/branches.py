@@ -25,6 +25,7 @@ from ...learners.problems.losses import Family, Linear, Quadratic, Switch
 from ...mechanisms.discrete import DiscreteLaplace
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.one_shot.classic import OneShot
+from ...mechanisms.one_shot.concentrated import AnalyticGaussian, Concentrated
 from ...mechanisms.one_shot.randomised_response import OneTimeRappor
 from ..play.pairs import Pair
 from .costs import Cost
@@ -62,7 +63,7 @@ BY_ACTION = "the inputs' differences depend on the differing round's action alon
 
 def branches(target: Any, pair: Any) -> Branches:
     """Return on what a path's cost depends, for a learner or a mechanism on a pair."""
-    if isinstance(target, OneShot | OneTimeRappor | DiscreteLaplace):
+    if isinstance(target, OneShot | OneTimeRappor | DiscreteLaplace | Concentrated | AnalyticGaussian):
         # Inputs are functions of the data: no output enters one.
         return CONSTANT if is_ours(target) else SAMPLED
     if not isinstance(pair, Pair) or not is_ours(target):

@@ -21,6 +21,18 @@ from .classic import (
     PrefixSum,
     TruncatedGeometric,
 )
+from .concentrated import (
+    AnalyticGaussian,
+    AnalyticGaussianSigmaForVariance,
+    DiscreteGaussianMechanism,
+    DiscreteGaussianSigmaForVariance,
+    GaussianForTwiceRho,
+    GaussianMechanism,
+    SquareRootSums,
+    SquareRootSumsForAddRemove,
+    TreeSumsForAddRemove,
+    TreeSumsGaussian,
+)
 from .randomised_response import OneTimeRappor, Rappor
 from .sparse_vector import (
     NumericalSparseVector,
@@ -84,6 +96,8 @@ class Specimen:
     differ : str
         "one" or "all": which answers of neighbouring inputs differ.
     source : str
+    inputs : tuple of (left, right)
+        The neighbouring inputs, where they are none of the standard ones.
     """
 
     name: str
@@ -94,6 +108,7 @@ class Specimen:
     dimension: int = 1
     differ: str = "one"
     source: str = ""
+    inputs: tuple[Inputs, ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -109,13 +124,16 @@ class Specimen:
 
     def claimed(self, epsilon: float | None = None, **parameters: Any) -> float:
         """Return the claimed epsilon: the mechanism's own statement where it has one, else its parameter."""
-        own = getattr(self.build(epsilon, **parameters), "claimed", None)
+        made = self.build(epsilon, **parameters)
+        own, measure = getattr(made, "claimed", None), getattr(made, "measure", None)
+        if measure is not None:
+            return float(measure.stated[0])
         return float(own) if own is not None else (self.epsilon if epsilon is None else epsilon)
 
     @property
     def pairs(self) -> tuple[Inputs, ...]:
         """The neighbouring inputs to search."""
-        return patterns(self.dimension, differ=self.differ)
+        return self.inputs or patterns(self.dimension, differ=self.differ)
 
     @property
     def expected(self) -> str:
@@ -123,6 +141,11 @@ class Specimen:
         return "falsified" if self.fault else "survived"
 
 
+#: Neighbouring inputs of prefix sums over [-1, 1]: the first, the fifth or the last of eight values is replaced.
+_REPLACED: tuple[Inputs, ...] = tuple(
+    ([0.0] * t + [1.0] + [0.0] * (7 - t), [0.0] * t + [-1.0] + [0.0] * (7 - t)) for t in (0, 4, 7)
+)
+_BUN, _ROOT = "Bun & Steinke 2016, Proposition 1.6", "Henzinger & Upadhyay 2023; Fichtenberger et al. 2023"
 _DING, _LYU = "Ding et al. 2018, Algorithm {}", "Lyu, Su & Li 2017, Algorithm {}"
 _SNIPER, _SHADOW = "Bichsel et al. 2021", "Wang et al. 2019"
 _VALUE = "releases the noisy maximum, not its index"
@@ -138,6 +161,44 @@ def _maximum(name: str, make: type[Any], **more: Any) -> Specimen:
 
 def _vector(name: str, make: type[Any], **more: Any) -> Specimen:
     return Specimen(name=name, make=make, dimension=10, differ="all", **more)
+
+
+def _concentrated() -> list[Specimen]:
+    """Return those whose claims are not an epsilon, or not of one alone."""
+    return [
+        Specimen(name="gaussian", make=GaussianMechanism, source=_BUN),
+        Specimen(name="gaussian-twice-rho", make=GaussianForTwiceRho, fault="the noise of 2 rho"),
+        Specimen(
+            name="discrete-gaussian",
+            make=DiscreteGaussianMechanism,
+            source="Canonne, Kamath & Steinke 2020, Theorem 4",
+        ),
+        Specimen(
+            name="discrete-gaussian-sigma-for-variance",
+            make=DiscreteGaussianSigmaForVariance,
+            fault="the variance for the standard deviation",
+        ),
+        Specimen(name="analytic-gaussian", make=AnalyticGaussian, source="Balle & Wang 2018, Theorem 8"),
+        Specimen(
+            name="analytic-gaussian-sigma-for-variance",
+            make=AnalyticGaussianSigmaForVariance,
+            fault="the standard deviation for the variance",
+        ),
+        Specimen(name="tree-sums-gaussian", make=TreeSumsGaussian, inputs=_REPLACED, source="Chan, Shi & Song 2011"),
+        Specimen(
+            name="tree-sums-add-remove",
+            make=TreeSumsForAddRemove,
+            inputs=_REPLACED,
+            fault="noise for a value that is added or removed, not replaced",
+        ),
+        Specimen(name="square-root-sums", make=SquareRootSums, inputs=_REPLACED, source=_ROOT),
+        Specimen(
+            name="square-root-sums-add-remove",
+            make=SquareRootSumsForAddRemove,
+            inputs=_REPLACED,
+            fault="noise for a value that is added or removed, not replaced",
+        ),
+    ]
 
 
 @cache
@@ -172,6 +233,7 @@ def zoo() -> dict[str, Specimen]:
         _maximum("noisy-max-2", NoisyMax2, source=_DING.format(6)),
         _maximum("noisy-max-3", NoisyMax3ReleasesValue, fault=_VALUE, source=_DING.format(7)),
         _maximum("noisy-max-4", NoisyMax4ReleasesValue, fault=_VALUE, source=_DING.format(8)),
+        *_concentrated(),
         _vector("svt1", SparseVector1, source=_LYU.format(1)),
         _vector("svt2", SparseVector2, source=_LYU.format(2)),
         _vector("svt3", SparseVector3ReleasesValue, fault="releases the compared noise", source=_LYU.format(3)),

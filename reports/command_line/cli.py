@@ -391,11 +391,14 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 @GAME
 @SURFACE
 @PAIR
+@click.option("--gdp", is_flag=True, help="The exact mu of Gaussian DP of the same pair too.")
+@click.option("--zcdp", is_flag=True, help="Its exact rho of zero-concentrated DP too.")
 @JSON
 @playing_command
-def exact(target: str, as_json: bool, **choices: Any) -> None:
+def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> None:
     """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
     from ...audit.laws.exact import DELTAS
+    from ...audit.laws.exact_levels import exact_mu_and_rho
     from ...audit.search.exact_search import worst_exactly
     from ..record import finite
 
@@ -406,11 +409,16 @@ def exact(target: str, as_json: bool, **choices: Any) -> None:
         prepared = task.prepare()
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
     epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
+    asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
+    levels = exact_mu_and_rho(prepared.learner, pair, surface=prepared.claim.surface) if asked else {}
     if as_json:
         found = {f"{d:g}": finite(e) for d, e in epsilons.items()}
         infinite = [delta for delta, epsilon in found.items() if epsilon is None]
-        say(json_text({"epsilon": found, "infinite": infinite, "pair": pair.to_json()}))
+        others = {name: finite(levels[name]) for name in asked}
+        say(json_text({"epsilon": found, "infinite": infinite, **others, "pair": pair.to_json()}))
         return
+    for name in asked:
+        say(f"{name} {levels[name]:.4f}")
     for delta, epsilon in epsilons.items():
         say(f"delta {delta:<8g} epsilon {epsilon:.4f}")
     say(

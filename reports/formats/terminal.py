@@ -252,6 +252,8 @@ def claim_lines(claim: dict[str, Any]) -> str:
     measure, caught, known = measure_of(claim), claim["detectable_epsilon"], exact_level(claim)
     exact = f", exactly {known:.4f} on this pair" if known is not None else ""
     exact = ", infinite on this pair" if claim["exact_infinite"] and is_epsilon(measure) else exact
+    if claim.get("exact_mu") is not None and claim.get("exact_rho") is not None:
+        exact += f"; exactly mu {claim['exact_mu']:.4f} and rho {claim['exact_rho']:.4f} on this pair"
     bound = "" if is_epsilon(measure) else beside(measure)
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
     best = "no violation nine times in ten" if caught is None else number(caught)

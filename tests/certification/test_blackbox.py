@@ -16,6 +16,7 @@ from overclaim.audit.statistics.event_choice import _doubt, choose
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.measures import ApproxDP
 from overclaim.mechanisms.one_shot.zoo import zoo
 
 CLAIM = Claim(epsilon=1.0)
@@ -28,9 +29,10 @@ def audit(mechanism, *, claim=CLAIM, left=(0,), right=(1,), **options):
 
 def audit_zoo(name, epsilon=1.0, **options):
     specimen = zoo()[f"mechanisms/{name}"]
+    made = specimen.build(epsilon)
     return falsify_mechanism(
-        specimen.build(epsilon),
-        Claim(epsilon=specimen.claimed(epsilon)),
+        made,
+        Claim(measure=getattr(made, "measure", None) or ApproxDP(specimen.claimed(epsilon))),
         pairs=specimen.pairs,
         **{"runs": 20_000, "confidence": 0.95} | options,
     )

@@ -1,0 +1,146 @@
+"""Exact levels in any measure at small horizons: mu, rho and the like of a pair, from the laws of what is released."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ...learners.abilities import NotEnumerableError
+from ...learners.leaders.ftrl import Ftrl
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Floats
+from ...mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Measure, Profile
+from ..play.pairs import Pair
+from . import ftrl_law
+from .exact import NotExactError, check_exact, release_loss, release_mu
+from .sequences import FINE, log_sequence_laws
+
+#: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit. And steps around the best.
+ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 80)])
+_AROUND = 9
+
+
+def level_of_laws(measure: Measure, p: Floats, q: Floats) -> float:
+    """Return the smallest level at which two laws of the same outcomes keep a claim in a measure, both ways.
+
+    Parameters
+    ----------
+    measure : Measure
+        Whose own level does not matter.
+    p, q : arrays (outcomes,)
+        Probabilities in the two worlds.
+
+    Notes
+    -----
+    What an event may be is decided by the trade-off of both errors, which is convex and made of straight pieces: no
+    point between two prefixes of the outcomes by likelihood ratio needs more than one of them.
+    """
+    possible = (p > 0) | (q > 0)
+    p, q = p[possible], q[possible]
+    with np.errstate(divide="ignore"):
+        loss = np.log(p) - np.log(q)
+    if isinstance(measure, RDP | ZCDP):
+        return max(_divergence_level(measure, p, loss), _divergence_level(measure, q, -loss))
+    order = np.argsort(-loss, kind="stable")
+    sums = [np.minimum(np.cumsum(law[order])[:-1], 1.0) for law in (p, q)]
+    return float(np.max(measure.needed(sums[0], sums[1]), initial=0.0))
+
+
+def _divergence_level(measure: RDP | ZCDP, p: Floats, loss: Floats) -> float:
+    """Return the level that the divergences of one world from the other need, `loss` being ln(p / q)."""
+    if isinstance(measure, RDP):
+        return _divergence(measure.order - 1, p, loss)
+    shares = [_divergence(more, p, loss) / (1 + more) for more in ORDERS.tolist()]
+    best = int(np.argmax(shares))
+    if not best:
+        return float(shares[0])
+    near = np.geomspace(ORDERS[max(best - 1, 1)], ORDERS[min(best + 1, ORDERS.size - 1)], _AROUND)
+    return float(max(*shares, *(_divergence(more, p, loss) / (1 + more) for more in near)))
+
+
+def _divergence(more: float, p: Floats, loss: Floats) -> float:
+    """Return the divergence of order 1 + `more`: ln E_P[e^(more loss)] / more, and E_P[loss] where it is 0."""
+    here: NDArray[np.bool_] = p > 0
+    if more == 0:
+        return float(p[here] @ loss[here])
+    return float(np.logaddexp.reduce(np.log(p[here]) + more * loss[here])) / more
+
+
+def level_of_gaussian(measure: Measure, mu: float) -> float:
+    """Return the smallest level at which N(0, 1) and N(mu, 1) keep a claim in a measure."""
+    if isinstance(measure, Profile):
+        return max(level_of_gaussian(claim, mu) / claim.level for claim in measure.claims)
+    if mu == 0:
+        return 0.0
+    if isinstance(measure, ApproxDP):
+        if measure.epsilon > 0:
+            return GDP(mu).approximate(measure.delta)
+        return float(2 * special.ndtr(mu / 2) - 1)
+    return {"gdp": mu, "zcdp": mu**2 / 2}.get(measure.kind, getattr(measure, "order", 1.0) * mu**2 / 2)
+
+
+def gaussian_mu_of(learner: Learner, pair: Pair, surface: str) -> float | None:
+    """Return the mu of what a pair's release shows, where its noise is Gaussian; None elsewhere.
+
+    Raises
+    ------
+    NotExactError
+        As `exact.exact_epsilon`.
+    """
+    if surface == "actions":
+        return None
+    check_exact(learner, surface)
+    return release_mu(learner, pair, pair.rounds - (surface != "publication"))
+
+
+def exact_level(
+    learner: Learner, pair: Pair, measure: Measure, *, surface: str = "actions", cells: int = FINE
+) -> float:
+    """Return the exact level of a measure between the two worlds of a pair, in its own unit.
+
+    Parameters
+    ----------
+    measure : Measure
+        Whose own level does not matter.
+    surface, cells
+        As for `exact.exact_epsilon`.
+
+    Raises
+    ------
+    NotExactError
+        As `exact.exact_epsilon`.
+
+    Notes
+    -----
+    Gaussian releases are in closed form. Laplace releases are read off their privacy loss on a grid of a 4000th of its
+    largest part, sequences of arms off the laws of all of them.
+    """
+    check_exact(learner, surface)
+    if surface != "actions":
+        mu = gaussian_mu_of(learner, pair, surface)
+        if mu is not None:
+            return level_of_gaussian(measure, mu)
+        losses = release_loss(learner, pair, pair.rounds - (surface != "publication"))
+        return level_of_laws(measure, losses.left, losses.right)
+    if isinstance(learner, Ftrl):
+        law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
+        if law is None:
+            raise NotExactError("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
+        return level_of_laws(measure, law.left, law.right)
+    try:
+        return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=cells)))
+    except NotEnumerableError as error:
+        raise NotExactError(str(error)) from None
+
+
+def exact_mu_and_rho(learner: Learner, pair: Pair, *, surface: str = "actions") -> dict[str, float]:
+    """Return the exact `mu` of Gaussian DP and `rho` of zero-concentrated DP of a pair.
+
+    Raises
+    ------
+    NotExactError
+        As `exact_level`.
+    """
+    measures = (GDP(1.0), ZCDP(1.0))
+    return {measure.unit: exact_level(learner, pair, measure, surface=surface) for measure in measures}

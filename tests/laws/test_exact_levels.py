@@ -1,0 +1,90 @@
+"""Exact levels against closed forms, and dp_accounting as an independent twin where it is installed."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
+from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, level_of_gaussian, level_of_laws
+from overclaim.audit.play.pairs import Pair
+from overclaim.learners import BatchedLaplace, Threshold
+from overclaim.learners.catalogue.entries import lookup
+from overclaim.mechanisms.gaussian_dp import gaussian_delta
+from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+
+GRID = np.arange(-4.0, 5.2, 2e-3)
+
+
+def gaussian_laws(mu):
+    """Two normal laws in narrow cells, the ends far out in one."""
+    edges = np.append(-np.inf, np.append(GRID, np.inf))
+    return np.diff(stats.norm.cdf(edges, mu)), np.diff(stats.norm.cdf(edges))
+
+
+@pytest.mark.parametrize(
+    ("measure", "truth"),
+    [
+        (GDP(9.0), 1.2),
+        (ZCDP(9.0), 0.72),
+        (RDP(3.0, 9.0), 3 * 0.72),
+        (ApproxDP(0.0, 0.9), 2 * stats.norm.cdf(0.6) - 1),
+        (Profile(((1.0, 0.2), (0.0, 0.3))), (2 * stats.norm.cdf(0.6) - 1) / 0.3),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_normal_laws_have_the_levels_of_the_gaussian_mechanism(measure, truth):
+    assert level_of_laws(measure, *gaussian_laws(1.2)) == pytest.approx(truth, rel=0.02)
+    assert level_of_gaussian(measure, 1.2) == pytest.approx(truth, rel=1e-9)
+    assert level_of_gaussian(measure, 0.0) == 0
+
+
+def test_levels_of_few_outcomes_are_those_of_the_worst_event_or_of_the_divergence():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    events = [(0.5, 0.2), (0.8, 0.5), (0.7, 0.5)]
+    assert level_of_laws(GDP(1.0), p, q) == pytest.approx(max(float(GDP(1.0).needed(*event)) for event in events))
+    assert level_of_laws(ApproxDP(1.0, 0.05), p, q) == pytest.approx(epsilon_from_laws(p, q, 0.05))
+    direct = math.log(sum(p**3 * q**-2.0)) / 2
+    assert level_of_laws(RDP(3.0, 1.0), p, q) == pytest.approx(direct)
+    assert level_of_laws(GDP(1.0), p, q) == pytest.approx(level_of_laws(GDP(1.0), q, p))
+    assert level_of_laws(ZCDP(1.0), np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
+
+
+def test_a_release_with_gaussian_noise_states_its_mu_and_rho_and_agrees_with_its_epsilon():
+    entry = lookup("agarwal-singh/ftpl-simplex")
+    learner = entry.build(entry.setting(rounds=4, epsilon=1.0))
+    pair = Pair([[1.0, 1.0]] * 4, [[-1.0, -1.0], *[[1.0, 1.0]] * 3])
+    found = exact_mu_and_rho(learner, pair, surface="release")
+    assert found["rho"] == pytest.approx(found["mu"] ** 2 / 2)
+    epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.01,))[0.01]
+    assert gaussian_delta(found["mu"], epsilon) == pytest.approx(0.01)
+    with pytest.raises(NotExactError):
+        exact_level(object(), pair, GDP(1.0), surface="release")
+
+
+def laplace_release():
+    learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+    return learner, Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+
+
+def test_the_divergence_of_a_laplace_release_is_mironovs():
+    """Mironov 2017, Proposition 6: ln(a/(2a-1) e^(a-1) + (a-1)/(2a-1) e^-a) / (a-1) at scale 1 for a shift of 1."""
+    learner, pair = laplace_release()
+    for a in (2.0, 8.0):
+        truth = math.log(a / (2 * a - 1) * math.exp(a - 1) + (a - 1) / (2 * a - 1) * math.exp(-a)) / (a - 1)
+        assert exact_level(learner, pair, RDP(a, 1.0), surface="release") == pytest.approx(truth, rel=1e-3)
+    assert exact_level(learner, pair, ZCDP(1.0), surface="release") <= 0.5
+    assert exact_level(learner, pair, ApproxDP(1.0), surface="release") == pytest.approx(1.0, abs=1e-3)
+
+
+def test_dp_accounting_agrees():
+    accounting = pytest.importorskip("dp_accounting", reason="dp_accounting is not installed")
+    learner, pair = laplace_release()
+    orders = [1.5, 2.0, 8.0]
+    laplace = accounting.rdp.RdpAccountant(orders).compose(accounting.LaplaceDpEvent(1.0))
+    for order, epsilon in zip(orders, laplace._rdp, strict=True):  # it has no public name
+        assert exact_level(learner, pair, RDP(order, 1.0), surface="release") == pytest.approx(epsilon, rel=1e-3)
+    gaussian = accounting.pld.PLDAccountant().compose(accounting.GaussianDpEvent(1 / 0.8))
+    for delta in (1e-2, 1e-4):
+        assert GDP(0.8).approximate(delta) == pytest.approx(gaussian.get_epsilon(delta), rel=1e-3)
