@@ -1,0 +1,150 @@
+"""Claims in other measures from the command line, in plans and in every report: one unit, said everywhere."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.plans.stated import option_words, stated_measure
+from overclaim.audit.play.execution import HERE
+from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+from overclaim.reports.baseline import compare
+from overclaim.reports.command_line.cli import main
+from overclaim.reports.command_line.running import run_plan
+from overclaim.reports.formats.html import render
+from overclaim.reports.formats.junit import junit
+from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.terminal import claims_table
+from overclaim.reports.record_schema import fault
+
+PLAN = """
+confidence = 0.99
+[[claims]]
+target = "mechanisms/gaussian"
+gdp = 0.7
+runs = 6_000
+expect = "falsified"
+[[claims]]
+target = "mechanisms/gaussian"
+zcdp = 0.25
+runs = 6_000
+[[claims]]
+target = "mechanisms/gaussian"
+rdp = [2, 3.0]
+runs = 2_000
+[[claims]]
+target = "mechanisms/gaussian"
+profile = [[0.0, 0.2], [1.0, 0.1]]
+runs = 6_000
+[[claims]]
+target = "asi-raman-talwar/batched-threshold"
+epsilon = 0
+delta = 0.2
+runs = 6_000
+rounds = 2
+set = { epsilon = 1.0 }
+"""
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    file = tmp_path_factory.mktemp("plan") / "plan.toml"
+    file.write_text(PLAN)
+    return run_plan(read_plan(file).without_blind_spots(), HERE, command="overclaim run plan.toml")
+
+
+def test_every_claim_has_its_measure_its_bound_and_a_command_that_makes_it(record):
+    assert fault(record) is None
+    assert record["errors"] == []
+    found = [(c["measure"]["kind"], c["verdict"]) for c in record["claims"]]
+    assert [kind for kind, _ in found] == ["gdp", "zcdp", "rdp", "profile", "approximate"]
+    assert found[0][1] == found[1][1] == found[3][1] == "FALSIFIED"
+    assert found[2][1] == "SURVIVED"
+    for claim, option in zip(record["claims"], ("--gdp 0.7", "--zcdp 0.25", "--rdp 2:3", "--profile"), strict=False):
+        assert option in claim["replay"]
+        assert claim["source"] in ("", "Bun & Steinke 2016, Proposition 1.6")
+        assert claim["detectable_epsilon"] is None
+    learner = record["claims"][4]
+    assert learner["lower"] <= learner["exact_level"] + 0.02
+    assert learner["measure"] == {"kind": "approximate", "epsilon": 0.0, "delta": 0.2}
+
+
+def test_every_report_speaks_the_unit_of_the_claim(record):
+    text = claims_table(record)
+    assert "gdp" in text
+    assert "total variation" in text
+    page = render(record)
+    assert "μ ≥ " in page
+    assert "Gaussian DP, mu 0.7" in page
+    assert "multiples" not in page.split("</head>")[0]
+    assert "mu is at least" in sarif(record)
+    assert "claims rho 0.25" in sarif(record)
+    names = [case.get("name") for case in ElementTree.fromstring(junit(record)).iter("testcase")]
+    assert any("mu 0.7" in name for name in names)
+    assert any("a profile of 2 points" in name for name in names)
+    assert "0.25" in markdown(record)
+
+
+def test_a_weaker_claim_in_any_measure_is_a_finding(record):
+    weaker = json.loads(json.dumps(record["claims"][0]))
+    weaker["measure"]["mu"] = 0.9
+    found = compare([weaker], {"claims": [record["claims"][0]]}, alpha=0.01)["findings"]
+    assert any(f["kind"] == "weakened" and "the claimed mu is 0.9, it was 0.7" in f["message"] for f in found)
+
+
+def test_a_foreign_measure_that_is_none_is_bad_input(record):
+    wrong = json.loads(json.dumps(record))
+    wrong["claims"][0]["measure"] = {"kind": "gdp", "mu": 0}
+    assert "claims[0].measure: mu must be positive" in fault(wrong)
+
+
+@pytest.mark.parametrize("measure", [GDP(0.1), ZCDP(1e-7), RDP(8.0, 1.5), Profile(((0.0, 0.25), (1.5, 1e-9)))])
+def test_options_and_keys_read_back(measure):
+    name, text = (word.removeprefix("--") for word in option_words(measure))
+    value = {"gdp": float, "zcdp": float, "rdp": lambda t: [float(x) for x in t.split(":")], "profile": json.loads}
+    assert stated_measure({name: value[name](text)}) == measure
+    assert option_words(ApproxDP(0.0, 0.1)) == ["--epsilon", "0", "--delta", "0.1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--gdp", "0"], "mu must be positive and finite, got 0.0"),
+        (["--gdp", "1", "--zcdp", "1"], "a claim is made in one measure, got gdp and zcdp"),
+        (["--epsilon", "1", "--gdp", "1"], "a claim is made in one measure, got epsilon and gdp"),
+        (["--gdp", "1", "--delta", "0.1"], "delta goes with epsilon"),
+        (["--rdp", "8"], "expected ORDER:EPSILON, as in 8:1.5, got '8'"),
+        (["--rdp", "0.5:1"], "order must be above 1 and finite, got 0.5"),
+        (["--profile", "[[1]]"], "a point of a profile must be [epsilon, delta], got [1]"),
+        (["--profile", "{}"], "profile must be a list of [epsilon, delta], got {}"),
+        (["--profile", "[1"], "is no JSON"),
+        (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
+        (["--gdp", "1", "--shrink"], "--shrink is for claims of an epsilon"),
+    ],
+)
+def test_what_is_no_claim_ends_with_one_line_and_exit_code_2(words, message):
+    done = CliRunner().invoke(main, ["check", "mechanisms/gaussian", "--runs", "100", *words])
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("gdp = 0", "gdp must be above 0, got 0"),
+        ('rdp = "2:1"', "rdp must be a list, got '2:1'"),
+        ("rdp = [2]", "rdp must be [order, epsilon], got [2]"),
+        ("profile = []", "at least one point"),
+        ("gdp = 1.0\nepsilon = 1.0", "a claim is made in one measure, got epsilon and gdp"),
+    ],
+)
+def test_a_plan_names_what_is_no_claim(tmp_path, line, message):
+    file = tmp_path / "plan.toml"
+    file.write_text(f'[[claims]]\ntarget = "mechanisms/gaussian"\n{line}\n')
+    with pytest.raises(ValueError, match=r"plan.toml:\d+: ") as caught:
+        read_plan(file)
+    assert message in str(caught.value)
