@@ -24,6 +24,7 @@ from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.shrink import smallest_inputs
 from ..audit.plans.targets import source_place
 from ..audit.plans.tasks import Prepared, Task
+from ..audit.play.pairs import Pair
 from ..audit.play.processor import processor
 from ..audit.play.provenance import versions
 from ..audit.play.transcripts import BLOCK
@@ -224,7 +225,7 @@ def exact_levels(prepared: Prepared, result: Result) -> dict[str, Any]:
     """
     measure, surface = result.claim.measure, result.claim.surface
     found: dict[str, Any] = {"exact_level": None, "exact_mu": None, "exact_rho": None}
-    if prepared.mechanism:
+    if not isinstance(result.pair, Pair):
         return found
     try:
         if not measure.is_epsilon:
