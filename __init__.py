@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
     from overclaim.mechanisms.claim import Claim
+    from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GDP",
+    "RDP",
+    "ZCDP",
+    "ApproxDP",
     "Claim",
     "Cluster",
     "Pair",
+    "Profile",
     "Result",
     "Verdict",
     "__version__",
@@ -32,6 +38,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ApproxDP": "overclaim.mechanisms.measures",
+    "GDP": "overclaim.mechanisms.measures",
+    "RDP": "overclaim.mechanisms.measures",
+    "ZCDP": "overclaim.mechanisms.measures",
+    "Profile": "overclaim.mechanisms.measures",
     "Claim": "overclaim.mechanisms.claim",
     "Cluster": "overclaim.audit.play.cluster",
     "Pair": "overclaim.audit.play.pairs",

@@ -10,7 +10,6 @@ References
 .. [2] M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016.
 .. [3] I. Mironov. Renyi differential privacy. CSF 2017.
 .. [4] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential privacy. NeurIPS 2020, Proposition 12.
-.. [5] T. van Erven, P. Harremoes. Renyi divergence and Kullback-Leibler divergence. IEEE Trans. Inf. Theory 60, 2014.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from .divergences import either_way
 from .gaussian_dp import gaussian_epsilon
 
 _Floats = NDArray[np.float64]
@@ -40,26 +40,6 @@ _FINER = np.linspace(-1.0, 1.0, 9)
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 #: Halvings of the interval from q to 1 in which the largest probability that is allowed lies.
 _STEPS = 60
-
-
-def bernoulli_divergence(order: ArrayLike, p: ArrayLike, q: ArrayLike) -> _Floats:
-    """Return the Renyi divergence (nats) of a coin of probability p from one of q; the arguments broadcast [5]_.
-
-    ``ln(p^a q^(1-a) + (1-p)^a (1-q)^(1-a)) / (a - 1)`` for orders a > 1, and ``p ln(p/q) + (1-p) ln((1-p)/(1-q))``
-    at a = 1. Infinite where q excludes what p allows.
-    """
-    a, p, q = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (order, p, q)))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        terms = [np.where(x > 0, a * np.log(x) + (1 - a) * np.log(y), -np.inf) for x, y in ((p, q), (1 - p, 1 - q))]
-        far = np.logaddexp(*terms) / (a - 1)
-    near = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
-    divergence: _Floats = np.maximum(np.where(a > 1, far, near), 0.0)
-    return divergence
-
-
-def _either_way(order: ArrayLike, p: ArrayLike, q: ArrayLike) -> _Floats:
-    """Return the larger divergence of two coins: neighbours are so in either order."""
-    return np.maximum(bernoulli_divergence(order, p, q), bernoulli_divergence(order, q, p))
 
 
 def _is_number(value: Any) -> bool:
@@ -266,7 +246,7 @@ class RDP(Measure):
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> _Floats:
         """Return the divergence of the two coins, the larger of both ways."""
-        return _directed(p, q, _either_way(self.order, p, q))
+        return _directed(p, q, either_way(self.order, p, q))
 
     def approximate(self, delta: float) -> float:
         """Return ``epsilon + ln((a-1)/a) - (ln delta + ln a)/(a-1)`` [4]_."""
@@ -297,7 +277,7 @@ class ZCDP(Measure):
         p, q = (np.asarray(x, dtype=np.float64)[..., None] for x in np.broadcast_arrays(p, q))
 
         def share(orders: _Floats) -> _Floats:
-            return _either_way(orders, p, q) / orders
+            return either_way(orders, p, q) / orders
 
         coarse = share(1 + _ORDERS)
         at = np.argmax(np.nan_to_num(coarse, nan=-1.0), axis=-1)[..., None]

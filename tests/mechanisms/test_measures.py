@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from overclaim import Claim
+from overclaim.mechanisms.divergences import bernoulli_divergence
 from overclaim.mechanisms.gaussian_dp import gaussian_delta
 from overclaim.mechanisms.measures import (
     DELTA,
@@ -16,7 +17,6 @@ from overclaim.mechanisms.measures import (
     ZCDP,
     ApproxDP,
     Profile,
-    bernoulli_divergence,
     measure_from_json,
 )
 

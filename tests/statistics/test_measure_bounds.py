@@ -19,7 +19,8 @@ from overclaim.audit.statistics.variational import (
     empirical_bernstein,
     level_of,
 )
-from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile, bernoulli_divergence
+from overclaim.mechanisms.divergences import bernoulli_divergence
+from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
 
 TIGHT = [
     (GDP(1.0), 0.3),

@@ -1,0 +1,34 @@
+"""Renyi divergences of two coins: what an event shows of two worlds.
+
+References
+----------
+.. [1] T. van Erven, P. Harremoes. Renyi divergence and Kullback-Leibler divergence. IEEE Trans. Inf. Theory 60, 2014.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+_Floats = NDArray[np.float64]
+
+
+def bernoulli_divergence(order: ArrayLike, p: ArrayLike, q: ArrayLike) -> _Floats:
+    """Return the Renyi divergence (nats) of a coin of probability p from one of q; the arguments broadcast [1]_.
+
+    ``ln(p^a q^(1-a) + (1-p)^a (1-q)^(1-a)) / (a - 1)`` for orders a > 1, and ``p ln(p/q) + (1-p) ln((1-p)/(1-q))``
+    at a = 1. Infinite where q excludes what p allows.
+    """
+    a, p, q = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (order, p, q)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        terms = [np.where(x > 0, a * np.log(x) + (1 - a) * np.log(y), -np.inf) for x, y in ((p, q), (1 - p, 1 - q))]
+        far = np.logaddexp(*terms) / (a - 1)
+    near = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
+    divergence: _Floats = np.maximum(np.where(a > 1, far, near), 0.0)
+    return divergence
+
+
+def either_way(order: ArrayLike, p: ArrayLike, q: ArrayLike) -> _Floats:
+    """Return the larger divergence of two coins: neighbours are so in either order."""
+    return np.maximum(bernoulli_divergence(order, p, q), bernoulli_divergence(order, q, p))
