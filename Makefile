@@ -5,22 +5,22 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit bench docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries bench docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz mutation test test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz mutation test test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz mutation test test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz mutation test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz mutation test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz libraries mutation test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries mutation test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries mutation test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries mutation test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz libraries mutation test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, coverage, fuzz, mutation, bench, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, libraries, coverage, fuzz, mutation, bench, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -76,6 +76,18 @@ audit: $(READY)
 	@echo 'audit: every claim of the catalogue; record and report go to out/'
 	@$(BIN)/overclaim run --out out
 
+# Other people's code, in an environment of its own: diffprivlib's models need a scikit-learn that we do not.
+LIBRARIES := .venv-libraries
+$(LIBRARIES)/ready: pyproject.toml mechanisms/libraries/requirements.txt
+	@echo 'libraries: a virtual environment in $(LIBRARIES), with the pinned libraries'
+	@$(or $(PYTHON),python3) -m venv $(LIBRARIES)
+	@$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -r mechanisms/libraries/requirements.txt -e .
+	@touch $@
+
+libraries: $(LIBRARIES)/ready
+	@echo 'libraries: what other libraries claim; record and report go to out/libraries/'
+	@$(LIBRARIES)/bin/overclaim run --libraries --out out/libraries
+
 bench: $(READY)
 	@echo 'bench: speed and tightness'
 	@$(BIN)/python benchmarks/run.py
@@ -97,5 +109,5 @@ lock: $(READY)
 
 clean:
 	@echo 'clean: everything that make and the tools have written'
-	@rm -rf .venv .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .venv-libraries .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

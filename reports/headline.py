@@ -25,6 +25,8 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         else sum(c.get("standing") == standing for c in false)
         for standing in STANDINGS
     }
+    documented = {"documented": sum(c.get("standing") == "documented" for c in false)}
+    counts |= documented if any(claim.get("standing") == "documented" for claim in claims) else {}
     return {**counts, OWN: sum(not c.get("standing") for c in false), "untested": sum(map(is_untested, claims))}
 
 
@@ -37,6 +39,9 @@ def headline_words(record: Mapping[str, Any]) -> str:
     if "FALSIFIED" in verdicts and any(claim.get("standing") in PUBLISHED for claim in claims):
         return _published_words(headline(claims))
     false, total = verdicts.count("FALSIFIED"), len(claims)
+    if "documented" in (counts := headline(claims)):
+        false = counts["documented"]
+        return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
     if false:
         noun = "claim" if total == 1 else "claims"
         return f"{false} of {total} privacy {noun} {'is' if false == 1 else 'are'} false."

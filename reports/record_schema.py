@@ -134,7 +134,7 @@ _CLAIM = _table(
     leak=_maybe(_table("text", text=TEXT, what=TEXT, round=COUNT)),
     cause=_maybe(_CAUSE),
     outputs_digest=_maybe(TEXT),
-    standing={"enum": [*STANDINGS, None]},
+    standing={"enum": [*STANDINGS, "documented", None]},
     quotation=_maybe(_table("text", "where", **_all(TEXT, "text", "where"))),
 )
 _REGRET = _table(

@@ -6,6 +6,7 @@ It only chooses: what wins is audited as a pair that was given, on runs of its o
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,7 @@ import numpy as np
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, run_block
+from ..attacks.encoding import scalars
 from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
 from ..play.engines import in_parallel
@@ -24,11 +26,13 @@ from ..play.engines import in_parallel
 #: of 1, and the most whatever the claim.
 SHARE, ENOUGH, MOST = 0.3, 60_000, 1_000_000
 #: Pairs of each generation, and how many of those before are kept for it; the others are changes of these.
-GENERATIONS = ((64, 0), (40, 14), (24, 10), (12, 6), (4, 4))
+GENERATIONS = ((64, 0), (40, 14), (24, 10), (8, 5), (2, 2))
 #: Runs that a pair gets at least in one generation: from fewer nothing is learned.
 LEAST = 12
 #: Pairs of a generation at least, however few the runs.
-FEWEST = 3
+FEWEST = 2
+#: The share of all runs that certifies one world, about.
+CERTIFIED = 0.25
 #: The most words of a message that are kept.
 WORDS = 200
 
@@ -73,13 +77,14 @@ class Searched:
         return cls(pair, data["index"], data["runs"], data["tried"], data["refused"], data["reason"] or "")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Candidate:
     case: Case
     pair: DataPair
     index: int
     samples: list[Sample] = field(default_factory=list)
     worth: float = -math.inf
+    unlike: bool = False  # whether the two inputs differ in more than their numbers
     blocks: int = 0
 
 
@@ -112,7 +117,7 @@ class _Search:
         alive: list[_Candidate] = []
         for number, (many, kept) in enumerate(GENERATIONS):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
-            alive = sorted(alive, key=lambda one: -one.worth)[:kept]
+            alive = _best(alive, kept)
             alive += self._candidates(self._changes(alive, many - len(alive)) if number else self.space.first(many))
             each = max(LEAST, budget // len(GENERATIONS) // max(1, len(alive)))
             alive = self._played(alive[: max(1, (budget - self.spent) // each)], each)
@@ -128,7 +133,8 @@ class _Search:
         for case in cases:
             if case.key not in self.seen:
                 self.seen.add(case.key)
-                found.append(_Candidate(case, DataPair(case.left, case.right), self.index))
+                unlike = _shape(to_json(case.left)) != _shape(to_json(case.right))
+                found.append(_Candidate(case, DataPair(case.left, case.right), self.index, unlike=unlike))
                 self.index += 1
         return found
 
@@ -156,7 +162,55 @@ class _Search:
         alive = [one for one, sample in zip(alive, shown, strict=True) if not isinstance(sample, str)]
         for one in alive:
             one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
+            one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit))
         return alive
+
+
+def _best(alive: Sequence[_Candidate], kept: int) -> list[_Candidate]:
+    """Return the candidates of most worth, and of each four one of the simplest pairs whose data differ in form.
+
+    A key, a record or a missing value more may show rarely, and be worth nothing in few runs, and yet be certain.
+    """
+    simple = sorted((one for one in alive if one.unlike), key=lambda one: one.case.cost)
+    unlike = list({frozenset(one.pair.keys): one for one in reversed(simple)}.values())[::-1][: -(-kept // 4)]
+    others = sorted((one for one in alive if one not in unlike), key=lambda one: -one.worth)
+    return [*others[: kept - len(unlike)], *unlike]
+
+
+def _promise(alone: int, seen: int, audit: Any) -> float:
+    """Return the bound that a form of output promises which only one world has shown, if the other never shows it."""
+    rate = (alone - math.sqrt(alone)) / max(1, seen) - audit.claim.delta
+    never = max(1 / max(1, seen), -math.log(audit.budget.alpha) / (CERTIFIED * audit.budget.runs))
+    return math.log(rate / never) if rate > 0 else -math.inf
+
+
+def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:
+    """Return how many runs have one form of output that no run of the other world has, and the runs of their world.
+
+    The form is what an output is made of, but for its numbers: keys, texts, sizes, what is missing.
+    """
+    forms: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for sample in samples:
+        if isinstance(sample.outputs, np.ndarray):
+            return 0, 0
+        for output, left in zip(sample.outputs, sample.left.tolist(), strict=True):
+            forms[left][_form(output)] += 1
+    found = ((count, forms[i].total()) for i in (0, 1) for form, count in forms[i].items() if form not in forms[1 - i])
+    return max(found, default=(0, 0))
+
+
+def _shape(form: Any) -> Any:
+    """Return the form of data in a record with 0 for every number."""
+    if isinstance(form, dict):
+        return {key: _shape(value) for key, value in form.items()}
+    if isinstance(form, list):
+        return [_shape(part) for part in form]
+    return 0 if type(form) in (int, float) else form
+
+
+def _form(output: Any) -> str:
+    leaves = (leaf for _, leaf in scalars(output))
+    return repr([leaf if isinstance(leaf, str | bytes | tuple | None) or leaf != leaf else 0 for leaf in leaves])
 
 
 def _attempt(mechanism: Any, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]) -> Sample | str:

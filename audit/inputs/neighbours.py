@@ -10,6 +10,7 @@ from typing import Any
 
 from ...learners.blame import said
 from ...learners.protocol import LearnerError
+from ...mechanisms.libraries.entry import LibraryEntry
 from .data import key_of
 from .drawing import check_strategy, import_hypothesis, is_strategy, simplest
 from .records import UnfitError, features_of, records_of, with_feature
@@ -146,3 +147,9 @@ class Neighbours:
             return here.put(at, record)
         except UnfitError:
             import_hypothesis().reject()
+
+
+def neighbours_of(entry: LibraryEntry, relation: str) -> Any:
+    """Return the strategy of neighbouring inputs of an entry of the libraries' catalogue."""
+    data = entry.strategy(import_hypothesis().strategies)
+    return neighbours(data, relation if entry.near is None else entry.near, where=entry.allowed)

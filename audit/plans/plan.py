@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, entries, near_matches
+from ...mechanisms.libraries.catalogue import library_entries
+from ...mechanisms.libraries.entry import LibraryCase
 from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
@@ -74,6 +76,25 @@ def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
         if entry.regret and entry.regret.measured
     )
     return Plan(tasks, seed, confidence, alpha, regret, published=True)
+
+
+def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
+    """Return the audit of the libraries' catalogue: every entry under every relation that it may mean.
+
+    `alpha` is for the whole report, as for the literature.
+    """
+    cases = [LibraryCase(entry, relation) for entry in library_entries().values() for relation in entry.relations]
+    confidence = 1 - alpha / len(cases)
+    tasks = tuple(
+        Task(
+            target=case.entry.name,
+            neighbours=case.relation,
+            budget=Budget(case.entry.runs, seed, confidence),
+            expected=case.expected,
+        )
+        for case in cases
+    )
+    return Plan(tasks, seed, confidence, alpha)
 
 
 def _of_case(entry: Entry, case: Case, seed: int, confidence: float) -> Task:

@@ -16,6 +16,8 @@ from typing import Any, get_args
 from ...learners.blame import said
 from ...learners.catalogue.entries import Entry, lookup, near_matches
 from ...learners.protocol import LearnerError
+from ...mechanisms.libraries.catalogue import PREFIX, library_entries
+from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from .paths import exists
 
@@ -25,7 +27,7 @@ TARGETS = "a target must be a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAM
 _SETTING_TYPES: dict[str, Any] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
 
 
-def resolve(target: str) -> Entry | Specimen | Any:
+def resolve(target: str) -> Entry | Specimen | LibraryEntry | Any:
     """Return the catalogue entry, the mechanism, or the user's object that a target names.
 
     Parameters
@@ -44,6 +46,10 @@ def resolve(target: str) -> Entry | Specimen | Any:
     if ":" not in target:
         if not target or target.endswith(".py"):
             raise ValueError(f"{TARGETS}, got {target!r}")
+        if target.startswith(PREFIX):
+            if target not in library_entries():
+                raise ValueError(f"there is no entry {target!r}{near_matches(target, library_entries())}")
+            return library_entries()[target]
         specimens = zoo()
         if target.startswith("mechanisms/") and target not in specimens:
             raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")

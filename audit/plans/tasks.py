@@ -14,6 +14,8 @@ from ...learners.catalogue.entries import Case, Entry, Setting, entries, lookup
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, Claim
 from ...mechanisms.draws import Draws
+from ...mechanisms.libraries.catalogue import PREFIX
+from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures import ApproxDP, Measure
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
@@ -23,6 +25,7 @@ from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
 from ..inputs.files import read_input, read_schema, written
+from ..inputs.neighbours import neighbours_of
 from ..inputs.schema import pairs_of
 from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
@@ -132,7 +135,12 @@ class Task:
     @property
     def is_mechanism(self) -> bool:
         """Whether the target is known to be a mechanism before it is loaded."""
-        return self.target in zoo() or bool(self.inputs()) or self.input_schema is not None
+        return (
+            self.target in zoo()
+            or self.target.startswith(PREFIX)
+            or bool(self.inputs())
+            or self.input_schema is not None
+        )
 
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
@@ -152,6 +160,8 @@ class Task:
         if isinstance(target, Specimen):
             self._refuse_game()
             return self._prepare_specimen(target, parameters.own)
+        if isinstance(target, LibraryEntry):
+            return self._prepare_library(target)
         if self._stated is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
         if self.inputs() or self.input_schema is not None:
@@ -241,6 +251,30 @@ class Task:
         how = self._weakening(made, partial(with_parameter, made))
         facts: dict[str, Any] = {"mechanism": True, "weakening": how, "searched_inputs": searched}
         return Prepared(self, made, claim, pairs, specimen.source, **facts)
+
+    def _prepare_library(self, entry: LibraryEntry) -> Prepared:
+        relation = self.relation_of(entry)
+        if self.input_schema is not None or self.parameters:
+            raise ValueError(f"{self.target} has its own inputs and parameters: it takes no inputs, and no set")
+        if relation not in entry.relations:
+            known = ", ".join(entry.relations)
+            raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.neighbours!r}")
+        replace(self, neighbours="replace")._refuse_game()
+        self._check_inputs()
+        claim = Claim(
+            epsilon=entry.claim.epsilon if self.epsilon is None else self.epsilon,
+            delta=entry.claim.delta if self.delta is None else self.delta,
+            source=entry.source,
+        )
+        made, case = entry.build(), LibraryCase(entry, relation)
+        inputs = None if self._given_inputs() else neighbours_of(entry, relation)
+        facts: dict[str, Any] = {"mechanism": True, "weakening": self._weakening(made, partial(with_parameter, made))}
+        facts |= {"case": case, "searched_inputs": inputs}
+        return Prepared(replace(self, os_random=entry.os_random), made, claim, None, entry.source, **facts)
+
+    def relation_of(self, entry: LibraryEntry) -> str:
+        """Return the relation that is asked for; an entry's own where only one is possible."""
+        return entry.relations[0] if self.neighbours == "replace" and len(entry.relations) == 1 else self.neighbours
 
     def _weakening(self, made: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
@@ -367,7 +401,7 @@ class Prepared:
     source: str
     rounds: int = 1
     setting: Setting | None = None  # of a catalogue entry
-    case: Case | None = None  # the catalogue's, where it has this one
+    case: Case | LibraryCase | None = None  # the catalogue's, where it has this one
     mechanism: bool = False  # answers once, on one of two inputs
     weakening: bool | Weakening = False  # how its blind spot is measured
     searched_inputs: Any = None  # the strategy of its inputs

@@ -70,16 +70,23 @@ def main() -> None:
 
 
 @main.command("list")
+@click.argument("room", required=False, type=click.Choice(["papers", "mechanisms", "libraries"]))
 @JSON
 @command
-def list_catalogue(as_json: bool) -> None:
-    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault."""
-    from ...learners.catalogue.entries import entries
-    from ...mechanisms.one_shot.zoo import zoo
-    from ..formats.terminal import catalogue_table, zoo_table
+def list_catalogue(room: str | None, as_json: bool) -> None:
+    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault; or one of them.
 
+    Libraries are shown where they are asked for: their mechanisms, tools and models.
+    """
+    from ...learners.catalogue.entries import entries
+    from ...mechanisms.libraries.catalogue import library_entries
+    from ...mechanisms.one_shot.zoo import zoo
+    from ..formats.terminal import catalogue_table, library_table, zoo_table
+
+    papers, specimens = entries().values(), zoo().values()
+    libraries = library_entries().values() if room == "libraries" else ()
     if as_json:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "name": e.name,
                 "summary": e.summary,
@@ -87,15 +94,19 @@ def list_catalogue(as_json: bool) -> None:
                 "parameters": list(e.parameters),
                 "cases": [case.to_json(e) for case in e.cases],
             }
-            for e in entries().values()
+            for e in (papers if room in (None, "papers") else ())
         ]
         rows += [
             {"name": s.name, "summary": s.fault, "source": s.source, "parameters": list(s.parameters)}
-            for s in zoo().values()
+            for s in (specimens if room in (None, "mechanisms") else ())
         ]
+        rows += [library.to_json() for library in libraries]
         say(json_text(rows, indent=1))
-    else:
-        say(f"{catalogue_table(entries().values())}\n\n{zoo_table(zoo().values())}")
+        return
+    tables = [catalogue_table(papers)] if room in (None, "papers") else []
+    tables += [zoo_table(specimens)] if room in (None, "mechanisms") else []
+    tables += [library_table(libraries)] if room == "libraries" else []
+    say("\n\n".join(tables))
 
 
 @main.command()
@@ -224,6 +235,7 @@ def init(plan_file: Path) -> None:
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=FILE)
 @click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder.")
 @WHERE
+@click.option("--libraries", is_flag=True, help="Without a plan: audit the libraries in place of the literature.")
 @click.option("--seed", type=click.IntRange(0), help="Without a plan.  [default: 0]")
 @FAST
 @click.option(
@@ -242,6 +254,7 @@ def run(
     jobs: int | None,
     engine: str,
     scheduler: str | None,
+    libraries: bool,
     seed: int | None,
     fast: bool,
     blind_spots: bool,
@@ -262,7 +275,7 @@ def run(
     from ..record import to_text, write_atomically
 
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
-    plan = _plan(plan_file, seed, fast=fast, blind_spots=blind_spots)
+    plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, plan=plan_file)
     with owned(out):
         ledger, record = audited(plan, out, resume, jobs, _command_line(), _cluster(engine, scheduler))
@@ -279,13 +292,14 @@ def run(
     return exit_code(record)
 
 
-def _plan(plan_file: Path | None, seed: int | None, *, fast: bool, blind_spots: bool) -> Plan:
-    """Return the plan of a file, or the literature's."""
-    from ...audit.plans.plan import literature, read_plan
+def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bool, blind_spots: bool) -> Plan:
+    """Return the plan of a file, or the literature's, or the libraries'."""
+    from ...audit.plans.plan import libraries_plan, literature, read_plan
 
-    if plan_file is not None and seed is not None:
-        raise ValueError("--seed goes without a plan: a plan has its own seed")
-    plan = literature(seed or 0) if plan_file is None else read_plan(plan_file)
+    if plan_file is not None and (seed is not None or libraries):
+        raise ValueError("--seed and --libraries go without a plan: a plan has its own seed and claims")
+    ours = libraries_plan if libraries else literature
+    plan = ours(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
     return plan if blind_spots else plan.without_blind_spots()
 

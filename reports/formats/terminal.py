@@ -20,6 +20,7 @@ from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
+from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import (
@@ -78,6 +79,16 @@ def zoo_table(specimens: Iterable[Specimen]) -> str:
     """Return name, fault and source of every mechanism."""
     rows = [(s.name, s.fault or "-", s.source) for s in specimens]
     return table(("mechanism", "fault", "source"), rows)
+
+
+def library_table(entries: Iterable[LibraryEntry]) -> str:
+    """Return name, claim, relations and words of every entry of the libraries' catalogue."""
+    rows = []
+    for entry in entries:
+        claimed = f"({number(entry.claim.epsilon)}, {entry.claim.delta:g})"
+        relations = ", ".join(entry.relations) if entry.near is None else "within the sensitivity"
+        rows.append((entry.name, claimed, relations, entry.source))
+    return table(("name", "claim", "neighbours", "source"), rows)
 
 
 def verdict_word(verdict: str) -> str:

@@ -1,0 +1,18 @@
+"""All entries of the libraries' catalogue, by name. No library is imported for it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from . import diffprivlib, mabwiser, opendp, pydp, river
+from .entry import LibraryEntry
+
+#: What the names of entries begin with.
+PREFIX = "libraries/"
+
+
+@cache
+def library_entries() -> dict[str, LibraryEntry]:
+    """Return every entry by its name."""
+    found = [*diffprivlib.ENTRIES, *opendp.ENTRIES, *pydp.ENTRIES, *river.ENTRIES, *mabwiser.ENTRIES]
+    return {entry.name: entry for entry in found}

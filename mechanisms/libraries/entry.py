@@ -1,0 +1,219 @@
+"""An entry of the libraries' catalogue: whose code, what it claims in its own words, and which inputs are searched."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..claim import Claim
+
+#: Of a library's claim: what its documentation says, or what we read where it says nothing of the relation.
+STANDINGS = ("documented", "reading")
+#: `mechanism(data, rng)`.
+Mechanism = Callable[..., Any]
+
+
+class MissingLibraryError(ValueError):
+    """A library that is not installed, or cannot be imported beside what is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """A library as it is audited.
+
+    Attributes
+    ----------
+    name : str
+        As it is called, the first part of its entries' names.
+    distribution, version : str
+        What is installed, and the version whose documentation is quoted.
+    module : str
+        What is imported.
+    needs : str
+        What must be installed beside it; nothing where nothing must.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    needs: str = ""
+
+    def load(self, module: str = "") -> Any:
+        """Return the library, or a module of it.
+
+        Raises
+        ------
+        MissingLibraryError
+            If it is not installed, or cannot be imported.
+        """
+        asked = f"{self.distribution} {self.version}{f' with {self.needs}' if self.needs else ''}"
+        if importlib.util.find_spec(self.module.partition(".")[0]) is None:
+            raise MissingLibraryError(
+                f"libraries/{self.name} needs {asked}, which is not installed: see make libraries"
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return importlib.import_module(module or self.module)
+        except ImportError as error:
+            told = " ".join(str(error).split())[:150]
+            raise MissingLibraryError(f"libraries/{self.name} needs {asked}; what is installed says: {told}") from None
+
+    @property
+    def installed(self) -> str:
+        """The version that is installed."""
+        return importlib.metadata.version(self.distribution)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What was found to be false of an entry's claim.
+
+    Attributes
+    ----------
+    false : str
+        What is false, and its cause in the library's source.
+    answer : str
+        What its authors could answer.
+    repair : str
+    upstream : str
+        What their tracker says: an address, or that nothing was found.
+    """
+
+    false: str
+    answer: str
+    repair: str
+    upstream: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A library's words about privacy, as the record shows them."""
+
+    source: str
+    text: str
+    where: str
+    false: str = ""
+    answer: str = ""
+    repair: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryEntry:
+    """A mechanism, tool or model of a library.
+
+    Attributes
+    ----------
+    library : Library
+    what : str
+        Its name; with the library's that of the entry.
+    claim : Claim
+    quotation, where : str
+        The claim in the library's own words, and where they stand.
+    strategy : callable
+        From `hypothesis.strategies` to the strategy of the data.
+    build : callable
+        Returns the mechanism; it imports the library.
+    relations : tuple of str
+        The neighbour relations to audit: what is documented, or both where none is.
+    near : callable, optional
+        From data to its neighbours, where these are values within a sensitivity.
+    allowed : callable, optional
+        Whether data is in the domain, where records that move may leave it.
+    stated : bool
+        Whether the relation is documented.
+    os_random : bool
+        Whether its randomness cannot be seeded.
+    runs : int
+    finding : Finding, optional
+        What is false, and under which relations; None where it survived.
+    ours : bool
+        Whether it is no claim of the library's, but one of ours about what it does behind noise of ours.
+    """
+
+    library: Library
+    what: str
+    claim: Claim
+    quotation: str
+    where: str
+    strategy: Callable[[Any], Any]
+    build: Callable[[], Mechanism]
+    relations: tuple[str, ...] = ("replace", "add-remove")
+    near: Callable[[Any], Any] | None = None
+    allowed: Callable[[Any], bool] | None = None
+    stated: bool = False
+    os_random: bool = False
+    runs: int = 20_000
+    finding: Finding | None = None
+    false_under: tuple[str, ...] = ()
+    ours: bool = False
+
+    @property
+    def name(self) -> str:
+        """As the command line has it."""
+        return f"libraries/{self.library.name}/{self.what}"
+
+    @property
+    def source(self) -> str:
+        """The library, its version and what it is."""
+        return f"{self.library.distribution} {self.library.version}, {self.where}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `overclaim list` says of it."""
+        said = {"quotation": self.quotation, "where": self.where, "relations": list(self.relations)}
+        claimed = {"epsilon": self.claim.epsilon, "delta": self.claim.delta}
+        return {"name": self.name, "claimed": claimed, "source": self.source, "parameters": [], **said}
+
+    def standing(self, relation: str) -> str:
+        """Return whose claim it is: documented, where the relation is, or where it is false under either one."""
+        if self.ours:
+            return "control"
+        everywhere = self.finding is not None and set(self.false_under) == set(self.relations)
+        return "documented" if self.stated or everywhere or self.near is not None else "reading"
+
+    def statement(self, relation: str) -> Statement:
+        """Return the words that are audited, with what is false about them under this relation."""
+        found = self.finding if relation in self.false_under else None
+        answer = "" if found is None else f"{found.answer} Upstream: {found.upstream}"
+        false, repair = ("", "") if found is None else (found.false, found.repair)
+        return Statement(self.source, self.quotation, self.where, false, answer, repair)
+
+
+@dataclass(frozen=True)
+class LibraryCase:
+    """An entry under one relation: what a record asks of a case."""
+
+    entry: LibraryEntry
+    relation: str
+
+    @property
+    def standing(self) -> str:
+        """Whose claim it is."""
+        return self.entry.standing(self.relation)
+
+    @property
+    def statement(self) -> Statement:
+        """The words that are audited."""
+        return self.entry.statement(self.relation)
+
+    @property
+    def expected(self) -> str:
+        """The verdict that we expect."""
+        return "falsified" if self.relation in self.entry.false_under else "survived"
+
+
+def quietly(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism without the warnings of its library, which say what its documentation says too."""
+
+    def quiet(data: Any, rng: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return mechanism(data, rng)
+
+    return quiet

@@ -1,0 +1,233 @@
+"""OpenDP 0.16: the measurements that release, each held to its own privacy map. Its randomness cannot be seeded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..claim import Claim
+from .entry import Finding, Library, LibraryEntry, Mechanism
+
+LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
+
+
+def _prelude() -> Any:
+    dp = LIBRARY.load()
+    dp.enable_features("contrib", "honest-but-curious")
+    return dp
+
+
+def _measured(make: Callable[[Any], Any]) -> Callable[[], Mechanism]:
+    """Return what builds a mechanism of a measurement, which takes data alone."""
+
+    def build() -> Mechanism:
+        measurement = make(_prelude())
+
+        def mechanism(data: Any) -> Any:
+            return measurement(data)
+
+        return mechanism
+
+    return build
+
+
+def _integers(dp: Any) -> tuple[Any, Any]:
+    return dp.atom_domain(T=int), dp.absolute_distance(T=int)
+
+
+def _floats(dp: Any) -> tuple[Any, Any]:
+    return dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+
+
+def _scores(dp: Any) -> tuple[Any, Any]:
+    return dp.vector_domain(dp.atom_domain(T=int)), dp.linf_distance(T=int)
+
+
+def _counts(dp: Any, kind: type) -> tuple[Any, Any]:
+    domain = dp.atom_domain(T=int) if kind is int else dp.atom_domain(T=float, nan=False)
+    return dp.map_domain(dp.atom_domain(T=str), domain), dp.l01inf_distance(dp.absolute_distance(T=kind))
+
+
+def _beside(value: Any) -> list[Any]:
+    return [value - 1, value + 1]
+
+
+def _beside_scores(data: Any) -> list[Any]:
+    """Return scores of which each moved by at most 1."""
+    one = [[u + s for u in data] for s in (-1, 1)]
+    return [
+        *one,
+        *([u + (s if i == j else -s) for j, u in enumerate(data)] for i in range(len(data)) for s in (-1, 1)),
+    ]
+
+
+def _beside_counts(data: Any) -> list[Any]:
+    """Return counts of which one moved by at most 1, was 1 and is gone, or is 1 and new."""
+    one = next(iter(data.values()), 1) * 0 + 1
+    new = next(name for name in "abcdefgh" if name not in data)
+    changed = [{**data, name: value + s} for name, value in data.items() for s in (-one, one) if value + s > 0]
+    gone = [{k: v for k, v in data.items() if k != name} for name, value in data.items() if value == one]
+    return [*changed, *gone, {**data, new: one}]
+
+
+def _count_data(kind: type) -> Callable[[Any], Any]:
+    return lambda st: st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 4).map(kind), max_size=3)
+
+
+_MAP = "privacy map: measurement.map(d_in=1)"
+_THRESHOLD = Finding(
+    false="keys whose noisy count equals the threshold are released, and delta counts only the tail above it (OpenDP's "
+    "`rust/src/measurements/noise_threshold/mod.rs` and `rust/src/accuracy/tail_bounds/mod.rs`)",
+    answer="Both docstrings are right by themselves, as the issue says; for floats the threshold has probability 0.",
+    repair="release counts above the threshold alone, or count the tail from the threshold on",
+    upstream="https://github.com/opendp/opendp/issues/2922, open",
+)
+
+
+def _entry(
+    what: str, epsilon: float, make: Callable[[Any], Any], strategy: Any, near: Any, **more: Any
+) -> LibraryEntry:
+    said = more.pop("said", f"Make a Measurement ({what}), with d_out = {epsilon:g} at d_in = 1")
+    return LibraryEntry(
+        library=LIBRARY,
+        what=what,
+        claim=Claim(epsilon=epsilon, delta=more.pop("delta", 0.0)),
+        quotation=said,
+        where=f"opendp.measurements.{what.partition('-')[0]}, {_MAP}",
+        strategy=strategy,
+        build=_measured(make),
+        relations=("replace",) if near is not None else ("add-remove",),
+        near=near,
+        stated=True,
+        os_random=True,
+        **more,
+    )
+
+
+def _small(st: Any) -> Any:
+    return st.integers(-5, 5)
+
+
+def _halves(st: Any) -> Any:
+    return st.integers(-10, 10).map(lambda half: half / 2)
+
+
+def _some_scores(st: Any) -> Any:
+    return st.lists(st.integers(0, 4), min_size=2, max_size=3)
+
+
+#: What `make_zCDP_to_approxDP(make_gaussian(..., scale=3)).map(1).epsilon(0.01)` says, rounded up.
+_GAUSSIAN = 0.6713
+_NOISE = "Make a Measurement that adds noise from the Laplace(`scale`) distribution to the input."
+_COUNTS = "Make a Measurement that uses propose-test-release to release a hashmap of counts."
+
+ENTRIES: tuple[LibraryEntry, ...] = (
+    _entry(
+        "make_laplace-int", 1.0, lambda dp: dp.m.make_laplace(*_integers(dp), scale=1.0), _small, _beside, said=_NOISE
+    ),
+    _entry(
+        "make_laplace-float", 1.0, lambda dp: dp.m.make_laplace(*_floats(dp), scale=1.0), _halves, _beside, said=_NOISE
+    ),
+    _entry(
+        "make_geometric",
+        1.0,
+        lambda dp: dp.m.make_geometric(*_integers(dp), scale=1.0, bounds=(0, 4)),
+        lambda st: st.integers(0, 4),
+        lambda x: [y for y in (x - 1, x + 1) if 0 <= y <= 4],
+        said="Equivalent to `make_laplace` but restricted to an integer support.",
+    ),
+    _entry(
+        "make_gaussian-float",
+        _GAUSSIAN,
+        lambda dp: dp.m.make_gaussian(*_floats(dp), scale=3.0),
+        _halves,
+        _beside,
+        delta=0.01,
+        said="Make a Measurement that adds noise from the Gaussian(`scale`) distribution to the input.",
+    ),
+    _entry(
+        "make_laplace_threshold-int",
+        1.0,
+        lambda dp: dp.m.make_laplace_threshold(*_counts(dp, int), scale=1.0, threshold=4),
+        _count_data(int),
+        _beside_counts,
+        delta=0.013391,
+        said=_COUNTS,
+        finding=_THRESHOLD,
+        false_under=("replace",),
+    ),
+    _entry(
+        "make_laplace_threshold-float",
+        1.0,
+        lambda dp: dp.m.make_laplace_threshold(*_counts(dp, float), scale=1.0, threshold=4.0),
+        _count_data(float),
+        _beside_counts,
+        delta=0.024894,
+        said=_COUNTS,
+    ),
+    _entry(
+        "make_randomized_response",
+        math.log(3.0),
+        lambda dp: dp.m.make_randomized_response(["a", "b", "c"], prob=0.6),
+        lambda st: st.sampled_from(["a", "b", "c"]),
+        lambda x: ["a", "b", "c"],
+        said="Make a Measurement that implements randomized response on a categorical value.",
+    ),
+    _entry(
+        "make_randomized_response_bool",
+        math.log(3.0),
+        lambda dp: dp.m.make_randomized_response_bool(prob=0.75),
+        lambda st: st.booleans(),
+        lambda x: [not x],
+        said="Make a Measurement that implements randomized response on a boolean value.",
+    ),
+    _entry(
+        "make_report_noisy_max_gumbel",
+        1.0,
+        lambda dp: dp.m.make_report_noisy_max_gumbel(*_scores(dp), scale=2.0),
+        _some_scores,
+        _beside_scores,
+        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
+    ),
+    _entry(
+        "make_noisy_max",
+        1.0,
+        lambda dp: dp.m.make_noisy_max(*_scores(dp), dp.max_divergence(), scale=2.0),
+        _some_scores,
+        _beside_scores,
+        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
+    ),
+    _entry(
+        "make_noisy_top_k",
+        1.0,
+        lambda dp: dp.m.make_noisy_top_k(*_scores(dp), dp.max_divergence(), k=2, scale=4.0),
+        _some_scores,
+        _beside_scores,
+        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
+    ),
+    _entry(
+        "make_private_quantile",
+        1.0,
+        lambda dp: dp.m.make_private_quantile(
+            dp.vector_domain(dp.atom_domain(T=float, nan=False)),
+            dp.symmetric_distance(),
+            dp.max_divergence(),
+            candidates=[0.0, 0.25, 0.5, 0.75, 1.0],
+            alpha=0.5,
+            scale=1.0,
+        ),
+        lambda st: st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), max_size=5),
+        None,
+        said="Make a Measurement that computes the quantile of a dataset.",
+    ),
+    _entry(
+        "make_canonical_noise",
+        1.0,
+        lambda dp: dp.m.make_canonical_noise(*_floats(dp), d_in=1.0, d_out=(1.0, 0.01)),
+        _halves,
+        _beside,
+        delta=0.01,
+        said="Make a Measurement that adds noise from a canonical noise distribution.",
+    ),
+)
