@@ -261,10 +261,17 @@ class Task:
             raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.neighbours!r}")
         replace(self, neighbours="replace")._refuse_game()
         self._check_inputs()
-        claim = Claim(
-            epsilon=entry.claim.epsilon if self.epsilon is None else self.epsilon,
-            delta=entry.claim.delta if self.delta is None else self.delta,
-            source=entry.source,
+        claim = (
+            Claim(
+                measure=self.measure,
+                source=entry.source,
+            )
+            if self.measure is not None
+            else Claim(
+                epsilon=entry.claim.epsilon if self.epsilon is None else self.epsilon,
+                delta=entry.claim.delta if self.delta is None else self.delta,
+                source=entry.source,
+            )
         )
         made, case = entry.build(), LibraryCase(entry, relation)
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
