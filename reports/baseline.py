@@ -32,10 +32,13 @@ from ..audit.statistics.events import Counts
 from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
+from ..mechanisms.measures import measure_from_json
 from .identity import LEVELS, matched, measure, why_another
 from .record import read_record
 from .sanitise import lower, measure_of, named_world
 
+#: Probabilities, less one, at which two claimed profiles are compared.
+CURVE = 1000
 #: Where `accept` puts the baseline.
 DEFAULT = Path("overclaim-baseline.json")
 #: The audit lost power if the gap between the claim and the smallest violation it catches grew by more than this.
@@ -239,6 +242,8 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
         for name in levels
         if now[name] > then[name]
     ]
+    if now["kind"] == then["kind"] == "profile" and _allows_more(now, then):
+        found.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
     same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
     if same and _gap(new) > SLACK * _gap(old):
         catches, caught = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
@@ -248,6 +253,13 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
         sees, saw = (blind_words(claim["blind_spot"]) for claim in (new, old))
         found.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))
     return found
+
+
+def _allows_more(now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
+    """Tell whether a profile lets some event be likelier than another profile does."""
+    q = [i / CURVE for i in range(CURVE + 1)]
+    most, before = (measure_from_json(stated).allowed(q) for stated in (now, then))
+    return bool((most > before + 1e-9).any())
 
 
 def _blinder(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

@@ -8,6 +8,9 @@ import pytest
 from overclaim import Claim, falsify, falsify_mechanism
 from overclaim.audit.certification.blind_spot_search import Weakening
 from overclaim.audit.certification.one_run import smoke_test
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.play.execution import Execution
 from overclaim.audit.statistics.multiplicity import p_value
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
@@ -84,6 +87,20 @@ def test_what_is_not_done_in_other_measures_is_refused_in_one_line():
         falsify(learner, Claim(measure=GDP(1.0)), rounds=2, runs=1000, stop="early")
     with pytest.raises(ValueError, match="one run tests claims of an epsilon"):
         smoke_test(learner, Claim(measure=ZCDP(1.0)), rounds=100)
+
+
+def test_the_counts_of_a_function_are_kept_and_an_interrupted_audit_ends_alike(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text('[[claims]]\ntarget = "mechanisms/gaussian"\nzcdp = 0.4\nruns = 3000\n')
+    plan = read_plan(file)
+    page = Ledger.begin(tmp_path / "out", plan, resume=False).page(0)
+    fresh = plan.tasks[0].prepare().audit()
+    for _ in range(2):
+        kept = plan.tasks[0].prepare().audit(Execution(memory=page))
+        assert kept.certificate == fresh.certificate
+        assert kept.event == fresh.event
+    assert fresh.event.method == "variational"
+    page.close()
 
 
 def test_constant_outputs_certify_nothing():

@@ -95,6 +95,14 @@ def test_a_weaker_claim_in_any_measure_is_a_finding(record):
     assert any(f["kind"] == "weakened" and "the claimed mu is 0.9, it was 0.7" in f["message"] for f in found)
 
 
+def test_a_profile_that_allows_more_is_a_finding_and_one_that_allows_less_is_none(record):
+    before = record["claims"][3]
+    for points, weakened in (([[0.0, 0.2], [1.0, 0.2]], True), ([[0.0, 0.2], [1.0, 0.1], [2.0, 0.01]], False)):
+        now = {**before, "measure": {"kind": "profile", "points": points}}
+        kinds = [f["kind"] for f in compare([now], {"claims": [before]}, alpha=0.01)["findings"]]
+        assert ("weakened" in kinds) == weakened
+
+
 def test_a_foreign_measure_that_is_none_is_bad_input(record):
     wrong = json.loads(json.dumps(record))
     wrong["claims"][0]["measure"] = {"kind": "gdp", "mu": 0}
