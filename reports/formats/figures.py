@@ -1,65 +1,20 @@
-"""The figures of a report: small inline SVGs by matplotlib, recoloured so that the page's style sheet paints them.
-
-Only this module imports matplotlib, and only when a figure is drawn. The same data give the same bytes: no dates, no
-random names.
-"""
+"""The figures of a report: what is drawn of a claim's evidence and of a measurement of regret, and said in words."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from html import escape
 from typing import Any
 
 from ...audit.statistics.measure_words import unit_of
 from ...mechanisms.measures import measure_from_json
 from ..sanitise import exact_level, level, lower, measure_of
+from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
 
 #: Steps of a claimed trade-off curve.
 CURVE = 64
-#: Stand-ins that matplotlib paints with, and the style sheet's colours that replace them.
-COLOURS = {
-    "ink": "#010203",
-    "muted": "#020304",
-    "line": "#030405",
-    "bad": "#040506",
-    "left": "#050607",
-    "right": "#060708",
-    "good": "#070809",
-}
-_INK, _MUTED, _LINE, _BAD, _LEFT, _RIGHT, _GOOD = COLOURS.values()
-_STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "overclaim",
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.edgecolor": _LINE,
-    "axes.labelcolor": _INK,
-    "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": True,
-    "figure.facecolor": "none",
-    "grid.color": _LINE,
-    "grid.linewidth": 0.4,
-    "grid.alpha": 0.6,
-    "lines.linewidth": 1.6,
-    "text.color": _INK,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "xtick.minor.size": 0,
-    "ytick.minor.size": 0,
-    "path.simplify": True,
-}
-_SIZE = (3.5, 2.2)  # inches of 72 units
 
 
 @dataclass(frozen=True)
@@ -92,10 +47,10 @@ def of_claim(claim: Mapping[str, Any], prefix: str) -> list[Figure]:
         (f"Certified {unit} against runs", _growth, (found.get("growth") or {}).get("runs")),
     ]
     figures = []
-    for number, (title, draw, data) in enumerate(able):
+    for number, (title, of_evidence, data) in enumerate(able):
         if data:
-            svg, alternative, caption = draw(claim, found)
-            figures.append(Figure(title, _inline(svg, f"{prefix}{number}", title, alternative), alternative, caption))
+            svg, alternative, caption = of_evidence(claim, found)
+            figures.append(Figure(title, inline(svg, f"{prefix}{number}", title, alternative), alternative, caption))
     return figures
 
 
@@ -108,7 +63,7 @@ def of_regret(entry: Mapping[str, Any], prefix: str) -> list[Figure]:
         ]
         if len(points) > 1 and available():
             svg, alternative, caption = _power_law(entry, points, of_horizon=key == "regrets")
-            figures.append(Figure(title, _inline(svg, f"{prefix}{key}", title, alternative), alternative, caption))
+            figures.append(Figure(title, inline(svg, f"{prefix}{key}", title, alternative), alternative, caption))
     return figures
 
 
@@ -118,63 +73,6 @@ def count_text(value: float, _: Any = None) -> str:
         if value >= size:
             return f"{value / size:g}{unit}"
     return f"{value:g}"
-
-
-@cache
-@cache
-def available() -> bool:
-    """Tell whether matplotlib is installed and works; without it a report has no figures."""
-    try:
-        _matplotlib()
-    except ImportError:
-        return False
-    return True
-
-
-def _matplotlib() -> Any:
-    import matplotlib
-    import matplotlib.figure
-    import matplotlib.ticker
-
-    return matplotlib
-
-
-def _draw(paint: Callable[[Any], None], x: str, y: str) -> str:
-    """Return the SVG text of one pair of axes."""
-    from io import StringIO
-
-    library = _matplotlib()
-    with library.rc_context(_STYLE):
-        figure = library.figure.Figure(figsize=_SIZE)
-        axes = figure.add_axes((0.175, 0.195, 0.775, 0.765))
-        paint(axes)
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        out = StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return out.getvalue()
-
-
-def _inline(svg: str, prefix: str, title: str, alternative: str) -> str:
-    """Return matplotlib's SVG as part of a page: the page's colours and fonts, names that clash with no other's."""
-    body = svg[svg.index("<svg") :]
-    box = re.search(r'viewBox="([^"]+)"', body)
-    assert box is not None
-    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
-    body = body[body.index(">") + 1 :]
-    used = {a or b for a, b in re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', body)}
-    body = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", body)
-    body = body.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
-    body = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font-size: \1px", body)
-    body = body.replace("font-family: 'DejaVu Sans';", "").replace(' transform="rotate(-0', ' transform="rotate(0')
-    body = re.sub(r' transform="rotate\(0[^"]*"', "", body)
-    body = re.sub(r"<g>\s*<path d=\"[^\"]*\" style=\"fill: none\"/>\s*</g>|<g/>", "", body)
-    for name, stand_in in COLOURS.items():
-        body = body.replace(stand_in, f"var(--{name})")
-    body = re.sub(r"(\d+\.\d{2})\d+", r"\1", body)
-    body = re.sub(r"\s*\n\s*", "\n", body).replace("; ", ";").replace(": ", ":")
-    head = f'<svg class="plot" viewBox="{box[1]}" role="img" aria-label="{escape(f"{title}: {alternative}")}">'
-    return head + body.strip()
 
 
 def _shape(values: Sequence[float | None]) -> list[float]:
@@ -213,23 +111,23 @@ def _tradeoff(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
     edge_x, edge_y = _limit(claim)
 
     def paint(axes: Any) -> None:
-        axes.fill([*edge_x, 0.0], [*edge_y, 0.0], facecolor=_BAD, alpha=0.13, linewidth=0)
-        axes.plot(edge_x, edge_y, color=_BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.fill([*edge_x, 0.0], [*edge_y, 0.0], facecolor=BAD, alpha=0.13, linewidth=0)
+        axes.plot(edge_x, edge_y, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
         # The band joins the boxes of the two intervals: low ends to low ends, high ends to high ends.
         xs = curve["false_positive_low"] + curve["false_positive_high"][::-1]
         ys = curve["false_negative_low"] + curve["false_negative_high"][::-1]
-        axes.fill(xs, ys, facecolor=_LEFT, alpha=0.25, linewidth=0)
-        axes.plot([1.0, *fpr, 0.0], [0.0, *fnr, 1.0], color=_LEFT)
+        axes.fill(xs, ys, facecolor=LEFT, alpha=0.25, linewidth=0)
+        axes.plot([1.0, *fpr, 0.0], [0.0, *fnr, 1.0], color=LEFT)
         if len(fpr) <= 12:
-            axes.plot(fpr, fnr, color=_LEFT, marker="o", markersize=3.5, linewidth=0)
+            axes.plot(fpr, fnr, color=LEFT, marker="o", markersize=3.5, linewidth=0)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
         axes.xaxis.set_major_formatter(_per_cent)
         axes.yaxis.set_major_formatter(_per_cent)
-        axes.text(0.97, 0.95, "measured", color=_LEFT, ha="right", va="top", transform=axes.transAxes)
-        axes.text(0.97, 0.86, "limit of the claim", color=_BAD, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.86, "limit of the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
 
     nearest = min(zip(fpr, fnr, strict=True), key=lambda point: point[0] + point[1])
     alternative = (
@@ -240,7 +138,7 @@ def _tradeoff(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
         f"Two errors of guessing the world, at every threshold. A learner that keeps the claim stays above the shaded "
         f"region. Band: pointwise {1 - found['alpha']:.2%} Clopper-Pearson."
     )
-    return _draw(paint, "false positives", "false negatives"), alternative, _trim(caption)
+    return draw(paint, "false positives", "false negatives"), alternative, _trim(caption)
 
 
 def _trim(text: str) -> str:
@@ -255,22 +153,22 @@ def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, s
     exact = [(e, d) for e, d in zip(known["epsilon"], known["delta"], strict=True) if e and e <= x[-1]]
 
     def paint(axes: Any) -> None:
-        axes.fill_between(x, lower, color=_LEFT, alpha=0.18, linewidth=0)
-        axes.plot(x, lower, color=_LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
-        axes.plot(x, estimate, color=_LEFT)
-        axes.axvline(epsilon, ymax=0.72, color=_BAD, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.fill_between(x, lower, color=LEFT, alpha=0.18, linewidth=0)
+        axes.plot(x, lower, color=LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.plot(x, estimate, color=LEFT)
+        axes.axvline(epsilon, ymax=0.72, color=BAD, linewidth=1.0, linestyle=(0, (4, 2)))
         points = measure_of(claim).get("points") or [(epsilon, delta)]
-        axes.plot(*zip(*points, strict=True), color=_BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
+        axes.plot(*zip(*points, strict=True), color=BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
         if exact:
             e, d = zip(*exact, strict=True)
-            axes.plot(e, d, color=_INK, marker="D", markersize=4, markerfacecolor="none", linewidth=0)
+            axes.plot(e, d, color=INK, marker="D", markersize=4, markerfacecolor="none", linewidth=0)
         axes.set_xlim(0, x[-1] or 1)
         top = max([*estimate, *(d for _, d in exact), delta, 1e-6])
         axes.set_ylim(0, 1.08 * top)
-        axes.text(0.97, 0.95, "measured", color=_LEFT, ha="right", va="top", transform=axes.transAxes)
-        axes.text(0.97, 0.86, "the claim", color=_BAD, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.86, "the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
         if exact:
-            axes.text(0.97, 0.77, "exact", color=_INK, ha="right", va="top", transform=axes.transAxes)
+            axes.text(0.97, 0.77, "exact", color=INK, ha="right", va="top", transform=axes.transAxes)
 
     at = min(range(len(x)), key=lambda i: abs(x[i] - epsilon))
     alternative = (
@@ -278,7 +176,7 @@ def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, s
         f"{epsilon:.3g}, where the claim allows {delta:.3g}; it is at least {lower[at]:.3g} there"
     )
     caption = "The delta that is needed at each epsilon. Dashed: lower bound of the measured one, point by point."
-    return _draw(paint, "epsilon", "delta"), alternative, caption
+    return draw(paint, "epsilon", "delta"), alternative, caption
 
 
 def _histogram(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -294,22 +192,22 @@ def _histogram(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str,
             width = 0.4 * (min(gaps) if gaps else 1.0)
             span = (values[-1] - values[0]) or 1.0
             width = max(width, span / 120)
-            for side, colour, shift in (("left", _LEFT, -0.5), ("right", _RIGHT, 0.5)):
+            for side, colour, shift in (("left", LEFT, -0.5), ("right", RIGHT, 0.5)):
                 axes.bar([v + shift * width for v in values], share[side], width=width, color=colour)
         else:
             edges = scores["edges"]
-            for side, colour in (("left", _LEFT), ("right", _RIGHT)):
+            for side, colour in (("left", LEFT), ("right", RIGHT)):
                 axes.stairs(share[side], edges, fill=True, facecolor=colour, alpha=0.2, linewidth=0)
                 axes.stairs(share[side], edges, edgecolor=colour, linewidth=1.5)
         low, high = axes.get_xlim()
         for side in ("lower", "upper"):
             threshold = event.get(side)
             if threshold is not None and low <= threshold <= high:
-                axes.axvline(threshold, ymax=0.86, color=_INK, linewidth=1.0, linestyle=(0, (4, 2)))
+                axes.axvline(threshold, ymax=0.86, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.yaxis.set_major_formatter(_per_cent)
         axes.set_ylim(0, 1.3 * max([*share["left"], *share["right"], 1e-9]))
-        axes.text(0.03, 0.97, "right world", color=_RIGHT, ha="left", va="top", transform=axes.transAxes)
-        axes.text(0.97, 0.97, "left world", color=_LEFT, ha="right", va="top", transform=axes.transAxes)
+        axes.text(0.03, 0.97, "right world", color=RIGHT, ha="left", va="top", transform=axes.transAxes)
+        axes.text(0.97, 0.97, "left world", color=LEFT, ha="right", va="top", transform=axes.transAxes)
 
     infinite = sum(scores["left_infinite"]) + sum(scores["right_infinite"])
     overlap = sum(min(a, b) for a, b in zip(share["left"], share["right"], strict=True))
@@ -320,7 +218,7 @@ def _histogram(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str,
     caption = "The attack's score of fresh runs, by the world they were played in. Dashed: the certified thresholds."
     if infinite:
         caption += f" {infinite} runs with infinite scores, impossible in one world, are not drawn."
-    return _draw(paint, "score, evidence for the left world", "share of runs"), alternative, caption
+    return draw(paint, "score, evidence for the left world", "share of runs"), alternative, caption
 
 
 def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -330,17 +228,17 @@ def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
     exact = leak.get("kind") == "exact"
 
     def paint(axes: Any) -> None:
-        axes.axhline(epsilon, color=_BAD, linewidth=1.2, linestyle=(0, (4, 2)))
-        axes.plot(rounds, values, color=_LEFT, marker="o", markersize=3.5)
+        axes.axhline(epsilon, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.plot(rounds, values, color=LEFT, marker="o", markersize=3.5)
         if rounds[-1] > 50:
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(count_text)
-            axes.xaxis.set_minor_formatter(_matplotlib().ticker.NullFormatter())
+            axes.xaxis.set_minor_formatter(matplotlib_library().ticker.NullFormatter())
         else:
-            axes.xaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(6, integer=True))
+            axes.xaxis.set_major_locator(matplotlib_library().ticker.MaxNLocator(6, integer=True))
         axes.set_ylim(0, 1.4 * max([*values, epsilon]))
-        axes.text(0.03, 0.95, "exact" if exact else "at least", color=_LEFT, va="top", transform=axes.transAxes)
-        axes.text(0.35, 0.95, "claim", color=_BAD, va="top", transform=axes.transAxes)
+        axes.text(0.03, 0.95, "exact" if exact else "at least", color=LEFT, va="top", transform=axes.transAxes)
+        axes.text(0.35, 0.95, "claim", color=BAD, va="top", transform=axes.transAxes)
 
     alternative = (
         f"{'exactly' if exact else 'at least'} {values[-1]:.3g} after all {rounds[-1]} rounds, "
@@ -352,7 +250,7 @@ def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
         else "Epsilon of the first rounds alone: a lower bound for each prefix, on the evidence's runs. An estimate, "
         "not the certificate."
     )
-    return _draw(paint, "rounds seen", "epsilon"), alternative, caption
+    return draw(paint, "rounds seen", "epsilon"), alternative, caption
 
 
 def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -367,30 +265,30 @@ def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, st
 
     def paint(axes: Any) -> None:
         axes.set_xscale("log")
-        axes.axhline(claimed, color=_BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.axhline(claimed, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
         if exact is not None:
-            axes.axhline(exact, color=_GOOD, linewidth=1.2, linestyle=(0, (1, 1.5)))
-        axes.plot(runs, bounds, color=_LEFT, marker="o", markersize=2.5)
-        axes.plot(runs[-1:], bounds[-1:], color=_LEFT, marker="o", markersize=5.5)
+            axes.axhline(exact, color=GOOD, linewidth=1.2, linestyle=(0, (1, 1.5)))
+        axes.plot(runs, bounds, color=LEFT, marker="o", markersize=2.5)
+        axes.plot(runs[-1:], bounds[-1:], color=LEFT, marker="o", markersize=5.5)
         if decides:
-            axes.axvline(decides, ymax=0.86, color=_INK, linewidth=1.0, linestyle=(0, (4, 2)))
+            axes.axvline(decides, ymax=0.86, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
         low = min([*runs, decides] if decides else runs)
         high = max([*runs, decides] if decides else runs)
         axes.set_xlim(low / 1.3, high * 1.5)
         axes.set_ylim(0, 1.4 * max([*bounds, claimed, exact or 0.0]))
         axes.xaxis.set_major_formatter(count_text)
-        axes.xaxis.set_minor_formatter(_matplotlib().ticker.NullFormatter())
-        axes.text(0.03, 0.97, "certified", color=_LEFT, va="top", transform=axes.transAxes)
-        axes.text(0.35, 0.97, "claim", color=_BAD, va="top", transform=axes.transAxes)
+        axes.xaxis.set_minor_formatter(matplotlib_library().ticker.NullFormatter())
+        axes.text(0.03, 0.97, "certified", color=LEFT, va="top", transform=axes.transAxes)
+        axes.text(0.35, 0.97, "claim", color=BAD, va="top", transform=axes.transAxes)
         if exact is not None:
-            axes.text(0.97, 0.97, "exact", color=_GOOD, ha="right", va="top", transform=axes.transAxes)
+            axes.text(0.97, 0.97, "exact", color=GOOD, ha="right", va="top", transform=axes.transAxes)
 
     alternative = f"the bound grows from {bounds[0]:.3g} at {runs[0]} runs to {bounds[-1]:.3g} at {runs[-1]}"
     caption = "The bound that fewer runs would have given. Only the last point is the certificate."
     if decides:
         alternative += f"; with a perfect attack {decides} runs would decide the claim"
         caption += f" Dashed upright: with a perfect attack, {decides:,} runs would decide the claim."
-    return _draw(paint, "certification runs", unit), alternative, caption
+    return draw(paint, "certification runs", unit), alternative, caption
 
 
 def _power_law(entry: Mapping[str, Any], points: list[Any], *, of_horizon: bool) -> tuple[str, str, str]:
@@ -400,23 +298,23 @@ def _power_law(entry: Mapping[str, Any], points: list[Any], *, of_horizon: bool)
     def paint(axes: Any) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.plot(xs, ys, color=_LEFT, marker="o", markersize=3.5)
+        axes.plot(xs, ys, color=LEFT, marker="o", markersize=3.5)
         top = max(ys)
         if of_horizon and exponent is not None:
             # The promised growth, through the first point: only its steepness is claimed.
             promised = [ys[0] * (x / xs[0]) ** exponent for x in xs]
-            axes.plot(xs, promised, color=_BAD, linewidth=1.2, linestyle=(0, (4, 2)))
+            axes.plot(xs, promised, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
             top = max(top, *promised)
         if of_horizon and bound:
-            axes.plot([entry.get("rounds") or xs[-1]], [bound], color=_BAD, marker="v", markersize=5, linewidth=0)
+            axes.plot([entry.get("rounds") or xs[-1]], [bound], color=BAD, marker="v", markersize=5, linewidth=0)
             top = max(top, bound)
         axes.set_ylim(min(ys) / 1.5, top * 3)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(count_text)
-            axis.set_minor_formatter(_matplotlib().ticker.NullFormatter())
-        axes.text(0.03, 0.96, "measured", color=_LEFT, va="top", transform=axes.transAxes)
+            axis.set_minor_formatter(matplotlib_library().ticker.NullFormatter())
+        axes.text(0.03, 0.96, "measured", color=LEFT, va="top", transform=axes.transAxes)
         if of_horizon and (exponent is not None or bound):
-            axes.text(0.35, 0.96, "promised", color=_BAD, va="top", transform=axes.transAxes)
+            axes.text(0.35, 0.96, "promised", color=BAD, va="top", transform=axes.transAxes)
 
     name = "T" if of_horizon else "epsilon"
     alternative = f"mean regret {ys[0]:.3g} at {name} {xs[0]:g}, {ys[-1]:.3g} at {name} {xs[-1]:g}"
@@ -428,4 +326,4 @@ def _power_law(entry: Mapping[str, Any], points: list[Any], *, of_horizon: bool)
         if of_horizon
         else "Mean regret at a fixed horizon for each epsilon that the noise is calibrated to."
     )
-    return _draw(paint, "rounds T" if of_horizon else "epsilon", "mean regret"), alternative, caption
+    return draw(paint, "rounds T" if of_horizon else "epsilon", "mean regret"), alternative, caption

@@ -13,14 +13,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...audit.attacks.learner_attacks import wording_of
 from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
-from ...mechanisms.measures import measure_from_json
 from ..headline import beside_words, headline, headline_words
 from ..sanitise import (
     bound_words,
@@ -34,11 +32,12 @@ from ..sanitise import (
     level,
     lower,
     measure_of,
-    named_world,
     symbol,
 )
 from ..upper_words import bounded_words, trace_lines
 from . import figures, ruler
+from .drawing import available
+from .event_words import coin_words, event_words, guess_shares, named_rates
 from .terminal import number
 
 VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
@@ -124,7 +123,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "regret_not_measured": record.get("regret_not_measured") or (),
         "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
         "selftest": record.get("selftest") or [],
-        "undrawn": bool(falsified or record.get("regret")) and not figures.available(),
+        "undrawn": bool(falsified or record.get("regret")) and not available(),
         "errors": record["errors"],
         "versions": record.get("versions") or {},
         "horizons": _span(c["rounds"] for c in claims),
@@ -159,10 +158,10 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
         "counts": _counts(claim.get("counts") or {}),
         "witness": _witness(claim),
         "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
-        "event_words": _event_words(shown),
-        "coin": _coin(claim.get("event") or {}),
-        "allowed": _allowed(shown),
-        "named": _named(shown),
+        "event_words": event_words(shown),
+        "coin": coin_words(claim.get("event") or {}),
+        "allowed": guess_shares(shown),
+        "named": named_rates(shown),
         "statement": statement(shown),
         "exact": exact_words(shown, infinite="∞"),
         "by_holm": by_holm(shown),
@@ -260,64 +259,6 @@ def _vector(loss: Any) -> str:
     if len(words) > MOST_NUMBERS:
         words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
     return "(" + ", ".join(words) + ")"
-
-
-def _coin(event: Mapping[str, Any]) -> str:
-    """Return what draws the world of a run, in words."""
-    share = event.get("share", 0.5)
-    return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"
-
-
-def _event_words(claim: Mapping[str, Any]) -> str:
-    """Return the separating event in words."""
-    event, counts = claim["event"], claim.get("counts") or {}
-    if not event:
-        return ""
-    reads = claim.get(
-        "attack_reads", wording_of(claim["attack"])
-    )  # of exact attacks: their thresholds are likelihoods
-    about = reads or f"the score of the {claim['attack'] or 'attack'}"
-    sides = []
-    for key, names, other, used in (
-        ("upper", "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
-        ("lower", "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
-    ):
-        threshold = event.get(key)
-        if threshold is None:
-            if used:
-                sides.append(f"“{names}” when that is impossible in the {other} world")
-        elif reads:
-            factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
-            sides.append(f"“{names}” when that is at least {factor:.4g} times likelier in the {names} world")
-        else:
-            sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
-    if not sides:
-        return ""
-    return f"The observer looks at {about}, says " + " and ".join(sides) + ", and abstains otherwise."
-
-
-def _named(claim: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
-    found, claimed = named_world(claim), claim["claimed"]
-    if found is None or not found.runs or not found.others:
-        return None
-    here, there = found.hits / found.runs, found.misses / found.others
-    if claim["method"] == "variational":  # it is not this event that is certified
-        return None
-    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
-    if not is_epsilon(measure_of(claim)):
-        most = float(measure_from_json(measure_of(claim)).allowed(there))
-    return {"name": found.name, "other": found.other, "here": here, "there": there, "most": most}
-
-
-def _allowed(claim: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return the share of right guesses, and the largest that a learner which keeps the claim could reach."""
-    counts, epsilon, delta = claim.get("counts") or {}, claim["claimed"]["epsilon"], claim["claimed"]["delta"]
-    if claim["method"] != "guess" or not counts.get("guesses") or not counts.get("runs"):
-        return None
-    odds = math.exp(-epsilon)
-    excess = delta * counts["runs"] / counts["guesses"]
-    return {"seen": counts["right"] / counts["guesses"], "most": min(1.0, (1 + excess * odds) / (1 + odds))}
 
 
 def _p_value(claim: Mapping[str, Any], level: float) -> float:

@@ -1,0 +1,69 @@
+"""What an event says of a run, and how often it said so, in words and in shares of the runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ...audit.attacks.learner_attacks import wording_of
+from ...audit.statistics.measure_words import is_epsilon
+from ...mechanisms.measures import measure_from_json
+from ..sanitise import measure_of, named_world
+
+
+def coin_words(event: Mapping[str, Any]) -> str:
+    """Return what draws the world of a run, in words."""
+    share = event.get("share", 0.5)
+    return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"
+
+
+def event_words(claim: Mapping[str, Any]) -> str:
+    """Return the separating event in words."""
+    event, counts = claim["event"], claim.get("counts") or {}
+    if not event:
+        return ""
+    # Of exact attacks alone: their thresholds are likelihoods.
+    reads = claim.get("attack_reads", wording_of(claim["attack"]))
+    about = reads or f"the score of the {claim['attack'] or 'attack'}"
+    sides = []
+    for key, names, other, used in (
+        ("upper", "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
+        ("lower", "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
+    ):
+        threshold = event.get(key)
+        if threshold is None:
+            if used:
+                sides.append(f"“{names}” when that is impossible in the {other} world")
+        elif reads:
+            factor = math.exp(min(threshold if key == "upper" else -threshold, 700.0))
+            sides.append(f"“{names}” when that is at least {factor:.4g} times likelier in the {names} world")
+        else:
+            sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
+    if not sides:
+        return ""
+    return f"The observer looks at {about}, says " + " and ".join(sides) + ", and abstains otherwise."
+
+
+def named_rates(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
+    found, claimed = named_world(claim), claim["claimed"]
+    if found is None or not found.runs or not found.others:
+        return None
+    here, there = found.hits / found.runs, found.misses / found.others
+    if claim["method"] == "variational":  # it is not this event that is certified
+        return None
+    most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
+    if not is_epsilon(measure_of(claim)):
+        most = float(measure_from_json(measure_of(claim)).allowed(there))
+    return {"name": found.name, "other": found.other, "here": here, "there": there, "most": most}
+
+
+def guess_shares(claim: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return the share of right guesses, and the largest that a learner which keeps the claim could reach."""
+    counts, epsilon, delta = claim.get("counts") or {}, claim["claimed"]["epsilon"], claim["claimed"]["delta"]
+    if claim["method"] != "guess" or not counts.get("guesses") or not counts.get("runs"):
+        return None
+    odds = math.exp(-epsilon)
+    excess = delta * counts["runs"] / counts["guesses"]
+    return {"seen": counts["right"] / counts["guesses"], "most": min(1.0, (1 + excess * odds) / (1 + odds))}
