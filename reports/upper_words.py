@@ -10,6 +10,8 @@ from .sanitise import measure_of
 
 #: Bounds and claims closer than this, relatively, are equal.
 _SAME = 1e-9
+#: Rooms whose code makes noisy calls.
+_OURS = ("mechanisms/", "learners/")
 
 
 def binding(claim: Mapping[str, Any]) -> float | None:
@@ -80,5 +82,10 @@ def _where(scope: str) -> str:
 
 
 def place_of(claim: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the line of a claim's cause, else that where its target is written."""
-    return (claim.get("cause") or {}).get("place") or claim.get("where")
+    """Return the line of a claim's cause, else that where its target is written.
+
+    A cause in our own code is named relative to our package: it is a file of the repository only where the target is.
+    """
+    place, where = (claim.get("cause") or {}).get("place"), claim.get("where")
+    foreign = place and place["file"].startswith(_OURS) and where and not where["file"].startswith(_OURS)
+    return where if not place or foreign else place

@@ -23,7 +23,7 @@ from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
 from ...learners.problems.losses import Family, Linear, Quadratic, Switch
 from ...mechanisms.discrete import DiscreteLaplace
-from ...mechanisms.noise import Gaussian, Laplace
+from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.one_shot.classic import OneShot
 from ...mechanisms.one_shot.concentrated import AnalyticGaussian, Concentrated
 from ...mechanisms.one_shot.randomised_response import OneTimeRappor
@@ -122,7 +122,7 @@ def _reduction(learner: BanditReduction | GaussianReduction, losses: tuple[Any, 
 def _one_point(learner: BanditPftal | PrivateBandit, pair: Pair) -> Branches:
     """Return the branches of (n / zeta) f(x) u: constant where f - f' is, by u alone where x's centre is known."""
     left, right = pair.left[pair.t0], pair.right[pair.t0]
-    euclidean = isinstance(learner, BanditPftal) or isinstance(learner.noise, Gaussian) or learner.arms == 1
+    euclidean = isinstance(learner.noise, Gaussian | L2Laplace) or learner.arms == 1
     if euclidean and _gap(left, right) == 0:  # |f - f'| is the same everywhere, and |u| = 1
         return CONSTANT
     first = pair.t0 < learner.batch if isinstance(learner, PrivateBandit) else pair.t0 == 0

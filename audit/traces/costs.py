@@ -18,8 +18,9 @@ from ..laws.privacy_loss import STEPS, PrivacyLoss
 from .libraries import Mapped
 from .tape import Call
 
-#: Inputs that are closer than this, over the larger of 1 and their size, are the same: a replay rounds.
-SAME = 1e-11
+#: Inputs that are closer than this, over the larger of 1 and their size, are the same, as a replay rounds; if that
+#: leaves out no more than so many scales of the noise.
+SAME, DUST = 1e-11, 1e-10
 #: At most so many Laplace shifts are composed exactly at delta > 0.
 _MOST_SHIFTS = 64
 
@@ -107,10 +108,18 @@ def difference(left: Call, right: Call) -> Floats:
     a, b = (np.asarray(call.value, dtype=float) for call in (left, right))
     with np.errstate(invalid="ignore"):
         d: Floats = np.abs(a - b)
-        d[d <= SAME * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))] = 0.0
+        rounded = d <= SAME * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
+        d[rounded & (d <= DUST * _scale(left.law))] = 0.0
     d[np.isnan(d)] = math.inf
     d[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
     return d
+
+
+def _scale(law: Any) -> Any:
+    """Return the scale or standard deviation of a law's noise, for each run of a point."""
+    if isinstance(law, Projected):
+        return _scale(law.law) * np.abs(law.points).max(axis=0)
+    return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
 
 
 def _outcome_loss(p: Floats, q: Floats) -> float:

@@ -115,7 +115,7 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     Raises
     ------
     UntraceableError
-        If the control parts in every run: not all randomness comes from where it is watched.
+        If the control parts in every run: it draws from where nothing is watched, or hangs on rounding.
     """
     direct: set[Place] = set()
     for left in (True, False) if plain else ():
@@ -123,7 +123,14 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     recorded = _play(playing, True, Tape(seed, block, runs=runs), direct)
     control = _play(playing, True, Tape(seed, block, runs=runs, frozen=recorded.events, nudged=True), direct)
     replayed = _play(playing, False, Tape(seed, block, runs=runs, frozen=recorded.events), direct)
-    leak = parting(recorded.events, replayed.events, control.events, runs)
+    try:
+        leak = parting(recorded.events, replayed.events, control.events, runs)
+    except UntraceableError:
+        again = _play(playing, True, Tape(seed, block, runs=runs, frozen=recorded.events), direct)
+        parting(recorded.events, recorded.events, again.events, runs)  # says that it draws from elsewhere, if it does
+        raise UntraceableError(
+            "its replays hang on the rounding of the noisy outputs: nothing can be compared"
+        ) from None
     if leak is not None:
         after, place = _last_call(recorded.events, replayed.events, runs)
         bare = _without_noise(recorded, replayed) or after

@@ -241,7 +241,21 @@ def _extremes(learner: Any, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
     elif claim.losses in ("l1-ball", "l2-ball"):
         e, opposite = np.eye(n)[0], 0.0 if claim.neighbours == "zero-out" else -1.0
         rows = [*rows, (e, opposite * e)]
-    return rows
+    points = getattr(getattr(learner, "inner", None), "points", None)
+    return rows if points is None else rows + [pair for p in points.T for pair in _along(p, claim)]
+
+
+def _along(point: Any, claim: Claim) -> list[tuple[Any, Any]]:
+    """Return the extreme neighbours that move the loss of a point the most; of the L1 ball the axes do."""
+    losses = LOSS_SETS[claim.losses]
+    if claim.losses == "l1-ball":
+        return []
+    if claim.losses == "l2-ball":
+        top, bottom = point / np.linalg.norm(point), -point / np.linalg.norm(point)
+    else:
+        top, bottom = (np.where(sign * point > 0, losses.high, losses.low) for sign in (1.0, -1.0))
+    nothing = np.zeros_like(point)
+    return [(top, nothing), (bottom, nothing)] if claim.neighbours == "zero-out" else [(top, bottom)]
 
 
 def _zero(loss: Any) -> Any:

@@ -174,6 +174,10 @@ class Watched(np.random.Generator):
         """Return bare noise."""
         return Bare(self.recorder, Gaussian, 1.0, size)
 
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Return watched children."""
+        return [Watched(bits, self.recorder) for bits in self.bit_generator.spawn(n_children)]
+
     def noisy(self, law: Any, value: Any, name: str) -> Any:
         """Return a value with noise: a noisy call."""
         return noisy(self.recorder, law, value, None, None, name)[0]

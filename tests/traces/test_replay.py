@@ -147,3 +147,25 @@ def test_batched_targets_that_draw_from_the_generator_are_watched():
     once.batched = True
     with pytest.raises(LearnerError, match=r"must have the shape \(..., runs\)"):
         traces(once, DataPair([1.0, 0.0], [0.0, 0.0]))
+
+
+def test_what_hangs_on_rounding_is_not_said_to_draw_from_elsewhere():
+    def cancels(data, rng):
+        first = data + rng.laplace(0, 1e12)
+        return [(first + i) % 1.0 for i in range(3)]
+
+    with pytest.raises(UntraceableError, match="hang on the rounding"):
+        traces(cancels, DataPair(0.0, 1.0))
+
+
+def test_small_numbers_are_no_rounding():
+    small = tracing(lambda data, rng: data + rng.laplace(0, 1e-13), DataPair(0.0, 1e-13), Claim(epsilon=1.0))
+    assert small.pair_upper.epsilon == pytest.approx(1.0)
+    large = tracing(lambda data, rng: data + rng.laplace(0, 1e-6), DataPair(1e6, 1e6 + 1e-6), Claim(epsilon=1.0))
+    assert large.pair_upper.epsilon == pytest.approx(1.0, rel=1e-3)
+
+
+def test_children_of_a_watched_generator_are_watched():
+    found = traces(lambda data, rng: data + rng.spawn(1)[0].laplace(0, 1.0), DataPair(0.0, 1.0))
+    assert len(found[0].calls) == 1
+    assert not found[0].leak

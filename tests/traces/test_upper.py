@@ -13,8 +13,9 @@ from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.audit.traces.summary import fields_of
 from overclaim.audit.traces.upper import tracing
-from overclaim.learners import BatchedLaplace, Exp3, Htinf, Threshold
+from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Htinf, Threshold
 from overclaim.learners.abilities import batch_of
+from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.gaussian_dp import gaussian_epsilon
@@ -165,3 +166,13 @@ def test_a_bound_for_every_pair_is_one_for_this_pair_whose_paths_were_sampled():
     assert (found.pair_upper.how, found.claim_upper.how) == ("sampled", "bounded")
     fields = fields_of(found, claim)
     assert fields["epsilon_upper_pair"] == fields["epsilon_upper"] == found.claim_upper.epsilon
+
+
+def test_every_pair_of_points_with_signs_of_their_own():
+    points = np.array([[1.0, 1.0, 0.0, 1.0], [-1.0, 0.0, 1.0, -1.0], [-1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]])
+    learner = BanditReduction(Exp2(actions=points, eta=0.1, gamma=0.5), epsilon=1.0, sensitivity=1.0)
+    pair = Pair([np.ones(4), np.zeros(4)], [-np.ones(4), np.zeros(4)])
+    found = tracing(learner, pair, Claim(epsilon=1.0, losses="symmetric"))
+    # The point (1, -1, -1, 1) moves by 2 in every coordinate, for losses with its signs: 8 over the largest entry.
+    assert found.claim_upper.epsilon == pytest.approx(8.0)
+    assert found.pair_upper.epsilon == pytest.approx(2.0)
