@@ -127,14 +127,26 @@ def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noi
             budget=replace(tests.budget, seed=audit.budget.seed + FRESH + middle),
             execution=replace(tests.execution, memory=audit.execution.prefixed(f"weaker {factor:g}")),
         )
-        bounds[factor] = all_runs(weaker, [pair]).certificate.lower
+        bounds[factor] = weaker.once("bound", partial(_bound, weaker, pair))
         low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None
     slack = None
     exact = audit.claim.measure.is_epsilon and isinstance(pair, Pair)
     if exact and (caught is None or caught > LARGEST):
-        slack = true_to(audit.claim, pair, weaken)
+        slack = true_to(audit.claim, pair, weaken, once=audit.once)
     return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, slack)
+
+
+def _bound(audit: Audit, pair: Any) -> float:
+    return all_runs(audit, [pair]).certificate.lower
+
+
+#: Returns the JSON that a stage comes to, as it is known or computed now.
+Once = Callable[[str, Callable[[], Any]], Any]
+
+
+def _now(stage: str, compute: Callable[[], Any]) -> Any:
+    return compute()
 
 
 def _tests(audit: Audit) -> Audit:
@@ -147,27 +159,30 @@ def _tests(audit: Audit) -> Audit:
     )
 
 
-def true_to(claim: Claim, pair: Pair, weaken: Weaken) -> float | None:
+def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> float | None:
     """Return the factor, from 1 on, up to which exact laws say that the claim is true; None where there are none.
 
     True means: on this pair and on the standard ones; at most the largest of `FACTORS`. Where the actions have no
-    exact law that of the release serves, which they are computed from: they are at least as private.
+    exact law that of the release serves, which they are computed from: they are at least as private. Each law's epsilon
+    is computed `once`, of a killed run too.
     """
     learner: Learner = weaken(1.0)
-    standard = first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))
+    all_pairs = [pair, *first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))]
 
-    def at(factor: float, pairs: Sequence[Pair]) -> tuple[float, Pair] | None:
+    def at(factor: float, places: Sequence[int]) -> tuple[float, int] | None:
         for surface in (claim.surface, *(["release"] if claim.surface == "actions" else [])):
             try:
-                found = [_exactly(weaken(factor), one, claim, surface) for one in pairs]
+                exactly = [partial(_exactly, weaken(factor), all_pairs[i], claim, surface) for i in places]
+                stages = [f"true to {factor!r}/{surface}/{i}" for i in places]
+                found = [once(stage, compute) for stage, compute in zip(stages, exactly, strict=True)]
             except NotExactError:
                 continue
-            return max(found), pairs[found.index(max(found))]
+            return max(found), places[found.index(max(found))]
         return None
 
     true, worst = None, None
     for factor in (1.0, *FACTORS):
-        worst = at(factor, [pair, *standard])
+        worst = at(factor, range(len(all_pairs)))
         if worst is None:
             return true
         if worst[0] > claim.epsilon * (1 + TOLERANCE):
@@ -177,10 +192,10 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken) -> float | None:
         return true
     if true is None:
         return None
-    false, pairs = factor, [worst[1]]
+    false, places = factor, [worst[1]]
     for _ in range(STEPS):
         middle = math.sqrt(true * false)
-        found = at(middle, pairs)
+        found = at(middle, places)
         if found is None or found[0] > claim.epsilon * (1 + TOLERANCE):
             false = middle
         else:

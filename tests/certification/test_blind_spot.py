@@ -1,5 +1,6 @@
 """Blind spots: what an audit that survives catches on weaker targets, and how often it is wrong about them."""
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.certification.frame import Audit, Choice
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.certification.verdict import UnderpoweredError, Verdict
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.plan import Plan
+from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.events import Counts, Event
 from overclaim.learners.bandits.exp3 import Exp3
@@ -50,6 +53,36 @@ def test_an_attack_that_attains_epsilon_catches_little():
     assert not spot.untested
     assert dict(spot.bounds)[1.1] > 1.0
     assert all(bound <= factor for factor, bound in spot.bounds)  # epsilon is exactly the factor; alpha 0.0025 each
+
+
+@pytest.mark.parametrize("finished", [1, 3, 7])
+def test_what_is_known_of_weaker_targets_is_not_computed_again(finished, monkeypatch, tmp_path):
+    """Bounds and exact laws: runs that were killed after a few of them computed all again, and never ended."""
+    page = Ledger.begin(tmp_path, Plan(()), resume=False).page(0)
+    learner = BatchedLaplace(Exp3(arms=2, eta=0.01, gamma=0.9), epsilon=1.0, batch=1)  # hardly learns
+    whole, computed = found(learner), []
+
+    def stopping(real):
+        def compute(*about):
+            if len(computed) == finished:
+                raise KeyboardInterrupt
+            computed.append(real.__name__)
+            return real(*about)
+
+        return compute
+
+    for name in ("_bound", "_exactly"):
+        monkeypatch.setattr(blind_spot_search, name, stopping(getattr(blind_spot_search, name)))
+    audit = replace(audit_of(learner), execution=Execution(memory=page))
+    again, attempts = None, 0
+    while again is None and attempts < 300:
+        computed.clear()
+        attempts += 1
+        with contextlib.suppress(KeyboardInterrupt):
+            again = blind_spot(audit, PAIR, lambda factor: weakened(learner, factor))
+    page.close()
+    assert attempts > 1
+    assert again == whole
 
 
 def test_few_runs_catch_less_and_what_was_missed_is_said():
