@@ -278,7 +278,7 @@ def main() -> int:
     """Measure both, write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=1000)
-    parser.add_argument("--regressions", type=int, default=100, help="comparisons for each changed learner")
+    parser.add_argument("--regressions", type=int, default=200, help="comparisons for each changed learner")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()

@@ -11,6 +11,9 @@ import math
 
 from scipy import optimize, special
 
+#: Means between which an epsilon has too many digits for its tails to be subtracted.
+_HUGE = 1e6
+
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the smallest delta at which N(0, 1) and N(mu, 1) are (epsilon, delta)-indistinguishable [1]_.
@@ -47,6 +50,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     # delta(epsilon) < P(log-likelihood ratio > epsilon), a normal tail: beyond this epsilon it is below
     # delta.
     stop = mu * (mu / 2 - float(special.ndtri_exp(goal)))
+    if mu > _HUGE:  # then it is that, to eleven digits; infinite where no float holds it
+        return stop
     return float(
         optimize.brentq(lambda e: _log_gaussian_delta(mu, e) - goal, 0.0, stop + 1e-9, xtol=1e-14, rtol=1e-13)
     )

@@ -49,3 +49,9 @@ def test_limits():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("mu", [1e6, 1.01e6, 1e9, 1e150, 1e200, 1e308])
+def test_gaussian_epsilon_of_huge_means(mu):
+    """Tails cannot be subtracted there: the root was not found. It is mu (mu / 2 + 2.33) at a delta of .01."""
+    assert gaussian_dp.gaussian_epsilon(mu, 0.01) == pytest.approx(mu * (mu / 2 + 2.3263478740408408), rel=1e-10)
