@@ -146,6 +146,14 @@ _REGRET = _table(
     **_all(_maybe(COUNT), "rounds", "runs", "binds_from"),
     **_all(_maybe(GAPS), "regrets", "price"),
     **_all(_maybe(NUMBERS), "horizons", "epsilons"),
+    price_intervals=_maybe(_list(_list(NUMBER, minItems=2, maxItems=2))),
+    unnoticed=_maybe(
+        _table(
+            *("epsilon", "mean_regret", "interval"),
+            **_all(NUMBER, "epsilon", "mean_regret"),
+            interval=_list(NUMBER, minItems=2, maxItems=2),
+        )
+    ),
     by_sequence=_maybe({"type": "object", "additionalProperties": NUMBER}),
     found=_maybe(_list({})),
     replay=_maybe(TEXT),

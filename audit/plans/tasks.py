@@ -32,7 +32,7 @@ from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
-from ..regret.measurement import play_runs
+from ..regret.measurement import Regret, play_runs
 from ..regret.regret_audit import audit_regret
 from .plan_schema import ALLOWED
 from .stated import number_text, option_words
@@ -40,6 +40,8 @@ from .targets import parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
 PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: Noise for this epsilon is next to nothing: what a learner's regret is without privacy.
+UNNOTICED = 1e6
 #: The runs of a measurement of regret, beside which its bound is shown.
 BUDGET_OF_REGRET = Budget(runs=400)
 #: For a user's learner, where nothing else says.
@@ -457,8 +459,16 @@ class RegretTask:
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
         printed = audit_regret(entry, setting, self.budget, execution).to_json()
-        price = [self._regret(entry, epsilon, execution) for epsilon in PRICED]
-        return {"name": self.target, **printed, "epsilons": list(PRICED), "price": price}
+        price = [self._regret(entry, epsilon, execution) for epsilon in (*PRICED, UNNOTICED)]
+        means, intervals = [one.mean for one in price], [list(one.interval) for one in price]
+        return {
+            "name": self.target,
+            **printed,
+            "epsilons": list(PRICED),
+            "price": means[:-1],
+            "price_intervals": intervals[:-1],
+            "unnoticed": {"epsilon": UNNOTICED, "mean_regret": means[-1], "interval": intervals[-1]},
+        }
 
     def command(self) -> str:
         """Return the command that repeats the measurement; without a bound of the plan's own."""
@@ -473,14 +483,18 @@ class RegretTask:
         words += [word for name, value in self.parameters.items() for word in ("--set", f"{name}={value}")]
         return shlex.join(words)
 
-    def _regret(self, entry: Entry, epsilon: float, execution: Execution) -> float:
-        """Return the mean regret at an epsilon, at a quarter of the horizon."""
+    def _regret(self, entry: Entry, epsilon: float, execution: Execution) -> Regret:
+        """Return the regret at an epsilon on the worst sequence, at a quarter of the horizon.
+
+        The error is shared by the sequences, among which the worst is chosen by the same runs.
+        """
         setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
         learner = entry.build(setting)
-        return max(
-            play_runs(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}").mean
+        played = [
+            play_runs(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}")
             for i, losses in enumerate(regret_losses(entry, setting, learner, self.budget.seed).values())
-        )
+        ]
+        return max(played, key=lambda one: one.mean).regret(1 - self.budget.alpha / len(played))
 
 
 def regret_setting(

@@ -35,7 +35,7 @@ from ..sanitise import (
     symbol,
 )
 from ..upper_words import bounded_words, trace_lines
-from . import figures, ruler
+from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
 from .terminal import number
@@ -120,6 +120,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "with_baseline": any(c["baseline"] is not None for c in claims),
         "guarantees": _guarantees(falsified),
         "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
+        "prices": _figures(price_figures.of_papers(record.get("regret") or ())),
         "regret_not_measured": record.get("regret_not_measured") or (),
         "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
         "selftest": record.get("selftest") or [],

@@ -1,0 +1,71 @@
+"""The price of privacy, one figure for each paper: regret against epsilon, drawn from the record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .drawing import COLOURS, available, draw, inline
+from .figures import Figure, count_text
+
+#: Lines are told apart by colour, and from where there are more of them by marker.
+_MARKERS = "os^vDP*Xp<"
+
+
+def of_papers(rows: Sequence[Mapping[str, Any]]) -> list[Figure]:
+    """Return a figure for every paper, by the part of the names before the stroke, of which prices are known."""
+    papers: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows if available() else ():
+        if _is_priced(row):
+            papers.setdefault(str(row.get("name") or "").partition("/")[0], []).append(row)
+    return [_of_paper(paper, priced, f"p{i}") for i, (paper, priced) in enumerate(papers.items())]
+
+
+def _is_priced(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row has a price and an interval for every one of several epsilons that can be drawn."""
+    epsilons, price, intervals = (row.get(name) or () for name in ("epsilons", "price", "price_intervals"))
+    drawable = all(1e-12 < epsilon < 1e12 for epsilon in epsilons) and None not in price
+    numbers = [*(x for x in price if x is not None), *(end for interval in intervals for end in interval)]
+    return len(epsilons) == len(price) == len(intervals) > 1 and drawable and all(abs(x) < 1e15 for x in numbers)
+
+
+def _of_paper(paper: str, rows: Sequence[Mapping[str, Any]], prefix: str) -> Figure:
+    colours = list(COLOURS.values())[3:]
+
+    def paint(axes: Any) -> None:
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=10)
+        for i, row in enumerate(rows):
+            xs, means = row["epsilons"], row["price"]
+            ends = list(zip(*row["price_intervals"], strict=True))
+            low = [max(0.0, mean - end) for mean, end in zip(means, ends[0], strict=True)]
+            high = [max(0.0, end - mean) for mean, end in zip(means, ends[1], strict=True)]
+            style = {"color": colours[i % len(colours)], "marker": _MARKERS[i % len(_MARKERS)], "markersize": 3}
+            axes.errorbar(xs, means, yerr=[low, high], linewidth=0.9, elinewidth=0.7, label=_short(row), **style)
+            if row.get("unnoticed"):
+                free = row["unnoticed"]["mean_regret"]
+                axes.plot(xs[-2:], [free, free], color=style["color"], linewidth=0.9, linestyle=(0, (2, 2)))
+        axes.xaxis.set_major_formatter(count_text)
+        axes.yaxis.set_major_formatter(count_text)
+        axes.legend(fontsize=4.5, frameon=False, ncols=2, loc="best")
+
+    title = f"The price of privacy: {paper}"
+    told = [_words(row) for row in rows]
+    alternative = f"mean regret against epsilon. {'; '.join(told)}"
+    caption = (
+        "Mean regret on the worst sequence at a quarter of the horizon, for each epsilon that the noise is calibrated "
+        "to, with intervals; dashed: at epsilon 1,000,000, where the noise is next to nothing."
+    )
+    return Figure(
+        title, inline(draw(paint, "epsilon", "mean regret"), prefix, title, alternative), alternative, caption
+    )
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    return str(row.get("name", "")).rpartition("/")[2].replace("$", r"\$")
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    price, free = row["price"], row.get("unnoticed")
+    last = f", {free['mean_regret']:.3g} without noise" if free else ""
+    return f"{_short(row)}: {price[0]:.3g} at {row['epsilons'][0]:g}, {price[-1]:.3g} at {row['epsilons'][-1]:g}{last}"
