@@ -5,22 +5,22 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries bench docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries bench regret docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz libraries mutation test test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries mutation test test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries mutation test test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries mutation test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz libraries mutation test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz libraries mutation regret test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries mutation regret test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz libraries mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, libraries, coverage, fuzz, mutation, bench, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, libraries, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -93,6 +93,11 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/run.py
 
 # tests/test_docs.py compares.
+# Hours, for all entries; benchmarks/results/regret.md says what was run.
+regret: $(READY)
+	@echo 'regret: the catalogue at long horizons, and what searches find'
+	@$(BIN)/python benchmarks/regret.py
+
 docs: $(READY)
 	@echo 'docs: what the documented commands print now, and the licences of what is locked'
 	@$(BIN)/python docs/dependencies.py

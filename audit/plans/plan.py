@@ -16,8 +16,9 @@ from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
 from .plan_schema import CLAIM, PLAN
+from .regret_tasks import BUDGET_OF_REGRET, RegretTask
 from .stated import MEASURES, stated_measure
-from .tasks import BUDGET_OF_REGRET, RegretTask, Task
+from .tasks import Task
 
 #: Runs for each loss sequence of a measurement of regret that does not say how many.
 RUNS_OF_REGRET = 2000

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ...learners.catalogue.entries import Case, Entry, Setting, entries, lookup
+from ...learners.catalogue.entries import Case, Entry, Setting, entries
 from ...learners.scalar import recipe, weaker_recipe
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, Claim
 from ...mechanisms.draws import Draws
@@ -30,20 +30,10 @@ from ..inputs.schema import pairs_of
 from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
-from ..regret.adversaries import regret_losses
-from ..regret.check_regret import audit_own_bound
-from ..regret.measurement import Regret, play_runs
-from ..regret.regret_audit import audit_regret
 from .plan_schema import ALLOWED
 from .stated import number_text, option_words
 from .targets import parse_parameters, resolve
 
-#: The epsilons at which the price of privacy is measured.
-PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: Noise for this epsilon is next to nothing: what a learner's regret is without privacy.
-UNNOTICED = 1e6
-#: The runs of a measurement of regret, beside which its bound is shown.
-BUDGET_OF_REGRET = Budget(runs=400)
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
 #: What of a game a mechanism cannot have, where it is not as usual.
@@ -436,88 +426,3 @@ class Prepared:
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
         return Unseeded(self.learner) if self.task.os_random else self.learner
-
-
-@dataclass(frozen=True)
-class RegretTask:
-    """Regret to be measured on adversarial losses and held against a plan's bound, or an entry's printed one."""
-
-    target: str
-    rounds: int = 1024
-    budget: Budget = BUDGET_OF_REGRET
-    bound: float | None = None
-    arms: int | None = None
-    losses: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    def measure(self, execution: Execution = HERE) -> dict[str, Any]:
-        """Return the measurement: what `overclaim regret` prints, with the target's name."""
-        if self.bound is not None:
-            found, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
-            own_bound = audit_own_bound(found, self.bound, setting, self.budget, execution, parameters=own)
-            return {"name": self.target, **own_bound.to_json()}
-        entry = lookup(self.target)
-        setting = entry.setting(rounds=self.rounds)
-        printed = audit_regret(entry, setting, self.budget, execution).to_json()
-        price = [self._regret(entry, epsilon, execution) for epsilon in (*PRICED, UNNOTICED)]
-        means, intervals = [one.mean for one in price], [list(one.interval) for one in price]
-        return {
-            "name": self.target,
-            **printed,
-            "epsilons": list(PRICED),
-            "price": means[:-1],
-            "price_intervals": intervals[:-1],
-            "unnoticed": {"epsilon": UNNOTICED, "mean_regret": means[-1], "interval": intervals[-1]},
-        }
-
-    def command(self) -> str:
-        """Return the command that repeats the measurement; without a bound of the plan's own."""
-        words = ["overclaim", "regret", self.target, "--rounds", str(self.rounds), "--runs", str(self.budget.runs)]
-        words += ["--seed", str(self.budget.seed)]
-        words += [
-            word
-            for name in ("arms", "losses")
-            if (value := getattr(self, name)) is not None
-            for word in (f"--{name}", str(value))
-        ]
-        words += [word for name, value in self.parameters.items() for word in ("--set", f"{name}={value}")]
-        return shlex.join(words)
-
-    def _regret(self, entry: Entry, epsilon: float, execution: Execution) -> Regret:
-        """Return the regret at an epsilon on the worst sequence, at a quarter of the horizon.
-
-        The error is shared by the sequences, among which the worst is chosen by the same runs.
-        """
-        setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
-        learner = entry.build(setting)
-        played = [
-            play_runs(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}")
-            for i, losses in enumerate(regret_losses(entry, setting, learner, self.budget.seed).values())
-        ]
-        return max(played, key=lambda one: one.mean).regret(1 - self.budget.alpha / len(played))
-
-
-def regret_setting(
-    target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, Any]
-) -> tuple[Any, Setting, Mapping[str, Any]]:
-    """Return a target with the setting and the parameters of its own in which its regret is measured.
-
-    Growth needs long horizons: `rounds` is 1024 where it is not given.
-
-    Raises
-    ------
-    ValueError
-        For a target, parameter or value that does not fit.
-    """
-    found = resolve(target)
-    if isinstance(found, Specimen):
-        raise ValueError(f"regret is measured for learners, {target} is a mechanism")
-    parsed = parse_parameters(found, parameters)
-    chosen = {"arms": arms, "losses": losses, **parsed.setting}
-    changes = {name: value for name, value in chosen.items() if value is not None}
-    rounds = 1024 if rounds is None else rounds
-    if rounds < 1 or changes.get("arms", 1) < 1:
-        raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
-    if isinstance(found, Entry):
-        return found, found.setting(rounds=rounds, **changes), parsed.own
-    return found, Setting(rounds=rounds, **changes), parsed.own

@@ -60,7 +60,7 @@ def regret(
     With --search what was found is shown with the command that plays it again, alone. Exits 1 if a printed bound or
     growth rate is violated.
     """
-    from ...audit.plans.tasks import regret_setting
+    from ...audit.plans.regret_tasks import regret_setting
     from ...audit.play.engines import cores
     from ...audit.play.execution import Budget, Execution
     from ...audit.regret.block_sequences import BlockSequence

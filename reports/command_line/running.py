@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ...audit.plans.ledger import Ledger
     from ...audit.plans.plan import Plan
-    from ...audit.plans.tasks import RegretTask, Task
+    from ...audit.plans.regret_tasks import RegretTask
+    from ...audit.plans.tasks import Task
     from ...audit.play.cluster import Cluster
     from ...audit.play.execution import Execution
 

@@ -11,8 +11,9 @@ from overclaim.audit.attacks.particle import select
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
+from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.audit.plans.targets import convert, parse_parameters
-from overclaim.audit.plans.tasks import RegretTask, Task
+from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.abilities import NotEnumerableError

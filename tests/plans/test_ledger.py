@@ -14,7 +14,8 @@ import pytest
 
 from overclaim.audit.plans.ledger import NAME, Ledger, LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
-from overclaim.audit.plans.tasks import RegretTask, Task
+from overclaim.audit.plans.regret_tasks import RegretTask
+from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.transcripts import BLOCK
 from overclaim.audit.statistics.events import Counts
