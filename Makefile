@@ -78,10 +78,10 @@ audit: $(READY)
 
 # Other people's code, in an environment of its own: diffprivlib's models need a scikit-learn that we do not.
 LIBRARIES := .venv-libraries
-$(LIBRARIES)/ready: pyproject.toml mechanisms/libraries/requirements.txt
+$(LIBRARIES)/ready: pyproject.toml benchmarks/libraries.txt
 	@echo 'libraries: a virtual environment in $(LIBRARIES), with the pinned libraries'
 	@$(or $(PYTHON),python3) -m venv $(LIBRARIES)
-	@$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -r mechanisms/libraries/requirements.txt -e .
+	@$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/libraries.txt -e .
 	@touch $@
 
 libraries: $(LIBRARIES)/ready
