@@ -190,10 +190,13 @@ def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
 
 def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
     """Return the privacy loss of what a Laplace release shows of the first `updates` rounds, in closed form."""
-    if not isinstance(learner, HasRelease) or scale_of(learner.noise) == 0:
+    if not isinstance(learner, HasRelease) or (
+        not isinstance(learner.noise, Gaussian) and scale_of(learner.noise) == 0
+    ):
         raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
     if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
-        raise NotExactError(f"exact releases need Laplace noise, got {type(learner.noise).__name__}")
+        noise = type(learner.noise).__name__
+        raise NotExactError(f"exact releases of {type(learner).__name__} need Laplace noise, got {noise}")
     if isinstance(learner, BatchedExp4):
         losses = exp4_law.release_loss(learner, pair)
         if losses is None:
