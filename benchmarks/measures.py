@@ -1,6 +1,6 @@
 """Claims in other measures: false alarms at tight claims, power, and the share of the truth that is certified.
 
-Run by `python benchmarks/measures.py`: some three minutes; writes benchmarks/results/measures.md.
+Run by `python benchmarks/measures.py`: some three minutes of a processor; writes benchmarks/results/measures.md.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from overclaim.mechanisms.one_shot.concentrated import GaussianMechanism
 OUT = Path(__file__).parent / "results" / "measures.md"
 ALPHA, REPLICATIONS, RUNS = 0.05, 20_000, 1000
 #: Betting takes long for each replication: so many, of so many runs in each world.
-FEWER, FEWER_RUNS = 400, 200
-MUS, BUDGETS = (0.5, 1.0, 2.0), {20_000: 5, 200_000: 3, 2_000_000: 1}
+FEWER, FEWER_RUNS = 200, 200
+MUS, BUDGETS = (0.5, 1.0, 2.0), {20_000: 5, 200_000: 2, 2_000_000: 1}
 #: What the specification reports for the same shares: one event and the empirical Bernstein bound for rho; for mu.
 REPORTED = {
     0.5: ((0.48, 0.68, 0.87), (0.62, 0.92, 0.96), (0.71, 0.97, 0.99)),
