@@ -8,7 +8,7 @@ from typing import Any
 from .measures import ApproxDP, Measure
 
 #: The loss sets by name; `learners.losses` holds their geometry.
-LOSS_SETS = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
+LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 NEIGHBOURS = ("replace", "zero-out")
 SURFACES = ("actions", "release", "publication")
 #: What an audit may be expected to find.
@@ -73,7 +73,7 @@ class Claim:
         source: str = "",
     ) -> None:
         fields: dict[str, Any] = {"losses": losses, "neighbours": neighbours, "surface": surface}
-        for (name, value), known in zip(fields.items(), (LOSS_SETS, NEIGHBOURS, SURFACES), strict=True):
+        for (name, value), known in zip(fields.items(), (LOSS_SET_NAMES, NEIGHBOURS, SURFACES), strict=True):
             if value not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         fields |= {"measure": _stated(epsilon, delta, measure), "source": source}

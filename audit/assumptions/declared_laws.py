@@ -266,9 +266,9 @@ def _check_arms(seen: _Seen, name: str) -> None:
     tests = sum(s.runs.size + s.runs.shape[1] for s in strata)
     needed = np.log(2 * tests * len(_EXPONENTS) / FALSE_ALARM)
     for stratum in (*strata, *(s.pooled() for s in strata)):  # a round says more than all together
-        surprise = _surprise(stratum.played - stratum.stated, stratum.variance)
-        t, arm = np.unravel_index(surprise.argmax(), surprise.shape)
-        if surprise[t, arm] > needed:
+        evidence = _log_supermartingale(stratum.played - stratum.stated, stratum.variance)
+        t, arm = np.unravel_index(evidence.argmax(), evidence.shape)
+        if evidence[t, arm] > needed:
             runs = stratum.runs[t, arm]
             raise LearnerError(
                 f"{name} plays otherwise than its probabilities(state) say: in {stratum.rounds[t]} arm {arm} has "
@@ -277,7 +277,7 @@ def _check_arms(seen: _Seen, name: str) -> None:
             )
 
 
-def _surprise(excess: Floats, variance: Floats) -> Floats:
+def _log_supermartingale(excess: Floats, variance: Floats) -> Floats:
     """Return the log of the largest supermartingale, for each entry."""
     with np.errstate(invalid="ignore", over="ignore"):
         x = _EXPONENTS.reshape(-1, *[1] * excess.ndim)

@@ -22,7 +22,7 @@ from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
-from ..play.pairs import neighbours
+from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
 from ..statistics import intervals
 from ..statistics.bisection import bisect
@@ -177,7 +177,7 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
         raise ValueError(f"rounds must be more than {batch}, for a later action to guess from, got {rounds!r}")
     practised = [
         _practise(learner, sides, _run(learner, sides, rounds, canaries, Draws(seed, Stage.TRAIN, i)))
-        for i, sides in enumerate(neighbours(claim, learner.arms))
+        for i, sides in enumerate(differing_losses(claim, learner.arms))
     ]
     rule = max(practised, key=lambda rule: rule.worth)
     left, codes = _run(learner, rule.sides, rounds, canaries, Draws(seed, Stage.CERTIFY))

@@ -23,7 +23,7 @@ from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
 from ..search.exact_search import expected_bound, rank_exactly
-from ..search.influential_rounds import telling_pairs
+from ..search.influential_rounds import influential_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
@@ -93,7 +93,7 @@ class LearnerAudit(Audit):
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
             draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
-            more, looked = telling_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs))
+            more, looked = influential_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs))
             known = {repr(option.to_json()) for option in options}
             options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
         each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED

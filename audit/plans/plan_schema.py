@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, SURFACES
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, SURFACES
 from ..inputs.neighbours import RELATIONS
 from ..play.execution import STOPS
 
@@ -29,7 +29,7 @@ CLAIM: dict[str, Any] = {
         "profile": {"type": "array"},
         "rounds": _COUNT,
         "arms": _COUNT,
-        "losses": {"enum": list(LOSS_SETS)},
+        "losses": {"enum": list(LOSS_SET_NAMES)},
         "neighbours": {"enum": [*NEIGHBOURS, *(name for name in RELATIONS if name not in NEIGHBOURS)]},
         "surface": {"enum": list(SURFACES)},
         "runs": {"type": "integer", "minimum": 20},
@@ -124,4 +124,4 @@ set = {{ batch = 1 }}     # parameters of the target
 def example(name: str) -> str:
     """Return the text of a commented plan that will be called `name`."""
     shown = shlex.quote(name) if name.isprintable() else "PLAN.toml"  # it stands in a comment
-    return EXAMPLE.format(name=shown, losses=", ".join(LOSS_SETS))
+    return EXAMPLE.format(name=shown, losses=", ".join(LOSS_SET_NAMES))

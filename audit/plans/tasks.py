@@ -12,7 +12,7 @@ from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, Setting, entries
 from ...learners.scalar import recipe, weaker_recipe
-from ...mechanisms.claim import EXPECTATIONS, LOSS_SETS, NEIGHBOURS, Claim
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.libraries.catalogue import PREFIX
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
@@ -36,7 +36,7 @@ from .targets import parse_parameters, resolve
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
-#: What of a game a mechanism cannot have, where it is not as usual.
+#: Options of learners and their defaults: a mechanism is refused with another value.
 _GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
 #: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
 MOST = 10_000_000
@@ -186,8 +186,8 @@ class Task:
         given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": self.losses, **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
-        if chosen.losses not in LOSS_SETS:
-            raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {chosen.losses!r}")
+        if chosen.losses not in LOSS_SET_NAMES:
+            raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")
         claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
         if self.epsilon is not None:
             claim = replace(claim, measure=ApproxDP(self.epsilon, claim.delta))

@@ -267,7 +267,7 @@ def loss_json(loss: Any) -> Any:
     return loss.to_json() if hasattr(loss, "to_json") else repr(loss)
 
 
-def neighbours(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
+def differing_losses(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
     """Return the extreme differing losses of one round: all coordinates together, opposed, and one alone."""
     losses = LOSS_SETS[claim.losses]
     size = losses.scale(arms)

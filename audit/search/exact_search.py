@@ -29,7 +29,7 @@ RANKING_DELTA = 1e-3
 #: The error at which what pairs promise in other measures than epsilon is compared.
 RANKING_ALPHA = 0.01
 #: Runs of an audit, where the caller does not say, and the standard errors of doubt.
-PLANNED, DOUBT = 200_000, 2.33
+PLANNED, STANDARD_ERRORS = 200_000, 2.33
 #: Cells of the grid while searching: epsilon is off by less than 1e-3.
 CELLS = COARSE // 2
 #: Exact values computed in one search, fewer where each is a sum over many sequences.
@@ -57,8 +57,8 @@ def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
             ratio = np.nan_to_num(np.log(one) - np.log(other), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
         order = np.argsort(-ratio, kind="stable")
         mass, false = np.cumsum(one[order]), np.cumsum(other[order])
-        low = mass - DOUBT * np.sqrt(mass / n) - delta
-        high = false + DOUBT * np.sqrt(false / n) + DOUBT**2 / n
+        low = mass - STANDARD_ERRORS * np.sqrt(mass / n) - delta
+        high = false + STANDARD_ERRORS * np.sqrt(false / n) + STANDARD_ERRORS**2 / n
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.log(np.maximum(low, 0.0)) - np.log(high)
         best = max(best, float(bound.max()))

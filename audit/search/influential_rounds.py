@@ -25,7 +25,7 @@ LUCK = 1e-3
 EXTREMES, PAIRS = 2, 3
 
 
-def telling_pairs(
+def influential_pairs(
     learner: Learner, alphabet: Alphabet, rounds: int, draws: Draws, budget: int
 ) -> tuple[list[Pair], int]:
     """Return pairs that differ in the rounds that later actions tell most of, and the runs spent.

@@ -12,7 +12,7 @@ from ...learners.leaders.private_bandit import PrivateBandit
 from ...learners.problems.losses import LOSS_SETS, Linear, Quadratic, Switch
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
-from ..play.pairs import Pair, neighbours
+from ..play.pairs import Pair, differing_losses
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
     other = high + low - contrast
     constants = [high * ones, low * ones, (high + low) / 2 * ones]
     return Alphabet(
-        differing=tuple(neighbours(claim, arms)),
+        differing=tuple(differing_losses(claim, arms)),
         patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),
         mates=tuple(constants[:2]),
         rows=(*constants, contrast, other),

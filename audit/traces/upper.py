@@ -14,7 +14,7 @@ from ...learners.leaders.pftal import Pftal
 from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.losses import LOSS_SETS, Linear
 from ...mechanisms.claim import Claim
-from ..play.pairs import Pair, neighbours
+from ..play.pairs import Pair, differing_losses
 from .branches import Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
 from .replay import Leak, Trace, learner_playing, trace, traces
@@ -233,7 +233,7 @@ def _extremes(learner: Any, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
         return [(up, nothing)] if claim.neighbours == "zero-out" else [(up, down)]
     if not isinstance(pair.left, np.ndarray):
         return []
-    rows = neighbours(claim, n)
+    rows = differing_losses(claim, n)
     if claim.losses in ("l1-ball", "l2-ball") and not isinstance(learner, Ftrl | Ftpl | NoisyOco):
         size = LOSS_SETS[claim.losses].high
         opposite = 0.0 if claim.neighbours == "zero-out" else -1.0

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.certification.falsify import falsify
-from overclaim.audit.play.pairs import Pair, neighbours
+from overclaim.audit.play.pairs import Pair, differing_losses
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import linear_alphabet
 from overclaim.learners import Exp3
 from overclaim.learners.problems.losses import Linear, Switch
-from overclaim.mechanisms.claim import LOSS_SETS, NEIGHBOURS, Claim
+from overclaim.mechanisms.claim import LOSS_SET_NAMES, NEIGHBOURS, Claim
 
 
 def claim(**values):
@@ -79,7 +79,7 @@ def test_zero_out_needs_a_zero():
         both.check(claim(neighbours="zero-out"))
 
 
-@pytest.mark.parametrize("losses", LOSS_SETS)
+@pytest.mark.parametrize("losses", LOSS_SET_NAMES)
 @pytest.mark.parametrize("relation", NEIGHBOURS)
 @given(rounds=st.integers(1, 9), arms=st.integers(1, 4), batch=st.integers(1, 3))
 @settings(deadline=None, max_examples=20)
@@ -95,9 +95,9 @@ def test_families_are_neighbours_in_the_set(losses, relation, rounds, arms, batc
 def test_extreme_neighbours_reach_the_diameter():
     widest = {"unit": 1.0, "symmetric": 2.0}
     for losses, width in widest.items():
-        differences = [np.abs(a - b).max() for a, b in neighbours(claim(losses=losses), 3)]
+        differences = [np.abs(a - b).max() for a, b in differing_losses(claim(losses=losses), 3)]
         assert max(differences) == width
-    l1 = [np.abs(a - b).sum() for a, b in neighbours(claim(losses="l1-ball"), 3)]
+    l1 = [np.abs(a - b).sum() for a, b in differing_losses(claim(losses="l1-ball"), 3)]
     assert max(l1) == pytest.approx(2.0)
 
 

@@ -13,7 +13,7 @@ from overclaim.audit.play.execution import Budget
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import expected_bound
 from overclaim.audit.search.families import first_round, later
-from overclaim.audit.search.influential_rounds import telling_pairs
+from overclaim.audit.search.influential_rounds import influential_pairs
 from overclaim.audit.search.loss_choices import alphabet_of, linear_alphabet
 from overclaim.audit.search.pair_changes import changes
 from overclaim.audit.search.pair_search import candidates, climb
@@ -242,9 +242,9 @@ def test_a_leak_of_one_round_is_found(round_):
     assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", round_ - 1)
     alphabet = alphabet_of(LateLeak(round_), claim)
     for learner, found in ((LateLeak(round_), [round_ - 1]), (LateLeak(99), [])):
-        pairs, runs = telling_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400)
+        pairs, runs = influential_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400)
         assert ([pair.t0 for pair in pairs], runs) == (found, 400)
-    assert telling_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], 0)
+    assert influential_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], 0)
 
 
 def audit_of(learner, claim, *, runs, seed=0, **more):
