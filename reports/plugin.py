@@ -40,6 +40,8 @@ OPTIONS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda v: isinstance(v, str | bool) or callable(v),
     ),
 }
+#: What says that a mechanism is audited.
+INPUTS = {"left", "right", "pairs", "inputs"}
 #: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
 ASKING = pytest.StashKey[list[Any]]()
 MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
@@ -136,14 +138,22 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     """
 
     def run(learner: Any, claim: Any, **options: Any) -> AuditedResult:
-        """Audit a claim; see `overclaim.falsify`."""
+        """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` where inputs are given."""
         __tracebackhide__ = True
+        from ..audit.certification.blackbox import falsify_mechanism
         from ..audit.certification.falsify import falsify as audit
 
         node = pytestconfig.stash[ASKING][-1]
         if wrong := _mistake(node):
             pytest.fail(wrong, pytrace=False)
-        result = audit(learner, claim, **{**_options(node), **options})
+        chosen = {**_options(node), **options}
+        if INPUTS & options.keys():  # a mechanism: it has no game, and no compiled kernels
+            if chosen.pop("stop", "budget") != "budget":
+                pytest.fail("mechanisms are audited with stop budget, got 'early'", pytrace=False)
+            chosen.pop("fast", None)
+            result = falsify_mechanism(learner, claim, **chosen)
+        else:
+            result = audit(learner, claim, **chosen)
         return AuditedResult(result, learner, _command(node, result))
 
     return run
@@ -214,12 +224,14 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
+        from ..audit.assumptions.mechanism_runs import DataPair
+        from ..audit.inputs.data import shown
         from ..audit.statistics.measure_words import claimed_words, lower_words
         from .record import counted
         from .sanitise import counted_words
 
         result = self.result
-        claim, pair = result.claim, result.losses
+        claim, pair = result.claim, result.pair
         counts = {"method": result.certificate.method, **counted(result)}
         measure = claim.measure.to_json()
         world = pair.to_json()
@@ -230,19 +242,21 @@ class AuditedResult:
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
         caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
+        inputs = isinstance(pair, DataPair)
+        differ = (
+            "have these inputs" if isinstance(pair, DataPair) else f"differ in round {pair.t0 + 1} of {pair.rounds}"
+        )
+        game = f", {claim.neighbours}, losses {claim.losses}, on {claim.surface}"
         rows = [
-            ("learner", f"{_name(self.learner)}{_place(self.learner)}"),
-            (
-                "claimed",
-                f"{claimed_words(measure)}, {claim.neighbours}, losses {claim.losses}, on {claim.surface}",
-            ),
+            ("mechanism" if inputs else "learner", f"{_name(self.learner)}{_place(self.learner)}"),
+            ("claimed", claimed_words(measure) + ("" if inputs else game)),
             ("found", found),
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
             *([("at best", caught)] if claim.measure.is_epsilon else []),
             *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
-            ("two worlds", f"differ in round {pair.t0 + 1} of {pair.rounds}"),
-            ("  left", _short(world["left"])),
-            ("  right", _short(world["right"])),
+            ("two worlds", differ),
+            ("  left", _short(shown(world["left"]) if inputs else world["left"])),
+            ("  right", _short(shown(world["right"]) if inputs else world["right"])),
         ]
         body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
         return f"{result.verdict}: {_name(self.learner)}\n{body}\nreplay      {self.replay}"

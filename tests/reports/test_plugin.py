@@ -282,3 +282,43 @@ def test_nothing_heavy_is_imported_at_collection(pytester):
     words = [sys.executable, "-m", "pytest", "--collect-only", "-s", "-p", "no:cacheprovider"]
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "loaded: [] True" in told
+
+
+MECHANISM = """
+import pytest
+from hypothesis import strategies as st
+from overclaim import Claim
+from overclaim.testing import neighbours
+
+def total(data, rng):
+    return sum(data) + rng.laplace(scale=0.25)
+
+def mean(data, rng):
+    return sum(data) / len(data) + rng.laplace(scale=1 / len(data))
+
+UNIT = st.lists(st.floats(0, 1), min_size=1, max_size=3)
+
+@pytest.mark.overclaim(runs=2000, fast=False)
+def test_sound(falsify):
+    falsify(mean, Claim(epsilon=1.0), inputs=neighbours(UNIT)).require_survived()
+
+@pytest.mark.overclaim(runs=2000)
+def test_broken(falsify):
+    falsify(total, Claim(epsilon=1.0), inputs=neighbours(UNIT, "add-remove"), shrink=False).require_survived()
+
+@pytest.mark.overclaim(runs=2000)
+def test_a_pair(falsify):
+    falsify(total, Claim(epsilon=5.0), left=[1], right=[0]).require_survived()
+
+@pytest.mark.overclaim(stop="early")
+def test_early(falsify):
+    falsify(mean, Claim(epsilon=1.0), left=[1], right=[0])
+"""
+
+
+def test_mechanisms_are_audited_as_learners_are(pytester):
+    pytester.makepyfile(MECHANISM)
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["*FALSIFIED: total*", "*left *", "*right *"])
+    result.stdout.fnmatch_lines(["*mechanisms are audited with stop budget*"])
