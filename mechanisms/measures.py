@@ -234,6 +234,11 @@ class RDP(Measure):
         Finite, above 1.
     epsilon : float
         In nats, positive and finite.
+
+    Examples
+    --------
+    >>> round(float(RDP(2.0, 1.0).needed(0.75, 0.25)), 4)  # the divergence of order 2 of two coins
+    0.8473
     """
 
     kind: ClassVar[str] = "rdp"
@@ -264,6 +269,11 @@ class ZCDP(Measure):
     ----------
     rho : float
         Positive and finite.
+
+    Examples
+    --------
+    >>> round(ZCDP(0.5).approximate(1e-5), 2)  # the epsilon that it implies
+    4.74
     """
 
     kind: ClassVar[str] = "zcdp"
@@ -304,6 +314,11 @@ class Profile(Measure):
     ----------
     points : sequence of (epsilon, delta)
         At least one; each as in `ApproxDP`.
+
+    Examples
+    --------
+    >>> round(float(Profile(((0.0, 0.25), (1.0, 0.01))).needed(0.75, 0.25)), 2)  # twice the first point
+    2.0
     """
 
     kind: ClassVar[str] = "profile"
