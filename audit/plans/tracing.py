@@ -50,6 +50,8 @@ def _pairs(prepared: Prepared) -> list[Any]:
     if prepared.mechanism:
         inputs = prepared.task.inputs()
         given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
+        if not given:
+            raise ValueError(f"{prepared.task.target} is traced on two inputs: give left and right (--left, --right)")
         return [DataPair(*pair) for pair in given]
     if prepared.pairs is not None:
         for pair in prepared.pairs:

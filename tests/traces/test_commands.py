@@ -1,10 +1,13 @@
 """Traces on the command line, in records and in reports."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
+from overclaim.audit.plans.tasks import Task
+from overclaim.audit.plans.tracing import _pairs
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.record_schema import fault
@@ -98,3 +101,9 @@ def test_what_is_called_bounded(changes, words):
     text = " ".join(trace_lines(claim))
     assert ("bounds nothing" in text) == (changes.get("upper_how") == "sampled")
     assert ("below what is certified" in text) == ("epsilon_upper_pair" in changes)
+
+
+def test_a_mechanism_without_standard_inputs_asks_for_them():
+    prepared = replace(Task(target="mechanisms/laplace").prepare(), pairs=())
+    with pytest.raises(ValueError, match="give left and right"):
+        _pairs(prepared)
