@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -258,11 +259,20 @@ def _play_mechanism(mechanism: Any, data: Any, tape: Tape, runs: int) -> None:
         tape.show("output", np.asarray(settled(mechanism(data, tape, runs))))
         return
     with watched_libraries(tape):
-        found = list(scalars(settled(mechanism(data, tape.watched))))
+        found = list(scalars(settled(mechanism(data, *_generator(mechanism, tape)))))
     column = np.empty((len(found), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
     for i, (_, value) in enumerate(found):
         column[i, 0] = value
     tape.show("output", column)
+
+
+def _generator(mechanism: Any, tape: Tape) -> tuple[Any, ...]:
+    """Return the watched generator; nothing for a mechanism of the data alone, whose randomness has no seed."""
+    try:
+        alone = len(inspect.signature(mechanism).parameters) == 1
+    except (TypeError, ValueError):
+        alone = False
+    return () if alone else (tape.watched,)
 
 
 def parting(left: list[Event], right: list[Event], control: list[Event], runs: int) -> Leak | None:
