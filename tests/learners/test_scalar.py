@@ -44,7 +44,7 @@ def test_a_run_plays_the_same_alone_as_in_a_crowd():
 
 
 def test_every_key_has_its_own_streams():
-    keys = [{"seed": 1}, {"stage": 1}, {"pair": 1}, {"attack": 1}, {"block": 1}]
+    keys = [{"seed": 1}, {"stage": 1}, {"pair": 1}, {"part": 1}, {"block": 1}]
     learner = Scalar(Fair, 2, 20)
     pair = Pair(np.zeros((20, 2)), np.eye(20)[:, :2] * [1.0, 0.0])
     blocks = [play(learner, pair, Draws(**{"seed": 0, **key}), 4).actions for key in [{}, *keys]]

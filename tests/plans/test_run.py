@@ -104,9 +104,9 @@ def test_few_claims_have_every_process_to_themselves(monkeypatch, claims, jobs, 
 
     used, audit = [], Prepared.audit
 
-    def watched(self, execution):
+    def watched(self, execution, **more):
         used.append(execution.jobs)
-        return audit(self, execution)
+        return audit(self, execution, **more)
 
     monkeypatch.setattr(Prepared, "audit", watched)
     task = Task(target="agarwal-singh/reduction-threshold", rounds=2, budget=Budget(runs=2000))

@@ -68,7 +68,7 @@ def test_underpowered():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--epsilon", "0"], "epsilon must be positive and finite, got 0.0"),
+        (["--epsilon", "0"], "epsilon must be positive: the noise is calibrated to it, got 0.0"),
         (["--epsilon", "nan"], "got nan"),
         (["--delta", "1"], "delta must be in [0, 1), got 1.0"),
         (["--delta", "-0.5"], "delta must be in [0, 1), got -0.5"),

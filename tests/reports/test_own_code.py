@@ -131,7 +131,7 @@ number = 3
         ("noisy", (), "it needs two inputs, left and right (--left, --right)"),
         ("called", (), "called is a mechanism: it needs two inputs, left and right (--left, --right)"),
         ("called", ("--left", "[0]", "--right", "[1]", "--fast"), "is a mechanism: it takes no fast"),
-        ("Played", ("--bits",), "left, right and bits are for mechanisms"),
+        ("Played", ("--bits",), "left, right, inputs, bits and os_random are for mechanisms"),
         ("noisy", ("--left", "[0]"), "needs two inputs, left and right; right is missing"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--rounds", 3), "is a mechanism: it takes no rounds"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "is a mechanism: it takes no set"),
