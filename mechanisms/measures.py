@@ -105,6 +105,16 @@ class Measure(ABC):
             low, high = np.where(fine, middle, low), np.where(fine, high, middle)
         return low
 
+    def slope(self, q: ArrayLike) -> _Floats:
+        """Return the slope of `allowed`, which falls with q.
+
+        Raises
+        ------
+        NotImplementedError
+            By measures without a closed form.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no closed form of what it allows")
+
     @property
     def stated(self) -> tuple[float, float]:
         """The claim as (epsilon, delta): what it implies at `DELTA`, unless it says so itself."""
@@ -169,6 +179,16 @@ class ApproxDP(Measure):
         clipped: _Floats = np.clip(most, 0.0, 1.0)
         return clipped
 
+    def slope(self, q: ArrayLike) -> _Floats:
+        """Return ``e^epsilon``, then ``e^-epsilon``, then 0."""
+        q = np.asarray(q, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            steep = np.exp(self.epsilon) * q + self.delta < 1 - np.exp(-self.epsilon) * (1 - self.delta - q)
+        found: _Floats = np.where(
+            q + self.delta >= 1, 0.0, np.where(steep, np.exp(self.epsilon), np.exp(-self.epsilon))
+        )
+        return found
+
     def approximate(self, delta: float) -> float:
         """Return epsilon, at its own delta and above."""
         return self.epsilon if delta >= self.delta else math.inf
@@ -218,6 +238,12 @@ class GDP(Measure):
         """Return ``Phi(Phi^-1(q) + mu)``."""
         most: _Floats = special.ndtr(special.ndtri(np.asarray(q, dtype=np.float64)) + self.mu)
         return most
+
+    def slope(self, q: ArrayLike) -> _Floats:
+        """Return ``exp(-mu z - mu^2 / 2)`` at ``z = Phi^-1(q)``."""
+        with np.errstate(over="ignore"):
+            found: _Floats = np.exp(-self.mu * special.ndtri(np.asarray(q, dtype=np.float64)) - self.mu**2 / 2)
+        return found
 
     def approximate(self, delta: float) -> float:
         """Return the exact epsilon of mu-Gaussian DP at a delta."""
@@ -363,6 +389,13 @@ class Profile(Measure):
         """Return what every point allows."""
         most: _Floats = np.min([claim.allowed(q) for claim in self.claims], axis=0)
         return most
+
+    def slope(self, q: ArrayLike) -> _Floats:
+        """Return the slope of the point that allows least."""
+        least = np.argmin([claim.allowed(q) for claim in self.claims], axis=0)
+        slopes = np.array([claim.slope(q) for claim in self.claims])
+        found: _Floats = np.take_along_axis(slopes, least[None], axis=0)[0]
+        return found
 
     def approximate(self, delta: float) -> float:
         """Return the smallest epsilon of the points at this delta or below."""

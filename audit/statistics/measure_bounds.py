@@ -21,16 +21,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ...mechanisms.measures import RDP, ZCDP, Measure
-from .bisection import bisect
+from ...mechanisms.measures import RDP, ZCDP, Measure, Profile
 from .intervals import NUISANCE_SHARE, clopper_pearson_lower, clopper_pearson_upper
 
 _Floats = NDArray[np.float64]
 
 #: Cells of the boundary at first, and those into which the ones around the smallest are divided.
 _CELLS, _AROUND, _FINER = 48, 3, 24
-#: Levels looked at before halving between two of them, and halvings.
-_SCAN, _STEPS = 10, 26
+#: The steps in which levels are tested: so many to the claim, or to the largest standard error of a share, times 4.
+_STEPS, _STEPS_OF_ERROR = 4096, 8
 #: Tails below this have the score of this: about 37.
 _LEAST = 1e-300
 
@@ -85,21 +84,31 @@ def refuted(
 
 
 def _least_of_cells(measure: Measure, data: tuple[NDArray[np.int64], ...], edges: _Floats) -> _Floats:
-    """Return a number below the sum of scores in each cell of what the claim just allows, q between two edges."""
+    """Return a number below the sum of scores in each cell of what the claim just allows, q between two edges.
+
+    The scores of a point are weighed by an angle, which the point and the runs fix: its tangent is the standard error
+    of q's share times the slope of what is allowed, over the standard error of p's share. In a cell it lies between
+    two angles, since that slope falls with q; and a sum weighed by an angle in between is least at one of them, unless
+    both scores are negative.
+    """
     k_p, n_p, k_q, n_q = data
     p, q = measure.allowed(edges), edges
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score_p = np.where(k_p > 0, _score(k_p, n_p - k_p + 1, p), -np.inf)
-        score_q = np.where(k_q < n_q, _score(n_q - k_q, k_q + 1, 1 - q), -np.inf)
-        slope = np.gradient(p, axis=1) / np.gradient(q, axis=1)
-        # How far one standard error of each share moves the level, up to a common factor: what weighs the scores best.
-        angle = np.arctan2(np.sqrt(q * (1 - q) / n_q) * slope, np.sqrt(p * (1 - p) / n_p))
-    angle = np.where(np.isnan(angle), np.pi / 4, angle)
-    low, high = score_p[:, 1:], score_q[:, :-1]
-    with np.errstate(invalid="ignore"):
-        sums = [np.cos(a) * low + np.sin(a) * high for a in (angle[:, :-1], angle[:, 1:])]
-    least: _Floats = np.nan_to_num(np.minimum(*sums), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    return least
+    with np.errstate(all="ignore"):
+        a = np.where(k_p > 0, _score(k_p, n_p - k_p + 1, p[:, 1:]), -np.inf)  # the least of p's score, and of q's
+        b = np.where(k_q < n_q, _score(n_q - k_q, k_q + 1, 1 - q[:, :-1]), -np.inf)
+        slope, of_p, of_q = measure.slope(q), _deviations(p, n_p), _deviations(q, n_q)
+        angles = np.arctan2(of_q[0] * slope[:, 1:], of_p[1]), np.arctan2(of_q[1] * slope[:, :-1], of_p[0])
+        angles = np.nan_to_num(angles[0], nan=0.0), np.nan_to_num(angles[1], nan=np.pi / 2)
+        sums = [np.cos(angle) * a + np.sin(angle) * b for angle in angles]
+        least: _Floats = np.where((a < 0) & (b < 0), -np.hypot(a, b), np.minimum(*sums))
+    return np.nan_to_num(least, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _deviations(x: _Floats, runs: NDArray[np.int64]) -> tuple[_Floats, _Floats]:
+    """Return the least and the largest standard error of a share in each cell, its probability between two edges."""
+    ends = np.sqrt(x[:, :-1] * (1 - x[:, :-1]) / runs), np.sqrt(x[:, 1:] * (1 - x[:, 1:]) / runs)
+    inside = (x[:, :-1] < 0.5) & (x[:, 1:] > 0.5)
+    return np.minimum(*ends), np.where(inside, 0.5 / np.sqrt(runs), np.maximum(*ends))
 
 
 def _score(a: ArrayLike, b: ArrayLike, x: _Floats) -> _Floats:
@@ -116,21 +125,24 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
 
     Where it is above the claim's level, `refuted` holds. Parameters as for `refuted`.
 
+    Levels are tested upwards in steps that the claim and the runs fix, until one stands: if the bound is above the
+    truth, the first step that is not below the truth was refuted, and that is one test of a true claim.
+
     Examples
     --------
     >>> from overclaim.mechanisms.measures import GDP
     >>> round(level_lower(GDP(1.0), 5_000, 10_000, 1_587, 10_000, alpha=0.01), 3)
-    0.952
+    0.951
     """
     counts = (k_p, n_p, k_q, n_q)
     if isinstance(measure, RDP | ZCDP):
         return float(measure.needed(*corner(*counts, alpha=alpha)))
-    low = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
-    high = float(measure.needed(*corner(*counts, alpha=max(0.99, alpha))))
-
-    def holds(level: float) -> bool:
-        return level <= 0 or bool(refuted(measure.at(level), *counts, alpha=alpha))
-
-    levels = np.linspace(low, high, _SCAN).tolist()
-    first = next((i for i in range(1, _SCAN) if not holds(levels[i])), _SCAN - 1)
-    return bisect(holds, levels[first - 1], levels[first], steps=_STEPS)[0] if high > low else low
+    # Up to here the box of `refuted` holds nothing that is allowed, so that every level is refuted.
+    floor = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
+    smallest = min(claim.level for claim in measure.claims) if isinstance(measure, Profile) else 1.0
+    step = max(measure.level / _STEPS, 1 / (_STEPS_OF_ERROR * np.sqrt(n_p + n_q) * smallest))
+    first = measure.level * (1 + 1e-9)  # so that a bound is above the claim if the claim is refuted
+    lower, k = floor, int(np.ceil((floor - first) / step))
+    while (level := first + k * step) <= 0 or refuted(measure.at(level), *counts, alpha=alpha):
+        lower, k = max(lower, level), k + 1
+    return lower

@@ -58,8 +58,41 @@ def test_the_bound_is_the_largest_level_that_is_refuted(measure, q):
     bound = level_lower(measure, *counts, alpha=0.01)
     assert measure.level < bound < 1.3 * measure.level
     assert refuted(measure.at(bound * (1 - 1e-6)), *counts, alpha=0.01)
-    assert not refuted(measure.at(bound * (1 + 1e-6)), *counts, alpha=0.01)
+    assert not refuted(measure.at(bound * 1.005), *counts, alpha=0.01)  # steps are shorter than that
     assert level_lower(measure, counts[2], 10_000, counts[0], 10_000, alpha=0.01) == 0  # named the wrong world
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [GDP(1.0), GDP(0.1), ApproxDP(0.0, 0.2), ApproxDP(0.7, 0.05), Profile(((0.0, 0.3), (1.0, 0.05)))],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "counts", [(300, 400, 200, 500), (3, 400, 1, 500), (400, 400, 370, 500), (9000, 10000, 7, 90)]
+)
+def test_no_point_of_a_cell_has_a_smaller_sum_than_the_cell(measure, counts):
+    """60 cells, 40 points in each."""
+    edges = np.linspace(1e-6, 1 - 1e-6, 61)
+    data = tuple(np.array([[k]]) for k in counts)
+    least = measure_bounds._least_of_cells(measure, data, edges[None])[0]
+    q = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0, 1, 40)
+    p = measure.allowed(q)
+    k_p, n_p, k_q, n_q = counts
+    with np.errstate(all="ignore"):
+        of_p = -stats.norm.ppf(stats.binom.sf(k_p - 1, n_p, p))
+        of_q = -stats.norm.ppf(stats.binom.cdf(k_q, n_q, q))
+        angle = np.arctan2(np.sqrt(q * (1 - q) / n_q) * measure.slope(q), np.sqrt(p * (1 - p) / n_p))
+        total = np.cos(angle) * of_p + np.sin(angle) * of_q
+    total = np.where(np.isfinite(of_p) & np.isfinite(of_q), total, np.inf)
+    assert (total >= least[:, None] - 1e-6 * (1 + np.abs(total))).all()
+
+
+def test_slopes_are_those_of_what_is_allowed():
+    q = np.linspace(0.01, 0.6, 50)
+    for measure in (GDP(1.0), ApproxDP(0.7, 0.05), Profile(((0.0, 0.3), (1.0, 0.05)))):
+        slope = (measure.allowed(q + 1e-7) - measure.allowed(q)) / 1e-7
+        np.testing.assert_allclose(measure.slope(q), slope, rtol=1e-4)
+        assert (np.diff(measure.slope(q)) <= 1e-12).all()
 
 
 @pytest.mark.parametrize("measure", [GDP(1.0), ZCDP(0.5), RDP(3.0, 1.0), ApproxDP(0.0, 0.1)], ids=str)
