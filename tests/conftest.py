@@ -1,5 +1,6 @@
 """What all tests share. No test fails because a machine is slow: hypothesis times its examples by default."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile("untimed", settings(), deadline=None)
 settings.load_profile("untimed")
+#: Lines are broken alike whatever terminal the tests are started in.
+os.environ["COLUMNS"] = "80"
 
 
 class PlainRoot:

@@ -130,7 +130,7 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
         again = _play(playing, True, Tape(seed, block, runs=runs, frozen=recorded.events), direct)
         parting(recorded.events, recorded.events, again.events, runs)  # says that it draws from elsewhere, if it does
         raise UntraceableError(
-            "its replays hang on the rounding of the noisy outputs: nothing can be compared"
+            "its replays differ: it draws from elsewhere, or hangs on the rounding of the noisy outputs"
         ) from None
     if leak is not None:
         after, place = _last_call(recorded.events, replayed.events, runs)

@@ -72,7 +72,8 @@ def test_every_claim_has_its_measure_its_bound_and_a_command_that_makes_it(recor
     assert learner["measure"] == {"kind": "approximate", "epsilon": 0.0, "delta": 0.2}
 
 
-def test_every_report_speaks_the_unit_of_the_claim(record):
+def test_every_report_speaks_the_unit_of_the_claim(record, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     text = claims_table(record)
     assert "gdp" in text
     assert "total variation" in text

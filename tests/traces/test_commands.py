@@ -49,7 +49,7 @@ def test_what_is_not_watched_is_said_in_one_line(tmp_path):
     assert "count draws no noise in a way that is watched" in run("trace", *words, code=2)
     text = run("check", *words, "--runs", "2000", "--trace")
     assert "not traced: count draws no noise in a way that is watched" in " ".join(text.split())
-    assert text.startswith("SURVIVED  ")
+    assert text.startswith("SURVIVED")
 
 
 def test_a_falsified_claim_has_its_cause_and_sarif_its_line(tmp_path, monkeypatch):

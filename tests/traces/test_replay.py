@@ -149,12 +149,12 @@ def test_batched_targets_that_draw_from_the_generator_are_watched():
         traces(once, DataPair([1.0, 0.0], [0.0, 0.0]))
 
 
-def test_what_hangs_on_rounding_is_not_said_to_draw_from_elsewhere():
+def test_what_hangs_on_rounding_is_said_to_perhaps_do_so():
     def cancels(data, rng):
         first = data + rng.laplace(0, 1e12)
         return [(first + i) % 1.0 for i in range(3)]
 
-    with pytest.raises(UntraceableError, match="hang on the rounding"):
+    with pytest.raises(UntraceableError, match="hangs on the rounding"):
         traces(cancels, DataPair(0.0, 1.0))
 
 
