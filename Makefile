@@ -92,12 +92,12 @@ bench: $(READY)
 	@echo 'bench: speed and tightness'
 	@$(BIN)/python benchmarks/run.py
 
-# tests/test_docs.py compares.
 # Hours, for all entries; benchmarks/results/regret.md says what was run.
 regret: $(READY)
 	@echo 'regret: the catalogue at long horizons, and what searches find'
 	@$(BIN)/python benchmarks/regret.py
 
+# tests/test_docs.py compares.
 docs: $(READY)
 	@echo 'docs: what the documented commands print now, and the licences of what is locked'
 	@$(BIN)/python docs/dependencies.py

@@ -23,7 +23,7 @@ ALPHA, REPLICATIONS, RUNS = 0.05, 20_000, 1000
 #: Betting takes long for each replication: so many, of so many runs in each world.
 FEWER, FEWER_RUNS = 200, 200
 MUS, BUDGETS = (0.5, 1.0, 2.0), {20_000: 5, 200_000: 2, 2_000_000: 1}
-#: What the specification reports for the same shares: one event and the empirical Bernstein bound for rho; for mu.
+#: The same shares as other code gave them: one event and the empirical Bernstein bound for rho; for mu.
 REPORTED = {
     0.5: ((0.48, 0.68, 0.87), (0.62, 0.92, 0.96), (0.71, 0.97, 0.99)),
     1.0: ((0.56, 0.79, 0.93), (0.67, 0.94, 0.98), (0.74, 0.98, 0.99)),
@@ -133,7 +133,7 @@ alpha = {ALPHA:g}; {RUNS:,} runs in each world ({FEWER_RUNS} with betting). Allo
 ## Share of the true level that is certified
 
 The Gaussian mechanism as a black box at 99 %, the best of three pairs searched: their inputs differ by 1, 1/4 and 1/2.
-Total runs, means over the seeds. Beside ours, what the specification reports: for rho a function of the score with the
+Total runs, means over the seeds. Beside ours, figures that other code gave: for rho a function of the score with the
 empirical Bernstein bound, and one event; for mu one event.
 
 {table(["mu", "runs", "seeds", "rho, ours", "rho, Bernstein", "rho, event", "mu, ours", "mu, event"], shares())}

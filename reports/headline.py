@@ -41,6 +41,8 @@ def headline_words(record: Mapping[str, Any]) -> str:
     false, total = verdicts.count("FALSIFIED"), len(claims)
     if "documented" in (counts := headline(claims)):
         false = counts["documented"]
+        if not false:
+            return "No documented claim of a library was falsified."
         return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
     if false:
         noun = "claim" if total == 1 else "claims"

@@ -51,10 +51,14 @@ def _bounds(claim: Mapping[str, Any]) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
     if upper is None:
         return []
+    rests = f"the upper bound rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
     if not is_epsilon(measure_of(claim)):
         own = binding(claim)
-        return [] if own is None else [f"traced: {unit_of(measure_of(claim))} at most {own:.4f} on this pair"]
-    rests = f"the upper bound rests on: {'; '.join(claim.get('upper_rests_on') or ())}"
+        if own is None:
+            return []
+        against = (claim.get("lower") or 0.0) > own * (1 + _SAME)
+        on = ", below what is certified: not all that this rests on holds" if against else " on this pair"
+        return [f"traced: {unit_of(measure_of(claim))} at most {own:.4f}{on}", rests]
     if _contradicted(claim):
         return [f"traced: at most {_top(claim):.4f}, below what is certified: not all that this rests on holds", rests]
     if claim.get("upper_how") == "sampled":

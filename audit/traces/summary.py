@@ -48,13 +48,12 @@ def fields_of(found: Tracing, claim: Claim) -> dict[str, Any]:
     )
     if upper is None or not math.isfinite(upper.epsilon):
         return {**_NOTHING, "leak": leak}
+    # A bound for every pair is one for this pair, where of this pair's own paths only some were sampled.
+    own = on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else None
     return {
         "epsilon_upper": upper.epsilon,
-        # A bound for every pair is one for this pair, where of this pair's own paths only some were sampled.
-        "epsilon_upper_pair": (
-            on_pair if on_pair is not None and (on_pair.binds or upper is on_pair) else upper
-        ).epsilon,
-        "upper": in_measure(found, claim.measure) if on_pair is not None and on_pair.how != "bounded" else None,
+        "epsilon_upper_pair": (own or upper).epsilon,
+        "upper": in_measure(found, claim.measure) if own is not None and own.how != "bounded" else None,
         "upper_scope": upper.scope,
         "upper_how": upper.how,
         "upper_rests_on": list(upper.rests_on),

@@ -73,7 +73,7 @@ class Library:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found to be false of an entry's claim.
+    """What was found to be false of an entry's claim, or is read in the source to be.
 
     Attributes
     ----------
@@ -84,12 +84,15 @@ class Finding:
     repair : str
     upstream : str
         What their tracker says: an address, or that nothing was found.
+    certified : bool
+        Whether an audit has falsified the claim; else it was only read in the source.
     """
 
     false: str
     answer: str
     repair: str
     upstream: str
+    certified: bool = True
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,9 @@ class LibraryEntry:
         Whether its randomness cannot be seeded.
     runs : int
     finding : Finding, optional
-        What is false, and under which relations; None where it survived.
+        What is false, and under which relations; None where nothing is known to be.
+    false_under : tuple of str
+        The relations under which we expect it to be falsified.
     ours : bool
         Whether it is no claim of the library's, but one of ours about what it does behind noise of ours.
     """
@@ -171,10 +176,11 @@ class LibraryEntry:
         return {"name": self.name, "claimed": claimed, "source": self.source, "parameters": [], **said}
 
     def standing(self, relation: str) -> str:
-        """Return whose claim it is: documented, where the relation is, or where it is false under either one."""
+        """Return whose claim it is: documented, where the relation is, or where it was falsified under each one."""
         if self.ours:
             return "control"
-        everywhere = self.finding is not None and set(self.false_under) == set(self.relations)
+        known = self.finding is not None and self.finding.certified
+        everywhere = known and set(self.false_under) == set(self.relations)
         return "documented" if self.stated or everywhere or self.near is not None else "reading"
 
     def statement(self, relation: str) -> Statement:

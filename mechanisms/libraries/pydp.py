@@ -1,4 +1,4 @@
-"""PyDP 1.1.5, the Python face of Google's library: all its Laplacian algorithms. It cannot be seeded."""
+"""PyDP 1.1.5, the Python face of Google's library: its Laplacian algorithms but percentile. It cannot be seeded."""
 
 from __future__ import annotations
 

@@ -74,9 +74,9 @@ def main() -> None:
 @JSON
 @command
 def list_catalogue(room: str | None, as_json: bool) -> None:
-    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault; or one of them.
+    """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault; or the libraries.
 
-    Libraries are shown where they are asked for: their mechanisms, tools and models.
+    `papers` or `mechanisms` shows these alone, `libraries` mechanisms, tools and models of libraries.
     """
     from ...learners.catalogue.entries import entries
     from ...mechanisms.libraries.catalogue import library_entries
@@ -262,7 +262,7 @@ def run(
     baseline_file: Path | None,
     as_json: bool,
 ) -> int:
-    """Audit every claim of a plan; without one, every catalogue claim in both calibrations.
+    """Audit every claim of a plan; without one, every catalogue claim in both calibrations, or the libraries'.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
     not be decided at its budget, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than

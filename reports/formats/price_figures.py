@@ -67,5 +67,5 @@ def _short(row: Mapping[str, Any]) -> str:
 
 def _words(row: Mapping[str, Any]) -> str:
     price, free = row["price"], row.get("unnoticed")
-    last = f", {free['mean_regret']:.3g} without noise" if free else ""
+    last = f", {free['mean_regret']:.3g} with next to no noise" if free else ""
     return f"{_short(row)}: {price[0]:.3g} at {row['epsilons'][0]:g}, {price[-1]:.3g} at {row['epsilons'][-1]:g}{last}"

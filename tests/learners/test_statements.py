@@ -137,6 +137,11 @@ def test_the_headline_counts_statements_not_claims():
         ([claim("FALSIFIED", "proof")], "No published statement was falsified, but 1 step of proofs is false."),
         ([claim("FALSIFIED", None), claim("SURVIVED", None)], "1 of 2 privacy claims is false."),
         ([claim("FALSIFIED", "control")], "1 of 1 privacy claim is false."),
+        ([claim("FALSIFIED", "documented")], "1 documented claim of libraries is false."),
+        (
+            [claim("SURVIVED", "documented"), claim("FALSIFIED", "reading")],
+            "No documented claim of a library was falsified.",
+        ),
     ],
 )
 def test_the_headline_speaks_of_claims_where_nothing_is_published(claims, words):

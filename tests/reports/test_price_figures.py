@@ -27,7 +27,7 @@ ROWS = [row("one/a"), row("two/b"), row("one/<b>$x"), row("two/no", price_interv
 def test_a_figure_for_each_paper():
     drawn = of_papers(ROWS)
     assert [figure.title.rpartition(" ")[2] for figure in drawn] == ["one", "two"]
-    assert "a: 30 at 0.5, -1 at 2, -2 without noise" in drawn[0].alternative
+    assert "a: 30 at 0.5, -1 at 2, -2 with next to no noise" in drawn[0].alternative
     assert "no:" not in drawn[1].alternative
     assert "odd:" not in drawn[1].alternative
     assert of_papers([row("x/y", epsilons=[-1.0, 1.0, 2.0]), row("x/z", price=[None, 1.0, 2.0])]) == []

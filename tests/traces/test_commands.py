@@ -103,6 +103,17 @@ def test_what_is_called_bounded(changes, words):
     assert ("below what is certified" in text) == ("epsilon_upper_pair" in changes)
 
 
+@pytest.mark.parametrize(
+    ("lower", "words"), [(0.4, "rho at most 0.5000 on this pair"), (0.6, "below what is certified")]
+)
+def test_a_bound_in_another_measure_says_what_it_rests_on(lower, words):
+    claim = {**BOUNDED, "measure": {"kind": "zcdp", "rho": 1.0}, "upper": 0.5, "lower": lower}
+    bound, rests = trace_lines(claim)
+    assert words in bound
+    assert rests == "the upper bound rests on: real arithmetic"
+    assert bounded_words(claim) == ""
+
+
 def test_a_mechanism_without_standard_inputs_asks_for_them():
     prepared = replace(Task(target="mechanisms/laplace").prepare(), pairs=())
     with pytest.raises(ValueError, match="give left and right"):

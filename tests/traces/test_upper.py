@@ -19,6 +19,7 @@ from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.gaussian_dp import gaussian_epsilon
+from overclaim.mechanisms.measures import ZCDP
 from overclaim.mechanisms.one_shot.zoo import zoo
 
 
@@ -166,6 +167,8 @@ def test_a_bound_for_every_pair_is_one_for_this_pair_whose_paths_were_sampled():
     assert (found.pair_upper.how, found.claim_upper.how) == ("sampled", "bounded")
     fields = fields_of(found, claim)
     assert fields["epsilon_upper_pair"] == fields["epsilon_upper"] == found.claim_upper.epsilon
+    concentrated = Claim(measure=ZCDP(1.0), neighbours="zero-out", surface="release")
+    assert fields_of(found, concentrated)["upper"] is None  # the largest of some paths bounds nothing
 
 
 def test_every_pair_of_points_with_signs_of_their_own():
