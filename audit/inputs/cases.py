@@ -201,7 +201,12 @@ class Related:
             return None
         if self.made.relation == "add-remove":
             if record is not ...:  # another record comes and goes
-                base = here.put(index, record)
+                try:
+                    base = here.put(index, record)
+                except UnfitError:
+                    return None
+                if not self.made.allows(base):
+                    return None
                 here = records_of(base)
             other = here.without(index) if here.size > self.made.fewest else None
             return None if other is None else self._pair(base, other, index, ..., flipped)
@@ -259,11 +264,7 @@ class Related:
         return self._case(base, rng, case.index, case.record) if self.made.allows(base) else None
 
     def _differing(self, case: Case, rng: np.random.Generator) -> Case | None:
-        try:
-            found = self._case(case.base, rng, case.index, self._record(rng))
-        except UnfitError:
-            return None
-        return found if found is not None and self.made.allows(found.base) else None
+        return self._case(case.base, rng, case.index, self._record(rng))
 
     def _cut(self, case: Case, here: Records, kept: Sequence[int], rng: np.random.Generator) -> Case | None:
         """Return the pair with some of its records alone."""

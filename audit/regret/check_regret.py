@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,13 +15,26 @@ from .measurement import BUDGET
 from .regret_audit import RegretAudit, audit_regret
 from .verdicts import VIOLATED, YOURS
 
+#: The horizons, as powers of two, between which a bound's growth in the end is told.
+_FAR = (59, 60)
+
 
 def own_claim(bound: float | Callable[[int], float]) -> RegretClaim:
     """Return a user's bound as a claim: a function of T, or a number for one horizon."""
     if not callable(bound) and not bound >= 0:
         raise ValueError(f"a bound on regret must be a number of at least 0 or a function of T, got {bound!r}")
     at = bound if callable(bound) else lambda _: bound
-    return RegretClaim(bound=lambda setting, _: float(at(setting.rounds)), exponent=0.0, source=YOURS)
+    exponent = _exponent(bound) if callable(bound) else 0.0
+    return RegretClaim(bound=lambda setting, _: float(at(setting.rounds)), exponent=exponent, source=YOURS)
+
+
+def _exponent(bound: Callable[[int], float]) -> float:
+    """Return how a bound grows in the end, 0 where it is not told: constants bend it at short horizons."""
+    try:
+        low, high = (float(bound(2**power)) for power in _FAR)
+    except ValueError:  # so long a game is refused
+        return 0.0
+    return math.log2(high / low) if 0 < low <= high < math.inf else 0.0
 
 
 def audit_own_bound(
@@ -33,10 +47,13 @@ def audit_own_bound(
     parameters: Mapping[str, Any] | None = None,
     search: bool = False,
 ) -> RegretAudit:
-    """Return the regret beside a user's bound; of a number nothing is said beyond its horizon."""
+    """Return the regret beside a user's bound; of a number nothing is said beyond its horizon.
+
+    Nor of the growth of a function that is not positive and finite at all horizons.
+    """
     claim = own_claim(bound)
     found = audit_regret(target, setting, budget, execution, parameters=parameters, claim=claim, search=search)
-    if callable(bound):
+    if callable(bound) and found.bound_slope is not None:
         return found
     return replace(
         found,
@@ -72,7 +89,8 @@ def check_regret(
         the batched protocol.
     bound : float, or callable
         On the expected regret against the best fixed action, in units of the losses, for losses that are fixed in
-        advance. A function of T is judged on its growth too.
+        advance. A function of T is judged on its growth too, where it is positive and finite at all horizons: against
+        its slope over them or in the end, whichever is steeper.
     rounds, arms, losses
         T, the arms, and the loss set: "unit" is [0, 1].
     runs, seed, confidence

@@ -142,7 +142,8 @@ def divergence_lower(
         return max(0.0, lower - math.log(upper))
     weighted = np.exp((a - 1) * shifted)
     lower = limit(weighted, of_p, float(weighted.min()), 1.0, alpha=alpha / 2)
-    return max(0.0, a / (a - 1) * math.log(lower) - math.log(upper))
+    # Of large orders the least value is 0 in floating point, and so may the limit be.
+    return max(0.0, a / (a - 1) * math.log(lower) - math.log(upper)) if lower > 0 else 0.0
 
 
 def level_of(measure: Measure, order: float, divergence: float) -> float:

@@ -228,9 +228,9 @@ def _extremes(learner: Any, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
     if claim.losses == "lipschitz":
         if not isinstance(learner, Pftal):  # gradients are at most 1 long, in any direction
             return []
-        up, down = (Linear(slope=(sign, *[0.0] * (n - 1))) for sign in (1.0, -1.0))
-        nothing = Linear(slope=(0.0,) * n)
-        return [(up, nothing)] if claim.neighbours == "zero-out" else [(up, down)]
+        # The longest in L2, and in L1, the norm of Laplace noise.
+        slopes, opposite = [np.eye(n)[0], np.full(n, n**-0.5)], 0.0 if claim.neighbours == "zero-out" else -1.0
+        return [tuple(Linear(slope=tuple((sign * x).tolist())) for sign in (1.0, opposite)) for x in slopes]  # type: ignore[misc]
     if not isinstance(pair.left, np.ndarray):
         return []
     rows = differing_losses(claim, n)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from overclaim.audit.inputs import drawing
+from overclaim.audit.inputs.cases import space_of
 from overclaim.audit.inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 from overclaim.audit.inputs.drawing import draw
 from overclaim.audit.inputs.neighbours import neighbours
@@ -226,3 +227,16 @@ def test_what_no_record_holds_is_refused():
 def test_parts_of_different_length_are_no_table():
     with pytest.raises(RelationError, match="rows"):
         draw(neighbours(st.tuples(LISTS, LISTS)), 50, seed=0)
+
+
+def test_what_is_simpler_is_allowed_too():
+    """With one record more, the larger world must be in the domain as well: here no record is twice in it."""
+    pairs = neighbours(
+        st.lists(st.integers(0, 3), unique=True, min_size=1, max_size=4),
+        "add-remove",
+        where=lambda data: len(set(data)) == len(data),
+    )
+    space = space_of(pairs, 0)
+    simpler = [other for case in space.first(30) for other in space.simpler(case)]
+    assert simpler
+    assert all(len(set(side)) == len(side) for other in simpler for side in (other.left, other.right))

@@ -1,6 +1,7 @@
 """A user's own bound on regret: in a call, in a plan, in a test."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,11 @@ def test_the_fixture_fails_a_test_whose_bound_is_violated(pytester):
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*exceeds the bound of 10 in 64 rounds*"])
+
+
+@pytest.mark.parametrize(
+    ("bound", "growth"), [(lambda t: 15 + 0.51 * t, HOLDS), (lambda t: 0.7 * t if t >= 24 else math.inf, None)]
+)
+def test_a_bound_that_holds_is_not_outgrown_for_its_constant_or_where_it_says_nothing(bound, growth):
+    """The regret is T / 2: at short horizons 15 + 0.51 T grows as T^0.7, and the other bound has no slope."""
+    assert overclaim.check_regret(UNIFORM, bound, rounds=512, runs=200).growth_verdict == growth

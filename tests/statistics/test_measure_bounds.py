@@ -227,3 +227,9 @@ def test_refutations_agree_with_certificates_and_nothing_is_certified_of_one_wor
     assert certify_claim(GDP(1.0), event, alone, alpha=0.01).lower == 0
     assert certify_claim(GDP(1.0), Event(UNUSED, UNUSED, "guess"), counts, alpha=0.01).lower == 0
     assert ceiling(GDP(1.0), 20, alpha=0.01) < 3 < ceiling(GDP(1.0), 2000, alpha=0.01)
+
+
+def test_of_a_large_order_counts_that_show_nothing_bound_nothing():
+    """The least value e^(-16 * 99) is 0 in floating point: the limit of the mean may be that."""
+    function = StepFunction(edges=(0.0,), values=(-8.0, 8.0), order=100.0)
+    assert divergence_lower(function, [1000, 0], [1000, 0], alpha=0.01) == 0.0

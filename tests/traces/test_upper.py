@@ -1,6 +1,7 @@
 """Upper bounds along traces: what papers and exact laws say they are, and that they never lie below an exact value."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Htinf, Thr
 from overclaim.learners.abilities import batch_of
 from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.measures import ZCDP
+from overclaim.mechanisms.noise import Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
 
 
@@ -169,6 +172,20 @@ def test_a_bound_for_every_pair_is_one_for_this_pair_whose_paths_were_sampled():
     assert fields["epsilon_upper_pair"] == fields["epsilon_upper"] == found.claim_upper.epsilon
     concentrated = Claim(measure=ZCDP(1.0), neighbours="zero-out", surface="release")
     assert fields_of(found, concentrated)["upper"] is None  # the largest of some paths bounds nothing
+
+
+def test_every_pair_of_gradients_under_noise_of_single_coordinates():
+    """Of the gradients that are 1 long in L2, the diagonal one is the longest in L1."""
+    entry = lookup("smith-thakurta/pftal")
+    setting = entry.setting(rounds=2, arms=4)
+    learner = replace(entry.build(setting), noise=Laplace(1.0))
+    slopes = [tuple(sign * x for x in (0.5,) * 4) for sign in (1.0, -1.0)]
+    claim = entry.claim(setting, neighbours="replace", surface="release")
+    nothing = Linear(slope=(0.0,) * 4)
+    found = tracing(learner, Pair(*([Linear(slope=slope), nothing] for slope in slopes)), claim)
+    assert found.pair_upper.how == "maximised"
+    assert found.pair_upper.epsilon >= 4.0
+    assert found.claim_upper.epsilon >= found.pair_upper.epsilon
 
 
 def test_every_pair_of_points_with_signs_of_their_own():
