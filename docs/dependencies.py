@@ -33,8 +33,9 @@ HEAD = """\
 # Dependencies
 
 `requirements.lock` pins every package that `make` and the GitHub action install, with its hashes; mutmut, for
-`make mutation`, is installed by hand. A package that runs with overclaim must be under a permissive
-licence or the MPL; a test refuses any other. Tools of development are listed too; overclaim does not ship them.
+`make mutation`, is installed by hand, and `make libraries` has `benchmarks/libraries.txt`, versions without hashes. A
+package that runs with overclaim must be under a permissive licence or the MPL; a test refuses any
+other. Tools of development are listed too; overclaim does not ship them.
 
 To look for known vulnerabilities: `pip-audit --require-hashes --disable-pip -r requirements.lock`.
 """
