@@ -81,6 +81,8 @@ class Trace:
     runs : int
     watched : bool
         Whether any noise was asked for where it is watched, be it of scale 0.
+    bare : str
+        Which input differs and gets noise of scale 0, if one does: few runs may show it, so no replay rules it out.
     """
 
     left: list[Event]
@@ -88,6 +90,7 @@ class Trace:
     leak: Leak | None
     runs: int
     watched: bool = True
+    bare: str = ""
 
     @property
     def calls(self) -> list[tuple[Call, Call]]:
@@ -132,18 +135,20 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
         raise UntraceableError(
             "its replays differ: it draws from elsewhere, or hangs on the rounding of the noisy outputs"
         ) from None
+    bare = _without_noise(recorded, replayed)
     if leak is not None:
         after, place = _last_call(recorded.events, replayed.events, runs)
-        bare = _without_noise(recorded, replayed) or after
-        leak = replace(leak, hint=bare, place=leak.place or place)
+        leak = replace(leak, hint=bare or after, place=leak.place or place)
     watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
-    return Trace(recorded.events, replayed.events, leak, runs, watched)
+    return Trace(recorded.events, replayed.events, leak, runs, watched, bare)
 
 
 def _without_noise(left: Tape, right: Tape) -> str:
     """Return which input differs and gets noise of scale 0; nothing where none does."""
     for (name, place, value), (_, _, other) in zip(left.silent, right.silent, strict=False):
-        if np.shape(value) != np.shape(other) or not np.array_equal(np.asarray(value), np.asarray(other)):
+        a, b = np.asarray(value), np.asarray(other)
+        numbers = a.shape == b.shape and a.dtype.kind in "fiub" and b.dtype.kind in "fiub"
+        if not (np.allclose(a, b, rtol=APART, atol=APART, equal_nan=True) if numbers else np.array_equal(a, b)):
             return f"{name} at {place} has noise of scale 0"
     return ""
 

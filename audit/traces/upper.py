@@ -101,8 +101,11 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
         return Tracing(found, leak, None, None, at, 0)
     if not any(one.calls for one in found):
         return Tracing(found, None, None, None, worst, run)
+    bare = next((one.bare for one in found if one.bare), None)
+    how = how if bare is None else Branches("sampled", bare)
     on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, found))
-    on_all = _claim_upper(target, pair, claim, seed, found) if every_pair and isinstance(pair, Pair) else None
+    every = every_pair and isinstance(pair, Pair) and bare is None
+    on_all = _claim_upper(target, pair, claim, seed, found) if every else None
     return Tracing(found, None, on_pair, on_all, worst, run)
 
 
@@ -208,7 +211,7 @@ def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, found: list[
                 return None
             surface = claim.surface
             paths = [trace(learner_playing(learner, extreme, _FORCED, surface), seed, 0, _FORCED)]
-            if any(path.leak is not None for path in paths):
+            if any(path.leak is not None or path.bare for path in paths):
                 return None
             largest = max(largest, _largest(learner, extreme, claim, paths, seed)[0])
             how = here if here.how == "bounded" or how.reason == "" else how

@@ -196,3 +196,11 @@ def test_every_pair_of_points_with_signs_of_their_own():
     # The point (1, -1, -1, 1) moves by 2 in every coordinate, for losses with its signs: 8 over the largest entry.
     assert found.claim_upper.epsilon == pytest.approx(8.0)
     assert found.pair_upper.epsilon == pytest.approx(2.0)
+
+
+def test_a_difference_without_noise_bounds_nothing_though_no_replay_shows_it():
+    """The first answer alone passes where the threshold lies within 1e-4: infinite, and not in 256 runs."""
+    found = tracing(zoo()["mechanisms/svt5"].build(), DataPair([0.0, 0.0], [1e-4, 0.0]), Claim(epsilon=1.0))
+    assert found.leak is None
+    assert not found.pair_upper.binds
+    assert any("has noise of scale 0" in line for line in found.pair_upper.rests_on)
