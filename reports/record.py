@@ -126,12 +126,14 @@ def of_inputs(task: Task, result: Result) -> dict[str, Any]:
 def promised(result: Result) -> dict[str, Any]:
     """Return what is claimed and what was certified, as an epsilon, in the claim's own measure and in all measures."""
     claim, certificate = result.claim, result.certificate
+    # The intervals are of one event and a number of runs that were fixed before: an anytime audit has neither.
+    fixed = certificate.method != "anytime"
     return {
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "epsilon_lower": result.epsilon_lower,
         "measure": claim.measure.to_json(),
         "lower": result.lower,
-        "translation": translation(result.event, certificate.counts, alpha=certificate.alpha),
+        "translation": translation(result.event, certificate.counts, alpha=certificate.alpha) if fixed else None,
     }
 
 

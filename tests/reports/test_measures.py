@@ -157,3 +157,12 @@ def test_a_plan_names_what_is_no_claim(tmp_path, line, message):
     with pytest.raises(ValueError, match=r"plan.toml:\d+: ") as caught:
         read_plan(file)
     assert message in str(caught.value)
+
+
+def test_an_audit_that_stops_early_has_no_intervals_of_one_event():
+    """Its attack changes and it stops when it likes: Clopper-Pearson intervals of its counts hold for neither."""
+    words = ["check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "4000", "--stop", "early"]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code in (0, 1), found.output
+    assert "anytime" in found.output
+    assert "in all measures" not in found.output
