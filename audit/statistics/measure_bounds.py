@@ -17,6 +17,8 @@ References
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
@@ -140,9 +142,9 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
     # Up to here the box of `refuted` holds nothing that is allowed, so that every level is refuted.
     floor = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
     smallest = min(claim.level for claim in measure.claims) if isinstance(measure, Profile) else 1.0
-    step = max(measure.level / _STEPS, 1 / (_STEPS_OF_ERROR * np.sqrt(n_p + n_q) * smallest))
+    step = max(measure.level / _STEPS, 1 / (_STEPS_OF_ERROR * math.sqrt(n_p + n_q) * smallest))
     first = measure.level * (1 + 1e-9)  # so that a bound is above the claim if the claim is refuted
-    lower, k = floor, int(np.ceil((floor - first) / step))
+    lower, k = floor, math.ceil((floor - first) / step)
     while (level := first + k * step) <= 0 or refuted(measure.at(level), *counts, alpha=alpha):
         lower, k = max(lower, level), k + 1
-    return lower
+    return float(lower)
