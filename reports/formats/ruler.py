@@ -141,7 +141,7 @@ def picture(claims: Sequence[Mapping[str, Any]], *, title: str = "The ruler of a
         parts.extend(_lines(claim, _TOP + _STEP * number))
     parts.append(
         f'<text class="s" x="{_LABEL}" y="{height - 10}">bar: certified with 99% confidence; line: claim; '
-        "diamond: exact value</text></svg>"
+        "diamond: exact value; bracket: upper bound from traces</text></svg>"
     )
     return "\n".join(parts) + "\n"
 
