@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import sys
-import types
 
 
 class Recorded:
@@ -48,7 +47,6 @@ def diffprivlib_mechanisms():
             raise
     for name in [name for name in sys.modules if name.partition(".")[0] == "diffprivlib"]:
         del sys.modules[name]
-    bare = types.ModuleType("diffprivlib")  # the package without its __init__, which imports the models
-    bare.__path__ = list(spec.submodule_search_locations)
-    sys.modules["diffprivlib"] = bare
+    # The package without its __init__, which imports the models.
+    sys.modules["diffprivlib"] = importlib.util.module_from_spec(spec)
     return importlib.import_module("diffprivlib.mechanisms")
