@@ -143,7 +143,8 @@ def mean_lower_of_counts(values: ArrayLike, counts: ArrayLike, low: float, high:
     """Return a lower limit of the mean of a bounded variable of few values, of which only the counts are known.
 
     Independent observations are exchangeable: put into a random order, by draws that know nothing but the counts, they
-    have the law that they had. So one may bet on the counts in an order that is drawn for them, always the same.
+    have the law that they had. So one may bet on the counts in an order that is drawn for them. It is always the same
+    here, and the error holds on average over orders alone: no certificate rests on it.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def _merged(cells: Cells) -> tuple[_Floats, _Floats, _Floats]:
 
 
 def _expected_lower(values: _Floats, law: _Floats, doubt: float) -> float:
-    """Return about the lower limit of a mean that betting will give, where what is seen has this law.
+    """Return about the lower limit of a mean that will be given, where what is seen has this law: as if by betting.
 
     A gambler with the stake s refutes the means m with ``E ln(1 + s (x - m)) >= z^2 / 2n``, `doubt` being z / sqrt(n).
     """

@@ -30,7 +30,7 @@ expect = "falsified"
 [[claims]]
 target = "mechanisms/gaussian"
 zcdp = 0.25
-runs = 6_000
+runs = 20_000
 [[claims]]
 target = "mechanisms/gaussian"
 rdp = [2, 3.0]
