@@ -162,7 +162,7 @@ def _tools() -> Iterator[LibraryEntry]:
     for name, more, options, data, said in _TOOLS:
         finding, under = _TOOL_FINDINGS.get(name, (None, ()))
         yield LibraryEntry(
-            library=LIBRARY,
+            package=LIBRARY,
             what=name,
             claim=_ONE,
             quotation=said,
@@ -294,7 +294,7 @@ _UNDER: dict[str, tuple[str, ...]] = {
 def _models() -> Iterator[LibraryEntry]:
     for what, model, attributes, options, data, said, finding in _MODELS:
         yield LibraryEntry(
-            library=LIBRARY,
+            package=LIBRARY,
             what=what,
             claim=_ONE,
             quotation=said,
@@ -460,7 +460,7 @@ def _mechanisms() -> Iterator[LibraryEntry]:
     for name, options, claim, data, near, said in _MECHANISMS:
         rounded = name == "Geometric"
         yield LibraryEntry(
-            library=LIBRARY,
+            package=LIBRARY,
             what=name,
             claim=claim,
             quotation=said,
@@ -474,7 +474,7 @@ def _mechanisms() -> Iterator[LibraryEntry]:
         )
     for name in ("Exponential", "PermuteAndFlip"):
         yield LibraryEntry(
-            library=LIBRARY,
+            package=LIBRARY,
             what=name,
             claim=_ONE,
             quotation="mechanism for achieving differential privacy on candidate selection",

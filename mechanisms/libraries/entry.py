@@ -113,7 +113,7 @@ class LibraryEntry:
 
     Attributes
     ----------
-    library : Library
+    package : Library
     what : str
         Its name; with the library's that of the entry.
     claim : Claim
@@ -142,7 +142,7 @@ class LibraryEntry:
         Whether it is no claim of the library's, but one of ours about what it does behind noise of ours.
     """
 
-    library: Library
+    package: Library
     what: str
     claim: Claim
     quotation: str
@@ -162,12 +162,12 @@ class LibraryEntry:
     @property
     def name(self) -> str:
         """As the command line has it."""
-        return f"libraries/{self.library.name}/{self.what}"
+        return f"libraries/{self.package.name}/{self.what}"
 
     @property
     def source(self) -> str:
         """The library, its version and what it is."""
-        return f"{self.library.distribution} {self.library.version}, {self.where}"
+        return f"{self.package.distribution} {self.package.version}, {self.where}"
 
     def to_json(self) -> dict[str, Any]:
         """Return what `overclaim list` says of it."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..claim import Claim
 from .entry import Library, LibraryEntry, Mechanism, quietly
-from .river import noisy_rewards, rewards
+from .local_noise import local_noise, noisy_rewards
 
 LIBRARY = Library(name="mabwiser", distribution="mabwiser", version="2.7.4", module="mabwiser")
-_OURS = (
-    "Each reward in [0, 1] gets Laplace noise of scale 1 before the bandit sees it: what it learns is (1, 0)-private."
-)
 
 
 def _policy(name: str, **options: Any) -> Callable[[], Mechanism]:
@@ -31,16 +27,6 @@ def _policy(name: str, **options: Any) -> Callable[[], Mechanism]:
 
 
 ENTRIES: tuple[LibraryEntry, ...] = tuple(
-    LibraryEntry(
-        library=LIBRARY,
-        what=f"{name}-local-noise",
-        claim=Claim(epsilon=1.0),
-        quotation=_OURS,
-        where="overclaim.mechanisms.libraries.mabwiser",
-        strategy=rewards,
-        build=_policy(name, **options),
-        relations=("replace",),
-        ours=True,
-    )
+    local_noise(LIBRARY, name, _policy(name, **options))
     for name, options in (("EpsilonGreedy", {"epsilon": 0.1}), ("UCB1", {"alpha": 1.0}))
 )

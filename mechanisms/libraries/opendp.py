@@ -90,7 +90,7 @@ def _entry(
 ) -> LibraryEntry:
     said = more.pop("said", f"Make a Measurement ({what}), with d_out = {epsilon:g} at d_in = 1")
     return LibraryEntry(
-        library=LIBRARY,
+        package=LIBRARY,
         what=what,
         claim=Claim(epsilon=epsilon, delta=more.pop("delta", 0.0)),
         quotation=said,

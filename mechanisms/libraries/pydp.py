@@ -53,7 +53,7 @@ def _data(st: Any) -> Any:
 
 ENTRIES: tuple[LibraryEntry, ...] = tuple(
     LibraryEntry(
-        library=LIBRARY,
+        package=LIBRARY,
         what=name,
         claim=Claim(epsilon=1.0),
         quotation=said,

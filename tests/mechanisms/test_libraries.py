@@ -58,7 +58,7 @@ def test_nothing_false_is_said_of_a_claim_that_is_only_read():
 def test_what_is_installed_by_make_libraries_is_what_is_quoted():
     text = (ROOT / "benchmarks" / "libraries.txt").read_text(encoding="utf-8")
     pinned = dict(re.findall(r"^([a-z-]+)==(\S+)$", text, re.MULTILINE))
-    quoted = {entry.library.distribution: entry.library.version for entry in ENTRIES.values()}
+    quoted = {entry.package.distribution: entry.package.version for entry in ENTRIES.values()}
     assert quoted.items() <= pinned.items()
     assert "//" not in text  # no address of a registry
 

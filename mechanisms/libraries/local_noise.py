@@ -1,0 +1,38 @@
+"""Bandits on rewards with local noise: nobody's claim but ours, that what learns from noise keeps its privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..claim import Claim
+from .entry import Library, LibraryEntry, Mechanism
+
+_OURS = (
+    "Each reward in [0, 1] gets Laplace noise of scale 1 before the bandit sees it: what it learns is (1, 0)-private."
+)
+
+
+def noisy_rewards(data: Any, rng: Any) -> list[float]:
+    """Return rewards in [0, 1] with Laplace noise of scale 1, each by itself."""
+    return [float(reward + rng.laplace()) for reward in data]
+
+
+def _rewards(st: Any) -> Any:
+    """Return the strategy of a few rewards."""
+    return st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), min_size=2, max_size=4)
+
+
+def local_noise(package: Library, name: str, build: Callable[[], Mechanism]) -> LibraryEntry:
+    """Return the entry of a bandit of a library behind local noise."""
+    return LibraryEntry(
+        package=package,
+        what=f"{name}-local-noise",
+        claim=Claim(epsilon=1.0),
+        quotation=_OURS,
+        where=f"overclaim.mechanisms.libraries.{package.name}",
+        strategy=_rewards,
+        build=build,
+        relations=("replace",),
+        ours=True,
+    )
