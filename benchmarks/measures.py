@@ -310,7 +310,8 @@ shows only a part. Counts are drawn from the exact laws, not from the samplers.
 Betting, exact: all counts of fewer runs are enumerated and weighed by their probabilities; those less likely than
 {UNLIKELY:g} are taken for false alarms. The order into which counts are put is seeded, so the certificate depends on
 nothing but the counts. It is wrong only where one of its two limits of means is, by more than the other leaves: each
-of them has half of alpha, and its own row.
+of them has half of alpha, and its own row. No certificate rests on it: see below; all rest on the empirical Bernstein
+bound.
 
 {table(["claim", "certificate", "replications", "false alarms", "allowed", "within"], alarms())}
 
@@ -335,8 +336,8 @@ def page_of_power() -> str:
 
 ## Power: how often a claim of rho that is too small is falsified
 
-{POWER} simulated certificates by betting, 99 %, all runs certifying, of the function chosen from the exact laws; the
-last column is the mean share of the true rho that they certify.
+{POWER} simulated certificates, 99 %, all runs certifying, of the function chosen from the exact laws; the last column
+is the mean share of the true rho that they certify.
 
 {table(["mu", "runs", "certificates", *(f"{short:.0%} too small" for short in SHORT), "share"], power_of_rho())}
 
