@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
-    from overclaim.audit.certification.blackbox import falsify_mechanism
+    from overclaim.audit.blackbox.falsify import falsify_mechanism
     from overclaim.audit.certification.falsify import falsify
     from overclaim.audit.certification.verdict import Result, Verdict
     from overclaim.audit.play.cluster import Cluster
     from overclaim.audit.play.pairs import Pair
     from overclaim.audit.regret.check_regret import check_regret
     from overclaim.mechanisms.claim import Claim
-    from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+    from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+    from overclaim.mechanisms.measures.gaussian_dp import GDP
+    from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 
 __version__ = "0.1.0"
 
@@ -38,11 +40,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ApproxDP": "overclaim.mechanisms.measures",
-    "GDP": "overclaim.mechanisms.measures",
-    "RDP": "overclaim.mechanisms.measures",
-    "ZCDP": "overclaim.mechanisms.measures",
-    "Profile": "overclaim.mechanisms.measures",
+    "ApproxDP": "overclaim.mechanisms.measures.approximate",
+    "GDP": "overclaim.mechanisms.measures.gaussian_dp",
+    "RDP": "overclaim.mechanisms.measures.renyi",
+    "ZCDP": "overclaim.mechanisms.measures.renyi",
+    "Profile": "overclaim.mechanisms.measures.approximate",
     "Claim": "overclaim.mechanisms.claim",
     "Cluster": "overclaim.audit.play.cluster",
     "Pair": "overclaim.audit.play.pairs",
@@ -51,7 +53,7 @@ _HOMES = {
     "check_learner": "overclaim.audit.assumptions.conformance",
     "check_regret": "overclaim.audit.regret.check_regret",
     "falsify": "overclaim.audit.certification.falsify",
-    "falsify_mechanism": "overclaim.audit.certification.blackbox",
+    "falsify_mechanism": "overclaim.audit.blackbox.falsify",
 }
 
 

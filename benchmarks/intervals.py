@@ -17,8 +17,8 @@ import numpy as np
 import tables
 from scipy import special, stats
 
-from overclaim.audit.statistics import betting
-from overclaim.audit.statistics.betting import anytime_mean_interval, mean_interval
+from overclaim.audit.statistics.bounds import betting
+from overclaim.audit.statistics.bounds.betting import anytime_mean_interval, mean_interval
 
 RESULTS = Path(__file__).parent / "results"
 SIZES, ALPHAS = (120, 500), (0.1, 0.01)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
-from overclaim.audit.statistics import intervals
+from overclaim.audit.statistics.bounds import intervals
 from overclaim.audit.statistics.event_rule import allotment
 from overclaim.mechanisms.one_shot import classic, sparse_vector
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor

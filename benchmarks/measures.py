@@ -15,18 +15,20 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from overclaim import Claim, falsify_mechanism
-from overclaim.audit.statistics import betting as betting_order
-from overclaim.audit.statistics.measure_bounds import refuted
-from overclaim.audit.statistics.measure_choice import Cells, choose
-from overclaim.audit.statistics.variational import (
+from overclaim.audit.statistics.bounds import betting as betting_order
+from overclaim.audit.statistics.bounds.measure_bounds import refuted
+from overclaim.audit.statistics.bounds.variational import (
     StepFunction,
     betting,
     divergence_lower,
     empirical_bernstein,
     level_of,
 )
-from overclaim.mechanisms.divergences import bernoulli_divergence
-from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+from overclaim.audit.statistics.measure_choice import Cells, choose
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+from overclaim.mechanisms.measures.divergences import bernoulli_divergence
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.mechanisms.one_shot.concentrated import GaussianMechanism
 
 OUT = Path(__file__).parent / "results" / "measures.md"

@@ -28,10 +28,10 @@ import tables
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 TESTS = {
-    "audit/statistics/intervals.py": "statistics/test_intervals statistics/test_interval_twins",
+    "audit/statistics/bounds/intervals.py": "statistics/bounds/test_intervals statistics/bounds/test_interval_twins",
     "audit/statistics/events.py": "statistics/test_events statistics/test_event_rule",
     "audit/statistics/sequential.py": "statistics/test_sequential statistics/test_sequential_twins",
-    "audit/statistics/power.py": "statistics/test_power",
+    "audit/statistics/bounds/power.py": "statistics/bounds/test_power",
     "mechanisms/tree.py": "mechanisms/test_tree",
     "mechanisms/noise.py": "mechanisms/test_noise",
 }

@@ -14,7 +14,7 @@ from speed import REPEATS, seconds
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 from tables import Rows, row
 
-from overclaim.audit.statistics import intervals
+from overclaim.audit.statistics.bounds import intervals
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 

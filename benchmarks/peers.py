@@ -18,7 +18,7 @@ import numpy as np
 import tables
 from scipy import stats
 
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget

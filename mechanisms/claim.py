@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .measures import ApproxDP, Measure
+from .measures.approximate import ApproxDP
+from .measures.measure import Measure
 
 #: The loss sets by name; `learners.losses` holds their geometry.
 LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")

@@ -27,12 +27,12 @@ from typing import Any
 from ..audit.certification.blind_spot import words as blind_words
 from ..audit.certification.frozen import Frozen
 from ..audit.plans.paths import exists
-from ..audit.statistics.bisection import bisect
+from ..audit.statistics.bounds.bisection import bisect
+from ..audit.statistics.bounds.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.events import Counts
-from ..audit.statistics.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
-from ..mechanisms.measures import measure_from_json
+from ..mechanisms.measures.stated import measure_from_json
 from .identity import LEVELS, matched, measure, why_another
 from .record import read_record
 from .sanitise import lower, measure_of, named_world

@@ -140,7 +140,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     def run(learner: Any, claim: Any, **options: Any) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` where inputs are given."""
         __tracebackhide__ = True
-        from ..audit.certification.blackbox import falsify_mechanism
+        from ..audit.blackbox.falsify import falsify_mechanism
         from ..audit.certification.falsify import falsify as audit
 
         node = pytestconfig.stash[ASKING][-1]

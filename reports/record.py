@@ -28,9 +28,9 @@ from ..audit.play.pairs import Pair
 from ..audit.play.processor import processor
 from ..audit.play.provenance import versions
 from ..audit.play.transcripts import BLOCK
+from ..audit.statistics.bounds.variational import StepFunction
 from ..audit.statistics.certificates import translation
 from ..audit.statistics.multiplicity import p_value
-from ..audit.statistics.variational import StepFunction
 from ..audit.traces.summary import traced
 from ..learners.catalogue.statements import PUBLISHED
 from .headline import headline

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..learners.catalogue.statements import STANDINGS
-from ..mechanisms.measures import measure_from_json
+from ..mechanisms.measures.stated import measure_from_json
 
 Schema = dict[str, Any]
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -62,6 +63,12 @@ def test_every_listed_package_has_an_init():
 def test_no_file_is_long():
     """500 lines at most; a longer one holds two things."""
     assert [f"{file}: {len(text.splitlines())}" for file, text in sources() if len(text.splitlines()) > 500] == []
+
+
+def test_no_room_is_crowded():
+    """12 modules at most; a fuller one holds two rooms."""
+    rooms = Counter(file.parent for file, _ in sources() if file.name not in ("__init__.py", "conftest.py"))
+    assert {room: modules for room, modules in rooms.items() if modules > 12 and room != Path("benchmarks")} == {}
 
 
 def functions(tree):

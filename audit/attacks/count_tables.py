@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..play.transcripts import Transcripts
+from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..statistics.rounding import rounded
 from .features import Features, LabelledView, Labels, View
 from .learned import SCREENED, Logistic, OutputAttack, nothing
 

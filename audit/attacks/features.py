@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..statistics.rounding import rounded
+from ..statistics.bounds.rounding import rounded
 
 #: A column with at most so many distinct values is discrete.
 FEW_VALUES = 24

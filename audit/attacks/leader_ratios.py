@@ -30,7 +30,7 @@ from ..laws import ftpl_law
 from ..laws.tree_messages import TreeMessages
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.rounding import rounded
+from ..statistics.bounds.rounding import rounded
 from .protocol import LawAttack
 
 #: The grid of a prefix sum that later ones extend, in noise scales: how far it reaches past the means, and points.

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...mechanisms.draws import Floats
+from ..statistics.bounds.rounding import rounded, significant
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..statistics.rounding import rounded, significant
 from .features import LabelledView, Labels, View
 from .protocol import Scorer
 

@@ -25,7 +25,7 @@ from ..laws import ftrl_law, pftal_law
 from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.rounding import rounded
+from ..statistics.bounds.rounding import rounded
 from .count_tables import PointCounts
 from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened

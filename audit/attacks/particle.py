@@ -23,7 +23,7 @@ from ...mechanisms.philox import LANES, lanes
 from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.rounding import rounded
+from ..statistics.bounds.rounding import rounded
 from .protocol import LawAttack
 
 #: Particles for each transcript, and transcripts filtered together (so that the state stays in cache).

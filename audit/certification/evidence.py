@@ -17,20 +17,20 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats, Stage
-from ...mechanisms.measures import Measure
+from ...mechanisms.measures.measure import Measure
 from ..attacks.learner_attacks import ATTACKS, SequenceRatio
 from ..attacks.protocol import FittedAttack
 from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
-from ..statistics import intervals
+from ..statistics.bounds import intervals
+from ..statistics.bounds.joint_cover import COARSE, MARGINS
+from ..statistics.bounds.power import required_runs
+from ..statistics.bounds.rounding import best, rounded
 from ..statistics.certificates import lower_of
 from ..statistics.event_rule import choose_event
 from ..statistics.events import Counts, Event, bound_of, count
-from ..statistics.joint_cover import COARSE, MARGINS
-from ..statistics.power import required_runs
-from ..statistics.rounding import best, rounded
 from .stages import play_block
 from .verdict import Result
 

@@ -16,9 +16,9 @@ from ..attacks.protocol import FittedAttack
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.transcripts import BLOCK, blocks, together
+from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
 from ..statistics.events import Certificate, Counts, Event
-from ..statistics.power import detectable_epsilon
 from .verdict import Result, decide
 
 Kept = TypeVar("Kept")

@@ -44,9 +44,9 @@ from ..laws.sequences import MAX_SEQUENCES, all_sequences
 from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
+from ..statistics.bounds.rounding import significant
 from ..statistics.event_rule import choose_event
 from ..statistics.events import Counts, Event, count
-from ..statistics.rounding import significant
 from .verdict import Result
 
 #: Sides read as scores.

@@ -24,8 +24,8 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
-from ..statistics import intervals
-from ..statistics.bisection import bisect
+from ..statistics.bounds import intervals
+from ..statistics.bounds.bisection import bisect
 from .verdict import Verdict, decide
 
 _SCAN = 32

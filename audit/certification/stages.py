@@ -26,11 +26,11 @@ from ..search.exact_search import expected_bound, rank_exactly
 from ..search.influential_rounds import influential_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
+from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
 from ..statistics.event_rule import choose_event, choose_event_from_laws
 from ..statistics.events import Counts, Event, bound_of, count
 from ..statistics.measure_choice import Cells, choose
-from ..statistics.rounding import rounded
 from .frame import Audit, Choice
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.

@@ -10,9 +10,9 @@ from ...mechanisms.claim import Claim
 from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
+from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, claimed_words, is_epsilon
-from ..statistics.power import ceiling_epsilon
 from .blind_spot import BlindSpot
 
 

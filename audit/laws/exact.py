@@ -14,7 +14,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner, publishes
 from ...mechanisms.draws import Floats
-from ...mechanisms.gaussian_dp import gaussian_epsilon
+from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
 from ...mechanisms.tree import nodes_holding
 from ..play.pairs import Pair

@@ -10,7 +10,10 @@ from ...learners.abilities import NotEnumerableError
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
-from ...mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Measure, Profile
+from ...mechanisms.measures.approximate import ApproxDP, Profile
+from ...mechanisms.measures.gaussian_dp import GDP
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.renyi import RDP, ZCDP
 from ..play.pairs import Pair
 from . import ftrl_law
 from .exact import NotExactError, check_exact, release_loss, release_mu

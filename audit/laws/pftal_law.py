@@ -18,7 +18,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.noise import scale_of
 from ...mechanisms.tree import nodes_holding, parent, roots
 from ..play.pairs import Pair, World
-from ..statistics.rounding import rounded
+from ..statistics.bounds.rounding import rounded
 from .privacy_loss import PrivacyLoss
 from .tree_messages import TreeMessages
 

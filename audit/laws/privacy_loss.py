@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # its parts load when first used: scipy.fft takes as long as all else
 
 from ...mechanisms.draws import Floats
-from ..statistics.bisection import bisect
+from ..statistics.bounds.bisection import bisect
 
 #: Grid steps in the largest loss of a part.
 STEPS = 4000

@@ -12,12 +12,12 @@ from typing import Any
 from ...learners.catalogue.entries import Case, Entry, entries, near_matches
 from ...mechanisms.libraries.catalogue import library_entries
 from ...mechanisms.libraries.entry import LibraryCase
+from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
 from .plan_schema import CLAIM, PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
-from .stated import MEASURES, stated_measure
 from .tasks import Task
 
 #: Runs for each loss sequence of a measurement of regret that does not say how many.

@@ -14,7 +14,7 @@ from ...learners.protocol import LearnerError
 from ...learners.scalar import recipe
 from ...mechanisms.claim import Claim
 from ..assumptions.mechanism_runs import DataPair
-from ..certification.blackbox import audit_mechanism
+from ..blackbox.falsify import audit_mechanism
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Verdict
 from ..play.engines import in_parallel

@@ -20,19 +20,19 @@ from typing import Any
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
+from ..blackbox.shrink_inputs import CERTIFICATES, DOUBT, FRESH, ladder
 from ..certification.falsify import audit_learner
-from ..certification.shrink_inputs import CERTIFICATES, DOUBT, FRESH, ladder
 from ..certification.verdict import Result, Verdict
+from ..certification.witness import ShrunkWitness
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair, check_pair, radius_of
 from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..search.loss_choices import alphabet_of
-from ..statistics.power import detectable_epsilon
-from .simplify import cost, largest, simplifications
+from ..search.simplify import cost, largest, simplifications
+from ..statistics.bounds.power import detectable_epsilon
 from .tasks import Task
-from .witness import ShrunkWitness
 
 #: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
 #: rounds times runs of all trials, so that long horizons do not take hours.

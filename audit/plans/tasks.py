@@ -16,11 +16,13 @@ from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.libraries.catalogue import PREFIX
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
-from ...mechanisms.measures import ApproxDP, Measure
+from ...mechanisms.measures.approximate import ApproxDP
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..assumptions.unseeded import Unseeded
-from ..certification.blackbox import audit_mechanism
+from ..blackbox.falsify import audit_mechanism
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
@@ -31,7 +33,6 @@ from ..play.execution import BUDGET, HERE, Budget, Execution
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
 from .plan_schema import ALLOWED
-from .stated import number_text, option_words
 from .targets import parse_parameters, resolve
 
 #: For a user's learner, where nothing else says.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
-from ..statistics.betting import mean_interval
+from ..statistics.bounds.betting import mean_interval
 from .measurement import play_block
 
 #: Draws of random signs: no measurement has this label.

@@ -22,7 +22,7 @@ from ..play.execution import HERE, Budget, Execution
 from ..play.kernel_totals import has_kernel_for, play_totals
 from ..play.pairs import World
 from ..play.transcripts import blocks, play_rounds
-from ..statistics.betting import anytime_mean_interval, mean_interval
+from ..statistics.bounds.betting import anytime_mean_interval, mean_interval
 from .comparator import best_fixed, total_bounds
 
 #: Exact at any number of runs; and for losses that nothing bounds, which no verdict rests on.

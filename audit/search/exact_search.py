@@ -18,8 +18,8 @@ from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.pftal_law import clipped_laws
 from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair
+from ..statistics.bounds.rounding import rounded
 from ..statistics.measure_choice import Cells, choose
-from ..statistics.rounding import rounded
 from .families import first_round, freezing
 from .loss_choices import Alphabet, alphabet_of
 from .pair_changes import changes, moved

@@ -12,7 +12,7 @@ from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats
 from ..play.pairs import Pair
 from ..play.transcripts import play_rounds
-from ..statistics.rounding import rounded
+from ..statistics.bounds.rounding import rounded
 from .loss_choices import Alphabet
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.

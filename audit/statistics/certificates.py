@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ...mechanisms.measures import DELTA, GDP, ZCDP, Measure, epsilon_needed
+from ...mechanisms.measures.approximate import epsilon_needed
+from ...mechanisms.measures.gaussian_dp import GDP
+from ...mechanisms.measures.measure import DELTA, Measure
+from ...mechanisms.measures.renyi import ZCDP
+from .bounds.joint_cover import MARGINS
+from .bounds.measure_bounds import corner, level_lower, refuted
+from .bounds.variational import divergence_lower, level_of
 from .events import Certificate, Counts, Event, bound_of, certify, sides_of
-from .joint_cover import MARGINS
-from .measure_bounds import corner, level_lower, refuted
-from .variational import divergence_lower, level_of
 
 #: The deltas at which a region of (p, q) is told as an epsilon.
 TRANSLATED = (0.0, DELTA, 1e-2)

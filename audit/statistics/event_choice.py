@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from ...mechanisms.draws import Floats
+from .bounds.rounding import rounded
 from .event_rule import allotment
 from .events import UNUSED, Event
-from .rounding import rounded
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2

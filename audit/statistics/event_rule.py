@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from . import intervals
+from .bounds import intervals
+from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
-from .rounding import best, rounded
 
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import intervals
-from .joint_cover import MARGINS
-from .variational import StepFunction
+from .bounds import intervals
+from .bounds.joint_cover import MARGINS
+from .bounds.variational import StepFunction
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 

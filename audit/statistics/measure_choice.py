@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ...mechanisms.measures import RDP, ZCDP, Measure
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.renyi import RDP, ZCDP
+from .bounds.rounding import best, rounded, significant
+from .bounds.variational import StepFunction, level_of
 from .event_choice import DOUBT, cells_of
 from .event_rule import allotment
 from .events import UNUSED, Event
-from .rounding import best, rounded, significant
-from .variational import StepFunction, level_of
 
 _Floats = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mechanisms.claim import Claim
-from .bisection import bisect
+from .bounds.bisection import bisect
+from .bounds.joint_cover import MARGINS
 from .certificates import refutes
 from .events import Certificate, Event
-from .joint_cover import MARGINS
 from .sequential import Bets
 
 #: p-values below this are reported as this.

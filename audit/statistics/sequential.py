@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from .bisection import bisect
+from .bounds.bisection import bisect
+from .bounds.rounding import rounded
 from .events import UNUSED, Event
-from .rounding import rounded
 
 _Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...mechanisms.claim import Claim
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
-from ..statistics.bisection import bisect
+from ..statistics.bounds.bisection import bisect
 from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
 from .libraries import Mapped
 from .tape import Call, Place

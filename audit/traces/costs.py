@@ -11,8 +11,8 @@ import numpy as np
 
 from ...mechanisms.discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from ...mechanisms.draws import Floats
-from ...mechanisms.gaussian_dp import gaussian_epsilon
-from ...mechanisms.measures import ZCDP
+from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
+from ...mechanisms.measures.renyi import ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
 from ..laws.privacy_loss import STEPS, PrivacyLoss
 from .libraries import Mapped

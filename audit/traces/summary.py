@@ -10,7 +10,9 @@ import numpy as np
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
-from ...mechanisms.measures import GDP, RDP, ZCDP, Measure
+from ...mechanisms.measures.gaussian_dp import GDP
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.renyi import RDP, ZCDP
 from .causes import cause
 from .costs import Cost, cost, path_cost, words_of
 from .tape import Call

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...mechanisms.gaussian_dp import gaussian_mu
+from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..checks import check_delta

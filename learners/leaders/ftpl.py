@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...mechanisms.draws import Draws
-from ...mechanisms.gaussian_dp import gaussian_mu
+from ...mechanisms.measures.gaussian_dp import gaussian_mu
 from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
 from ..checks import check_delta, check_epsilon, check_positive

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from . import diffprivlib, mabwiser, opendp, pydp, river
+from . import mabwiser, opendp, pydp, river
+from .diffprivlib import mechanisms, models, tools
 from .entry import LibraryEntry
 
 #: What the names of entries begin with.
@@ -14,5 +15,13 @@ PREFIX = "libraries/"
 @cache
 def library_entries() -> dict[str, LibraryEntry]:
     """Return every entry by its name."""
-    found = [*diffprivlib.ENTRIES, *opendp.ENTRIES, *pydp.ENTRIES, *river.ENTRIES, *mabwiser.ENTRIES]
+    found = [
+        *tools.ENTRIES,
+        *models.ENTRIES,
+        *mechanisms.ENTRIES,
+        *opendp.ENTRIES,
+        *pydp.ENTRIES,
+        *river.ENTRIES,
+        *mabwiser.ENTRIES,
+    ]
     return {entry.name: entry for entry in found}

@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from ..discrete import DiscreteGaussianNoise, integers
 from ..draws import Draws, Floats
-from ..gaussian_dp import gaussian_mu
-from ..measures import GDP, ZCDP, ApproxDP, Measure
+from ..measures.approximate import ApproxDP
+from ..measures.gaussian_dp import GDP, gaussian_mu
+from ..measures.measure import Measure
+from ..measures.renyi import ZCDP
 from ..noise import Gaussian
 from ..parameters import check_positive
 from ..tree import parent

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...audit.plans.paths import read_text
 
 if TYPE_CHECKING:
-    from ...mechanisms.measures import Measure
+    from ...mechanisms.measures.measure import Measure
 
 
 def claimed_measure(choices: dict[str, Any]) -> Measure | None:
@@ -20,7 +20,7 @@ def claimed_measure(choices: dict[str, Any]) -> Measure | None:
     ValueError
         For more than one, a value outside its range, or a profile that cannot be read.
     """
-    from ...audit.plans.stated import MEASURES, stated_measure
+    from ...mechanisms.measures.stated import MEASURES, stated_measure
 
     given = {name: choices.pop(name, None) for name in MEASURES}
     if given["profile"] is not None:

@@ -377,7 +377,7 @@ def report(record_file: Path, **files: Path | None) -> None:
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
     """Say what a budget can at best catch: the smallest epsilon that a perfect attack falsifies, 9 times in 10."""
-    from ...audit.statistics.power import ceiling_epsilon, detectable_epsilon
+    from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
     from ...mechanisms.claim import Claim
     from ..record import finite
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...audit.attacks.learner_attacks import wording_of
 from ...audit.statistics.measure_words import is_epsilon
-from ...mechanisms.measures import measure_from_json
+from ...mechanisms.measures.stated import measure_from_json
 from ..sanitise import measure_of, named_world
 
 

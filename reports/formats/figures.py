@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...audit.statistics.measure_words import unit_of
-from ...mechanisms.measures import measure_from_json
+from ...mechanisms.measures.stated import measure_from_json
 from ..sanitise import exact_level, level, lower, measure_of
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
 

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from ...audit.certification.blind_spot import factor_words, words
+from ...audit.certification.witness import witness_lines
 from ...audit.inputs.data import shown
-from ...audit.plans.witness import witness_lines
 from ...audit.regret.verdicts import YOURS
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of

@@ -13,7 +13,7 @@ from overclaim.audit.assumptions.independence import (
     neighbours_p_value,
 )
 from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.statistics.events import UNUSED, Event
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

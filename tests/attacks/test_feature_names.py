@@ -4,7 +4,7 @@ import numpy as np
 
 from overclaim.audit.attacks.features import Features
 from overclaim.audit.attacks.output_attacks import attacks_on
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.mechanisms.claim import Claim
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.attacks.float_leaks import NO_BIT, PreimageRatio, lowest_bit, preimages
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from scipy import stats
 
+from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification import blind_spot_search
-from overclaim.audit.certification.blackbox import falsify_mechanism
 from overclaim.audit.certification.blind_spot import BlindSpot, words
 from overclaim.audit.certification.blind_spot_search import FACTORS, TESTS, blind_spot, true_to
 from overclaim.audit.certification.falsify import falsify

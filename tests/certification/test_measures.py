@@ -13,7 +13,9 @@ from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.execution import Execution
 from overclaim.audit.statistics.multiplicity import p_value
 from overclaim.learners import BatchedLaplace, Threshold
-from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 
 
 class Gaussian:

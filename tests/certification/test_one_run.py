@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from overclaim.audit.certification import one_run
-from overclaim.audit.statistics import intervals
+from overclaim.audit.statistics.bounds import intervals
 
 ROWS = json.loads((Path(__file__).parents[1] / "data" / "statistics.json").read_text())["rows"]
 

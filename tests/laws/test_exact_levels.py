@@ -11,8 +11,9 @@ from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, lev
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.catalogue.entries import lookup
-from overclaim.mechanisms.gaussian_dp import gaussian_delta
-from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 
 GRID = np.arange(-4.0, 5.2, 2e-3)
 

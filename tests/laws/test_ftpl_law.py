@@ -16,7 +16,7 @@ from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.leaders.ftpl import Ftpl
 from overclaim.learners.problems.domains import Cube, Simplex
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.gaussian_dp import gaussian_delta, gaussian_epsilon
+from overclaim.mechanisms.measures.gaussian_dp import gaussian_delta, gaussian_epsilon
 from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.tests.support.plain_play import played
 

@@ -10,7 +10,7 @@ from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, Threshold
 from overclaim.learners.problems.domains import EntropySimplex
-from overclaim.mechanisms.gaussian_dp import gaussian_epsilon
+from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.noise import Laplace
 
 

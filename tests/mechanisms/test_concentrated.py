@@ -8,8 +8,9 @@ from scipy import stats
 
 from overclaim import Claim, falsify_mechanism
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.gaussian_dp import gaussian_delta
-from overclaim.mechanisms.measures import ZCDP, ApproxDP
+from overclaim.mechanisms.measures.approximate import ApproxDP
+from overclaim.mechanisms.measures.gaussian_dp import gaussian_delta
+from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.mechanisms.one_shot.concentrated import (
     AnalyticGaussian,
     DiscreteGaussianMechanism,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overclaim.mechanisms import gaussian_dp
+from overclaim.mechanisms.measures import gaussian_dp
 
 ROWS = json.loads((Path(__file__).parents[1] / "data" / "statistics.json").read_text())["rows"]
 FORMS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overclaim.audit.certification.blackbox import falsify_mechanism
+from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.one_shot.zoo import zoo
 

@@ -8,17 +8,12 @@ import pytest
 from scipy import stats
 
 from overclaim import Claim
-from overclaim.mechanisms.divergences import bernoulli_divergence
-from overclaim.mechanisms.gaussian_dp import gaussian_delta
-from overclaim.mechanisms.measures import (
-    DELTA,
-    GDP,
-    RDP,
-    ZCDP,
-    ApproxDP,
-    Profile,
-    measure_from_json,
-)
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+from overclaim.mechanisms.measures.divergences import bernoulli_divergence
+from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
+from overclaim.mechanisms.measures.measure import DELTA
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+from overclaim.mechanisms.measures.stated import measure_from_json
 
 MEASURES = [
     ApproxDP(1.0),

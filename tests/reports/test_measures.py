@@ -7,9 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from overclaim.audit.plans.plan import read_plan
-from overclaim.audit.plans.stated import option_words, stated_measure
 from overclaim.audit.play.execution import HERE
-from overclaim.mechanisms.measures import GDP, RDP, ZCDP, ApproxDP, Profile
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+from overclaim.mechanisms.measures.stated import option_words, stated_measure
 from overclaim.reports.baseline import compare
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import run_plan

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.statistics import event_rule, intervals
+from overclaim.audit.statistics import event_rule
+from overclaim.audit.statistics.bounds import intervals
 from overclaim.audit.statistics.event_rule import choose_event, choose_event_from_laws
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.audit.statistics import event_rule, intervals
+from overclaim.audit.statistics import event_rule
+from overclaim.audit.statistics.bounds import intervals
 from overclaim.audit.statistics.event_rule import choose_event
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.statistics import intervals
+from overclaim.audit.statistics.bounds import intervals
 from overclaim.audit.statistics.event_rule import choose_event
 from overclaim.audit.statistics.events import certify, count
 

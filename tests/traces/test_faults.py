@@ -13,7 +13,7 @@ from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.upper import tracing
-from overclaim.mechanisms.gaussian_dp import gaussian_epsilon
+from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.testing import (
     discrete_gaussian,
     discrete_laplace,

@@ -20,8 +20,8 @@ from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.claim import Claim
-from overclaim.mechanisms.gaussian_dp import gaussian_epsilon
-from overclaim.mechanisms.measures import ZCDP
+from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
+from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.mechanisms.noise import Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
 

@@ -1,0 +1,200 @@
+"""Falsify a claim about a mechanism: its pairs of inputs, the checks before and after, and what is certified."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...learners.blame import blaming
+from ...mechanisms.claim import Claim
+from ...mechanisms.weakening import NoiseParameter, with_parameter
+from ..assumptions.independence import check_independence, check_replay
+from ..assumptions.mechanism_runs import DataPair
+from ..assumptions.unseeded import Unseeded, digest_of
+from ..certification.blind_spot_search import Asked, Weaken, weakening, with_blind_spot
+from ..certification.frame import FEWEST_RUNS, all_runs, conclude
+from ..certification.verdict import Result, Verdict
+from ..inputs.cases import space_of
+from ..play.cluster import Cluster
+from ..play.execution import HERE, Budget, Execution, Memory
+from .input_search import found_inputs
+from .shrink_inputs import shrink_inputs
+from .stages import MechanismAudit
+
+
+def falsify_mechanism(
+    mechanism: Any,
+    claim: Claim,
+    *,
+    left: Any = None,
+    right: Any = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    inputs: Any = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    bits: bool = False,
+    os_random: bool = False,
+    jobs: int = 1,
+    progress: bool = False,
+    memory: Memory | None = None,
+    cluster: Cluster | None = None,
+    weaken: Asked = None,
+    shrink: bool = True,
+) -> Result:
+    """Try to falsify a privacy claim about a mechanism.
+
+    Parameters
+    ----------
+    mechanism : callable
+        `mechanism(data, rng)` with a numpy Generator, its only randomness, returns one output: a number, a vector, a
+        text, None, or lists, tuples, sets, dictionaries and arrays of them (see `encoding`). With a true attribute
+        `batched` it is called as `mechanism(data, draws, runs)` and returns (runs,) or (dim, runs).
+    claim : Claim
+        Its epsilon and delta; the rest of a claim is about learners.
+    left, right : JSON, arrays, data frames
+        The two neighbouring inputs.
+    pairs : iterable of (left, right)
+        The pairs to search, where left and right are not given.
+    inputs : hypothesis strategy
+        Of the pairs to search, where none are given: from `overclaim.testing.neighbours`, or any other. Pairs on which
+        the mechanism raises are left out, and counted. What is falsified is shrunk to the smallest data that still is.
+    runs : int
+        All runs of the audit, both worlds, search and pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    bits : bool
+        Whether the attack may read the low-order bits of floating-point outputs (see `bits`). A claim that is true in
+        real arithmetic may be false in double precision.
+    os_random : bool
+        Whether the mechanism has randomness of its own, which cannot be seeded, as that of the operating system. Then
+        nothing is played twice, and the same seed gives other counts; the verdict is as valid. Whether runs depend on
+        each other is tested all the same.
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished certification blocks of the same audit are taken from it, and new ones kept in it. It does not change
+        the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
+    weaken : bool, str or callable, optional
+        Measure the blind spot of an audit that survives, as in `falsify`; the parameter is a keyword of a function
+        that has a default, or a field of a dataclass.
+    shrink : bool
+        Whether the inputs of a falsified claim are shrunk, where they were searched: up to 4 times the runs more.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, or inputs that are missing, equal or no JSON.
+    LearnerError
+        If the mechanism raises, returns what cannot be read, draws from something else than its generator, or has runs
+        that depend on each other, whether seen before the audit, in its certification or after it.
+
+    Examples
+    --------
+    >>> def count(data, rng):
+    ...     return len(data) + rng.laplace(scale=0.5)
+    >>> result = falsify_mechanism(count, Claim(epsilon=1.0), left=[0, 0], right=[0], runs=5_000)
+    >>> result.verdict, 1.5 < result.epsilon_lower < 2.0
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
+    """
+    return audit_mechanism(
+        mechanism,
+        claim,
+        Budget(runs, seed, confidence),
+        Execution(jobs, progress, memory, cluster),
+        left=left,
+        right=right,
+        pairs=pairs,
+        inputs=inputs,
+        bits=bits,
+        os_random=os_random,
+        weaken=weaken,
+        shrink=shrink,
+    )
+
+
+@blaming
+def audit_mechanism(
+    mechanism: Any,
+    claim: Claim,
+    budget: Budget,
+    execution: Execution = HERE,
+    *,
+    left: Any = None,
+    right: Any = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    inputs: Any = None,
+    bits: bool = False,
+    os_random: bool = False,
+    weaken: Asked = None,
+    shrink: bool = False,
+) -> Result:
+    """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
+    began = time.perf_counter()
+    runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
+    how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
+    target = Unseeded(mechanism) if os_random else mechanism
+    audit = MechanismAudit(mechanism=target, claim=claim, budget=budget, execution=execution, bits=bits)
+    searched = space = None
+    if inputs is None:
+        options = _pairs(left, right, pairs)
+    else:
+        _refuse_both(left, right, pairs)
+        space = space_of(inputs, seed)
+        searched = found_inputs(audit, space)
+        audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
+    before = None if os_random else check_replay(mechanism, options[0], seed, runs)
+    check_independence(target, options[0], seed, runs)
+    found = all_runs(audit, options)
+    if not os_random:  # a memory may show only after many calls, or on another input
+        check_replay(mechanism, options[0], seed, runs, before)
+        if found.choice.index != audit.index:
+            check_replay(mechanism, found.choice.pair, seed, runs)
+    result = replace(conclude(audit, found, began), searched=searched, outputs_digest=digest_of(found.blocks))
+    if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
+        result = replace(result, shrunk=shrink_inputs(audit, space, found.choice.pair))
+    return with_blind_spot(audit, result, how)
+
+
+def _by_parameter(mechanism: Any, weaken: Any) -> Weaken | None:
+    """Return what changes the parameter that a text names."""
+    if not isinstance(weaken, str) or not weaken:
+        return None
+    parameter = NoiseParameter.parse(weaken)
+    return lambda factor: with_parameter(mechanism, parameter, factor)
+
+
+def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:
+    if pairs is not None:
+        if left is not None or right is not None:
+            raise ValueError("give either left and right, or pairs")
+        options = [_pair(pair) for pair in pairs]
+        if not options:
+            raise ValueError("there is no pair of inputs to audit on")
+        return options
+    if left is None and right is None:
+        raise ValueError("two neighbouring inputs must be given: left and right")
+    return [DataPair(left, right)]
+
+
+def _refuse_both(left: Any, right: Any, pairs: Any) -> None:
+    if left is not None or right is not None or pairs is not None:
+        raise ValueError("give either inputs, a strategy of pairs, or left and right, or pairs")
+
+
+def _pair(pair: Any) -> DataPair:
+    if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+        raise ValueError(f"a pair must be two inputs, (left, right), got {pair!r}")
+    return DataPair(*pair)

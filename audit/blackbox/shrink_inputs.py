@@ -1,0 +1,131 @@
+"""Shrink the data: the fewest records and the simplest values that still falsify, certified afresh.
+
+As for loss sequences (`plans.shrink`), every step is judged by a trial audit that must falsify with little doubt:
+among many trials some are lucky. The last pair is then certified on runs that nothing before has seen; if it fails,
+larger ones of those that were accepted. At most `CERTIFICATES` pairs are certified, each at alpha / `CERTIFICATES`, so
+that the one which is shown is wrong with probability at most alpha.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ..assumptions.mechanism_runs import DataPair, RefusedInputError
+from ..certification.frame import FEWEST_RUNS, all_runs, conclude
+from ..certification.verdict import Result, Verdict
+from ..inputs.cases import Case, Space
+from ..play.execution import Budget, Execution, PrefixedMemory
+
+#: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
+#: stream is drawn twice.
+FRESH = 1_000_000
+#: The most pairs that are certified.
+CERTIFICATES = 3
+#: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
+DOUBT = 1e-6
+#: A trial has this part of the runs, and there are at most so many.
+PART, TRIALS = 4, 14
+#: The most runs of a trial and of a certificate.
+TRIAL_RUNS, CERTIFIED_RUNS = 20_000, 200_000
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class ShrunkInputs:
+    """The smallest inputs found that certify.
+
+    Attributes
+    ----------
+    pair : DataPair
+    epsilon_lower, claimed : float
+        The certificate on them, and the claim that it falsifies.
+    seed, runs : int
+    trials : int
+        Pairs that were tried.
+    confidence : float
+        Of the certificate.
+    replay : str
+        The command that repeats the certificate.
+    """
+
+    pair: DataPair
+    epsilon_lower: float
+    claimed: float
+    seed: int
+    runs: int
+    trials: int
+    confidence: float
+    replay: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        found = {name: value for name, value in vars(self).items() if name not in ("pair", "trials")}
+        return {"rounds": 1, "arms": None, "pair": self.pair.to_json(), "fresh": True, **found}
+
+
+def ladder(accepted: Sequence[Thing]) -> list[Thing]:
+    """Return what to certify in turn: the last that was accepted, and a half and a quarter of the way to it."""
+    places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
+    return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
+
+
+def shrink_inputs(audit: Any, space: Space, pair: DataPair) -> ShrunkInputs | None:
+    """Return the smallest inputs found on which the claim is still falsified; None if no smaller ones certify.
+
+    Parameters
+    ----------
+    audit : MechanismAudit
+        The audit that falsified it (`blackbox`, which imports this).
+    space : Space
+        Where its pairs come from.
+    pair : DataPair
+        The witness.
+    """
+    budget, accepted, trials = audit.budget, list[Case](), 0
+    case = space.case_of(pair.left, pair.right)
+    runs = max(FEWEST_RUNS, min(budget.runs // PART, TRIAL_RUNS))
+    while trials < TRIALS:
+        for simpler in space.simpler(case):
+            if trials == TRIALS:
+                break
+            trials += 1
+            if _falsifies(audit, simpler, Budget(runs, budget.seed + FRESH + trials, 1 - DOUBT), f"shrink {trials}"):
+                accepted.append(case := simpler)
+                break
+        else:
+            break
+    share = (1 - budget.confidence) / CERTIFICATES
+    runs = min(budget.runs, CERTIFIED_RUNS)
+    for i, smaller in enumerate(ladder(accepted)):
+        own = budget.seed + FRESH + (i and TRIALS + i)  # beyond those of the trials
+        result = _audited(audit, smaller, Budget(runs, own, 1 - share), f"shrunk {i}")
+        if result is not None and result.verdict is Verdict.FALSIFIED:
+            found = DataPair(smaller.left, smaller.right), result.epsilon_lower, audit.claim.epsilon
+            return ShrunkInputs(*found, own, runs, trials, 1 - share)
+    return None
+
+
+def _falsifies(audit: Any, case: Case, budget: Budget, stage: str) -> bool:
+    def judged() -> bool:
+        result = _audited(audit, case, budget, stage)
+        return result is not None and result.verdict is Verdict.FALSIFIED
+
+    return bool(audit.once(stage, judged))
+
+
+def _audited(audit: Any, case: Case, budget: Budget, stage: str) -> Result | None:
+    """Return an audit on a pair with a budget of its own; None where the mechanism raises on it."""
+    memory = audit.execution.memory
+    execution = Execution(
+        audit.execution.jobs, memory=None if memory is None else PrefixedMemory(memory, stage), cluster=None
+    )
+    fresh = replace(audit, budget=budget, execution=execution, index=0, spent=0)
+    began = time.perf_counter()
+    try:
+        return conclude(fresh, all_runs(fresh, [DataPair(case.left, case.right)]), began)
+    except RefusedInputError:
+        return None

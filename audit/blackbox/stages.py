@@ -1,0 +1,243 @@
+"""The stages of auditing a mechanism as a black box: inputs in, outputs out, nothing else known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..assumptions.independence import check_neighbours
+from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
+from ..assumptions.unseeded import Digested, Unseeded
+from ..attacks.encoding import Encoder
+from ..attacks.features import Features, LabelledView, Outputs, View
+from ..attacks.float_leaks import BitColumns, Preimages
+from ..attacks.learned import OutputAttack
+from ..attacks.output_attacks import attacks_on
+from ..attacks.protocol import FittedAttack, NoEvidence
+from ..certification.frame import Audit, Choice
+from ..play.engines import in_parallel
+from ..play.transcripts import blocks
+from ..statistics import event_choice, measure_choice
+from ..statistics.event_choice import transfer
+from ..statistics.events import Counts, Event, count
+
+#: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
+SEARCH, TRAIN = 0.18, 0.20
+#: Runs of a stage beyond which more of them serve certification better, at a claim of 1: smaller ones need more, as
+#: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
+ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
+MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
+#: The part of a score's doubt that counts while pairs are compared: a rough estimate may be of the best pair.
+SEARCH_DOUBT = 0.5
+#: The share by which a histogram must promise more than what it is made of.
+COARSE = 0.03
+
+#: A block of runs: the index of its pair, its number, its runs.
+_Block = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class OnOutputs:
+    """A fitted attack on features, of the raw outputs that they are made from."""
+
+    attack: FittedAttack[View]
+    encoder: Callable[[Outputs], Floats]
+    features: Features
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return self.attack.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the score is the exact log-likelihood ratio of the outputs."""
+        return self.attack.exact
+
+    @property
+    def wording(self) -> str:
+        """What an exact score is computed from."""
+        return self.attack.wording
+
+    def score(self, outputs: Outputs) -> Floats:
+        """Return the evidence for the left world, (runs,)."""
+        return self.attack.score(self.features.view(self.encoder(outputs)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismAudit(Audit):
+    """An audit of a mechanism."""
+
+    mechanism: Any
+    bits: bool = False
+    index: int = 0  # of the first pair: the key of its draws
+    spent: int = 0  # runs that were spent on finding it
+
+    def of(self, target: Any) -> Self:
+        """Return the same audit of another mechanism."""
+        return replace(self, mechanism=target, spent=0)
+
+    def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
+        """Return the pair, attack and event to certify, and the runs that it took to choose them."""
+        kept: list[Sample] = []
+        spent, best = self.spent, self.index
+        if len(options) > 1:
+            best, kept, spent = self._halve(options)
+        pairs = dict(enumerate(options, start=self.index))
+        train = max(10, self.share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
+        more = max(0, train - sum(sample.left.size for sample in kept))
+        kept = kept + self._play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
+        choice, _ = self.fit(pairs[best], best, kept, thorough=True)
+        return choice, spent + more
+
+    def share(self, share: float, enough: int, most: int) -> int:
+        """Return a share of the runs, but no more than are enough."""
+        scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
+        return min(int(share * self.budget.runs), int(enough / scale**2), most)
+
+    def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
+        """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
+        alive = list(range(len(options)))
+        stages = math.ceil(math.log2(len(alive)))
+        budget = max(40, self.share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
+        some: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
+        samples: dict[int, list[Sample]] = {i: [] for i in alive}
+        spent = 0
+        while len(alive) > 1:
+            each = max(10, budget // len(alive))
+            for i in alive:
+                some[i] += [(len(some[i]) + n, size) for n, size in blocks(each)]
+            spent += each * len(alive)
+
+            def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
+                # All of them, the first time that one is asked for.
+                missing = [(j, *block) for j in alive for block in some[j][len(samples[j]) :]]
+                for (j, *_), sample in zip(
+                    missing, self._play(missing, dict(enumerate(options)), Stage.SEARCH), strict=True
+                ):
+                    samples[j].append(sample)
+                seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
+                return float(self.fit(options[i], i, seen, thorough=False)[1])
+
+            worths = {i: self.once(f"worth/{i}/{len(some[i])}", partial(worth, i)) for i in alive}
+            alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
+        won = alive[0]
+        missing = [(won, *block) for block in some[won][len(samples[won]) :]]
+        return won, samples[won] + self._play(missing, dict(enumerate(options)), Stage.SEARCH), spent
+
+    def _play(self, some: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
+        """Return runs of pairs, block by block."""
+        pairs = {index: options[index] for index, *_ in some}
+        play = partial(
+            in_parallel, partial(_play_block, self.mechanism, self.budget.seed, stage, pairs), jobs=self.execution.jobs
+        )
+        return self.kept_blocks(stage.name, some, play, from_bytes, to_bytes)
+
+    def fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
+        """Return the attack and event that promise most, and what they promise."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+        with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
+            return self._fit_alone(pair, index, samples, thorough=thorough)
+
+    def _fit_alone(
+        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool
+    ) -> tuple[Choice, float]:
+        """Fit all attacks.
+
+        Each is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
+        choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
+        """
+        outputs = join([sample.outputs for sample in samples])
+        left = np.concatenate([sample.left for sample in samples])
+        encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
+        if self.bits:
+            encoder = BitColumns(encoder)
+        columns = encoder(outputs)
+        features = Features(columns)
+        train = features.view(columns).labelled(left)
+        scored = partial(self._cross_fitted, pair, train)
+
+        def bet(attack: OutputAttack, scores: list[Floats]) -> list[Any]:
+            scores.append(scored(attack))
+            event, worth = self._promised(
+                scores[0],
+                left,
+                doubt=attack.doubt if thorough else SEARCH_DOUBT * attack.doubt,
+                log_odds=attack.log_odds,
+            )
+            return [float(worth), event.to_json()]
+
+        best: tuple[float, OutputAttack | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
+        best_scores: list[Floats] = []
+        preimages = Preimages()  # its columns are the number and its lowest bit
+        known = self.bits and len(columns) == 2 and preimages.applies(self.mechanism, pair, self.claim.surface)
+        for i, attack in enumerate([*([preimages] if known else []), *attacks_on(train, thorough=thorough)]):
+            scores: list[Floats] = []
+            fit = partial(bet, attack, scores)
+            worth, about = self.once(f"fit/{index}/{i}", fit) if thorough else fit()
+            # What a few bins say more than their feature is mostly luck, unless it is much.
+            handicap = COARSE * abs(best[0]) if attack.coarse and math.isfinite(best[0]) else 0.0
+            if worth > best[0] + handicap:
+                best, best_scores = (worth, attack, Event.of_json(about)), scores
+        worth, winner, event = best
+        if winner is None or not thorough:  # the outputs are constant, or a ranking of pairs is all that is asked for
+            return Choice(pair, NoEvidence(), event, index), worth
+        fitted = winner.fit(self.mechanism, pair, train)
+        event = transfer(event, best_scores[0] if best_scores else scored(winner), fitted.score(train))
+        return Choice(pair, OnOutputs(fitted, encoder, features), event, index), worth
+
+    def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
+        """Return the scores of all runs by an attack that was fitted on the other half of them."""
+        if not attack.needs_other_runs:
+            return attack.fit(self.mechanism, pair, train).score(train)
+        scores = np.empty(train.left.size)
+        even = np.arange(train.left.size) % 2 == 0
+        for half in (even, ~even):
+            scores[~half] = attack.fit(self.mechanism, pair, train.part(half)).score(train.part(~half))
+        return scores
+
+    def _promised(
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool
+    ) -> tuple[Event, float]:
+        """Return the event that promises most of the claim in its own measure, and what it promises."""
+        measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
+        if measure.is_epsilon:
+            delta = self.claim.delta
+            return event_choice.choose(
+                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds
+            )
+        cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
+        return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
+
+    def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
+        """Return what runs a block of fresh runs and counts the event."""
+        return partial(_count_block, self.mechanism, choice, self.budget.seed)
+
+
+def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:
+    """Return the runs of the left world that other pairs played on the same input: they serve this pair too."""
+    same = [j for j in samples if j != index and options[j].keys[0] == options[index].keys[0]]
+    return [sample.of_left() for j in same for sample in samples[j]]
+
+
+def _play_block(mechanism: Any, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:
+    index, number, runs = block
+    return run_block(mechanism, pairs[index], Draws(seed, stage, index, 0, number), runs)
+
+
+def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
+    number, runs = block
+    draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
+    sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)
+    scores = choice.attack.score(sample.outputs)
+    check_neighbours(choice.event, scores, sample.left)
+    counts = count(choice.event, scores, sample.left)
+    return Digested.of(counts, sample) if isinstance(mechanism, Unseeded) else counts

@@ -1,0 +1,1 @@
+"""Bounds: what turns counts into bounds, and the numerical methods that this needs."""

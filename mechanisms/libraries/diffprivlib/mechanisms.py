@@ -1,0 +1,196 @@
+"""The mechanisms of diffprivlib, each on data beside its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...claim import Claim
+from ..entry import Finding, LibraryEntry, Mechanism, quietly
+from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
+
+_APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
+
+
+def _mechanism(name: str, **options: Any) -> Callable[[], Mechanism]:
+    def build() -> Mechanism:
+        kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
+
+        def mechanism(data: Any, rng: Any) -> Any:
+            return kind(random_state=random_state(rng), **options).randomise(data)
+
+        return quietly(mechanism)
+
+    return build
+
+
+def _chosen(name: str) -> Callable[[], Mechanism]:
+    """Return what chooses by utilities, which are its data."""
+
+    def build() -> Mechanism:
+        kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
+
+        def mechanism(data: Any, rng: Any) -> Any:
+            return kind(epsilon=1.0, sensitivity=1.0, utility=list(data), random_state=random_state(rng)).randomise()
+
+        return quietly(mechanism)
+
+    return build
+
+
+def _beside(value: Any) -> list[Any]:
+    return [value - 1, value + 1]
+
+
+def _beside_in_unit(value: Any) -> list[Any]:
+    return [0.0, 1.0] if 0 <= value <= 1 else []
+
+
+def _beside_utilities(data: Any) -> list[Any]:
+    return [
+        [u + s for u, s in zip(data, step, strict=True)] for step in itertools.product((-1.0, 1.0), repeat=len(data))
+    ]
+
+
+_ROUNDED = Finding(
+    false="beyond 2^53 the value is rounded to a float before the noise is added to it: neighbours are further apart than "
+    "the sensitivity, or the same (`Geometric.randomise` in `diffprivlib/mechanisms/geometric.py`: value + float)",
+    answer="Values of that size are rare; the type of `value` is documented as int, without a bound.",
+    repair="add integers: value + int(sgn * np.floor(...))",
+    upstream=NONE_FOUND,
+)
+
+
+def _integers(st: Any) -> Any:
+    return st.integers(-(2**60), 2**60)
+
+
+def _floats(st: Any) -> Any:
+    return st.integers(-200, 200).map(lambda percent: percent / 100)
+
+
+def _binary(st: Any) -> Any:
+    return st.sampled_from(["yes", "no"])
+
+
+def _utilities(st: Any) -> Any:
+    return st.lists(st.integers(0, 4).map(float), min_size=2, max_size=3)
+
+
+_NEAR_ONE = {"epsilon": 1.0, "sensitivity": 1.0}
+_NEAR_DELTA = {"epsilon": 1.0, "delta": 0.01, "sensitivity": 1.0}
+_UNIT_BOX = {**_NEAR_ONE, "lower": 0.0, "upper": 1.0}
+#: Mechanism, its options, claim, data, neighbours, the words of its documentation.
+_MECHANISMS: tuple[tuple[str, dict[str, Any], Claim, Any, Any, str], ...] = (
+    (
+        "Binary",
+        {"epsilon": 1.0, "value0": "yes", "value1": "no"},
+        ONE,
+        _binary,
+        lambda value: ["yes", "no"],
+        "The classic binary mechanism in differential privacy.",
+    ),
+    ("Gaussian", _NEAR_DELTA, _APPROXIMATE, _floats, _beside, "The Gaussian mechanism in differential privacy."),
+    (
+        "GaussianAnalytic",
+        _NEAR_DELTA,
+        _APPROXIMATE,
+        _floats,
+        _beside,
+        "The analytic Gaussian mechanism in differential privacy.",
+    ),
+    (
+        "GaussianDiscrete",
+        {**_NEAR_DELTA, "sensitivity": 1},
+        _APPROXIMATE,
+        lambda st: st.integers(-5, 5),
+        _beside,
+        "The Discrete Gaussian mechanism in differential privacy.",
+    ),
+    (
+        "Geometric",
+        {"epsilon": 1.0, "sensitivity": 1},
+        ONE,
+        _integers,
+        _beside,
+        "The classic geometric mechanism for differential privacy",
+    ),
+    (
+        "GeometricTruncated",
+        {"epsilon": 1.0, "sensitivity": 1, "lower": 0, "upper": 3},
+        ONE,
+        lambda st: st.integers(0, 3),
+        _beside,
+        "The truncated geometric mechanism",
+    ),
+    (
+        "GeometricFolded",
+        {"epsilon": 1.0, "sensitivity": 1, "lower": 0, "upper": 3},
+        ONE,
+        lambda st: st.integers(0, 3),
+        _beside,
+        "The folded geometric mechanism",
+    ),
+    ("Laplace", _NEAR_ONE, ONE, _floats, _beside, "The classical Laplace mechanism in differential privacy."),
+    ("LaplaceTruncated", _UNIT_BOX, ONE, hundredths, _beside_in_unit, "The truncated Laplace mechanism"),
+    ("LaplaceFolded", _UNIT_BOX, ONE, hundredths, _beside_in_unit, "The folded Laplace mechanism"),
+    (
+        "LaplaceBoundedDomain",
+        _UNIT_BOX,
+        ONE,
+        hundredths,
+        _beside_in_unit,
+        "The bounded Laplace mechanism on a bounded domain.",
+    ),
+    (
+        "LaplaceBoundedNoise",
+        _NEAR_DELTA,
+        _APPROXIMATE,
+        _floats,
+        _beside,
+        "The Laplace mechanism with bounded noise, only applicable for approximate differential privacy (delta > 0)",
+    ),
+    (
+        "Snapping",
+        {**_NEAR_ONE, "lower": 0.0, "upper": 100.0},
+        ONE,
+        hundredths,
+        _beside_in_unit,
+        "The Snapping mechanism for differential privacy.",
+    ),
+    ("Staircase", _NEAR_ONE, ONE, _floats, _beside, "The staircase mechanism in differential privacy."),
+)
+
+
+def _mechanisms() -> Iterator[LibraryEntry]:
+    for name, options, claim, data, near, said in _MECHANISMS:
+        rounded = name == "Geometric"
+        yield LibraryEntry(
+            package=LIBRARY,
+            what=name,
+            claim=claim,
+            quotation=said,
+            where=f"documentation of diffprivlib.mechanisms.{name}",
+            strategy=data,
+            build=_mechanism(name, **options),
+            relations=("replace",),
+            near=near,
+            finding=_ROUNDED if rounded else None,
+            false_under=("replace",) if rounded else (),
+        )
+    for name in ("Exponential", "PermuteAndFlip"):
+        yield LibraryEntry(
+            package=LIBRARY,
+            what=name,
+            claim=ONE,
+            quotation="mechanism for achieving differential privacy on candidate selection",
+            where=f"documentation of diffprivlib.mechanisms.{name}",
+            strategy=_utilities,
+            build=_chosen(name),
+            relations=("replace",),
+            near=_beside_utilities,
+        )
+
+
+ENTRIES: tuple[LibraryEntry, ...] = tuple(_mechanisms())

@@ -1,0 +1,1 @@
+"""Measures: how a claim counts privacy, and the divergences that this needs."""

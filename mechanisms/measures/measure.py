@@ -1,0 +1,110 @@
+"""How a claim counts privacy: approximate DP, Gaussian DP, zero-concentrated DP, Renyi DP, and privacy profiles.
+
+Every measure says the same kind of thing about an event with probability p in one world and q in the other: at which
+level of the measure both are allowed together. Claims are tested, certified, translated and drawn by that alone. All
+of it follows from post-processing: an event makes a binary mechanism, which keeps whatever the mechanism keeps.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+#: The delta at which a claim in another measure is translated to an epsilon, where nothing else says.
+DELTA = 1e-5
+#: Halvings of the interval from q to 1 in which the largest probability that is allowed lies.
+_STEPS = 60
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number."""
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def require(name: str, value: Any, least: float, *, inclusive: bool = False) -> None:
+    """Raise ValueError for what is no finite number above the least, or at it where that is included."""
+    if not is_number(value) or value < least or (value == least and not inclusive):
+        bound = f"at least {least:g}" if inclusive else "positive" if least == 0 else f"above {least:g}"
+        raise ValueError(f"{name} must be {bound} and finite, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Measure(ABC):
+    """A claim in one measure; the guarantee holds for both orders of two neighbours.
+
+    Its `level` is what is claimed, in the `unit` of the measure: the less, the more private.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def unit(self) -> str:
+        """The name of the level: "epsilon", "delta", "mu", "rho", or "multiple" for the multiples of a profile."""
+        return fields(self)[-1].name
+
+    @property
+    def level(self) -> float:
+        """What is claimed."""
+        return float(getattr(self, self.unit))
+
+    @property
+    def is_epsilon(self) -> bool:
+        """Whether the level is an epsilon at a delta, which the guess game certifies too."""
+        return False
+
+    def at(self, level: float) -> Self:
+        """Return the same measure at another level."""
+        return replace(self, **{self.unit: level})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's `measure`."""
+        return {"kind": self.kind, **vars(self)}
+
+    @abstractmethod
+    def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
+        """Return the smallest level that allows an event of probability p in one world and q in the other.
+
+        It grows with p and falls with q; 0 where p <= q. The event refutes the claim where it is above `level`.
+        """
+
+    @abstractmethod
+    def approximate(self, delta: float) -> float:
+        """Return an epsilon (nats) with which the claim implies (epsilon, delta)-DP; infinite where it does not."""
+
+    def allowed(self, q: ArrayLike) -> Floats:
+        """Return the largest probability that the claim allows an event in one world, given q in the other."""
+        low = np.asarray(q, dtype=np.float64)
+        high = np.ones_like(low)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            fine = self.needed(middle, q) <= self.level
+            low, high = np.where(fine, middle, low), np.where(fine, high, middle)
+        return low
+
+    def slope(self, q: ArrayLike) -> Floats:
+        """Return the slope of `allowed`, which falls with q.
+
+        Raises
+        ------
+        NotImplementedError
+            By measures without a closed form.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no closed form of what it allows")
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """The claim as (epsilon, delta): what it implies at `DELTA`, unless it says so itself."""
+        return self.approximate(DELTA), DELTA
+
+
+def directed(p: ArrayLike, q: ArrayLike, level: Floats) -> Floats:
+    """Return the level where p is above q, and 0 elsewhere."""
+    return np.where(np.asarray(p) > np.asarray(q), np.maximum(level, 0.0), 0.0)

@@ -1,0 +1,105 @@
+"""Renyi and zero-concentrated differential privacy: divergences of one order, and of all of them.
+
+References
+----------
+.. [2] M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016.
+.. [3] I. Mironov. Renyi differential privacy. CSF 2017.
+.. [4] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential privacy. NeurIPS 2020, Proposition 12.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .divergences import either_way
+from .measure import Floats, Measure, directed, require
+
+#: Orders, less 1, at which a divergence is looked at before and after its largest share of the order is bracketed; 0
+#: is the limit, the Kullback-Leibler divergence.
+_ORDERS = np.concatenate([[0.0], np.geomspace(1e-2, 1e4, 48)])
+_FINER = np.linspace(-1.0, 1.0, 9)
+
+
+@dataclass(frozen=True)
+class RDP(Measure):
+    """Renyi differential privacy: the divergence of the given order is at most epsilon, both ways [3]_.
+
+    Parameters
+    ----------
+    order : float
+        Finite, above 1.
+    epsilon : float
+        In nats, positive and finite.
+
+    Examples
+    --------
+    >>> round(float(RDP(2.0, 1.0).needed(0.75, 0.25)), 4)  # the divergence of order 2 of two coins
+    0.8473
+    """
+
+    kind: ClassVar[str] = "rdp"
+    order: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        require("order", self.order, 1.0)
+        require("epsilon", self.epsilon, 0.0)
+
+    def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
+        """Return the divergence of the two coins, the larger of both ways."""
+        return directed(p, q, either_way(self.order, p, q))
+
+    def approximate(self, delta: float) -> float:
+        """Return ``epsilon + ln((a-1)/a) - (ln delta + ln a)/(a-1)`` [4]_."""
+        if delta <= 0:
+            return math.inf
+        a = self.order
+        return max(0.0, self.epsilon + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1))
+
+
+@dataclass(frozen=True)
+class ZCDP(Measure):
+    """Zero-concentrated differential privacy: the divergence of every order a > 1 is at most rho a, both ways [2]_.
+
+    Parameters
+    ----------
+    rho : float
+        Positive and finite.
+
+    Examples
+    --------
+    >>> round(ZCDP(0.5).approximate(1e-5), 2)  # the epsilon that it implies
+    4.74
+    """
+
+    kind: ClassVar[str] = "zcdp"
+    rho: float
+
+    def __post_init__(self) -> None:
+        require("rho", self.rho, 0.0)
+
+    def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
+        """Return the largest divergence of the coins by its order, to about 1e-4 of itself from below."""
+        p, q = (np.asarray(x, dtype=np.float64)[..., None] for x in np.broadcast_arrays(p, q))
+
+        def share(orders: Floats) -> Floats:
+            return either_way(orders, p, q) / orders
+
+        coarse = share(1 + _ORDERS)
+        at = np.argmax(np.nan_to_num(coarse, nan=-1.0), axis=-1)[..., None]
+        finer = 1 + _ORDERS[np.maximum(at, 1)] * (_ORDERS[2] / _ORDERS[1]) ** _FINER
+        best = np.maximum(coarse.max(axis=-1), share(finer).max(axis=-1))
+        return directed(p[..., 0], q[..., 0], best)
+
+    def approximate(self, delta: float) -> float:
+        """Return the least epsilon that Renyi DP of some order gives at a delta [4]_."""
+        return min(RDP(1 + less, self.rho * (1 + less)).approximate(delta) for less in _ORDERS[1:].tolist())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's `measure`."""
+        return {"kind": self.kind, "rho": self.rho}

@@ -1,0 +1,123 @@
+"""The joint bound rounds towards validity: below it every null point is rejected, also between places of a search."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from overclaim.audit.statistics.bounds import intervals, joint_cover
+from overclaim.audit.statistics.bounds.joint_cover import COARSE, covered
+
+GAMES = [
+    (5000, 10_000, 700, 10_000, 0.0, 0.01),
+    (90, 100, 12, 80, 0.0, 0.05),
+    (1900, 1919, 1, 1852, 0.0, 0.01),
+    (9000, 10_000, 100, 10_000, 1e-3, 0.01),
+    (10_000, 10_000, 0, 10_000, 0.0, 0.01),
+    (17, 20, 0, 20, 0.1, 0.3),
+    (3, 10, 0, 10, 0.0, 0.3),
+    (13, 20, 1, 30, 0.3, 0.3),  # the box holds q = 0
+]
+
+
+def problem(game):
+    k_p, n_p, k_q, n_q, delta, alpha = (np.array([[float(value)]]) for value in game)
+    g = intervals.NUISANCE_SHARE * alpha
+    box = intervals._lower(k_p, n_p, g / 2), intervals._upper(k_q, n_q, g / 2)
+    floor = intervals._log_ratio(box[0] - delta, box[1])
+    return (k_p, n_p, k_q, n_q, delta), box, -special.ndtri(alpha - g), floor
+
+
+def smallest(game, epsilon, points):
+    """The smallest score over so many null points of one epsilon, spread evenly."""
+    data, box, _, _ = problem(game)
+    start = np.maximum(box[0] - data[4], 1e-12) * np.exp(-epsilon)
+    stop = np.minimum(box[1], (1 - data[4]) * np.exp(-epsilon))
+    q = np.sin(np.linspace(np.arcsin(np.sqrt(start[0, 0])), np.arcsin(np.sqrt(stop[0, 0])), points))[None] ** 2
+    return float(intervals._stouffer(data, np.clip(q, start, stop), np.array([[epsilon]])).min())
+
+
+def bound(game, **more):
+    return float(intervals.epsilon_joint(*game[:4], delta=game[4], alpha=game[5], **more))
+
+
+@pytest.mark.parametrize("game", GAMES, ids=str)
+def test_every_null_point_below_the_bound_is_rejected(game):
+    """48 epsilons, half of them close to the bound, with 1500 points each."""
+    _, _, quantile, floor = problem(game)
+    top = bound(game)
+    assert top > floor[0, 0]
+    for epsilon in top - (top - floor[0, 0]) * np.concatenate(
+        [np.linspace(0, 1, 25)[1:], np.geomspace(1e-6, 0.1, 24)]
+    ):
+        assert smallest(game, epsilon, 1500) > quantile[0, 0]
+    assert smallest(game, top, 30_000) > quantile[0, 0]
+
+
+@pytest.mark.parametrize("game", GAMES, ids=str)
+def test_little_is_given_up_for_the_proof(game):
+    """Of a bracket of some four standard errors: 2e-4 usually; for the coarse margins 25 times as much."""
+    proved, coarse, found = bound(game), bound(game, margins=COARSE), bound(game, margins=())
+    width = found - problem(game)[3][0, 0]
+    assert 0 < found - proved < 1e-3 * max(width, 1.0)
+    assert found - proved < found - coarse < 2e-2 * max(width, 1.0)
+
+
+def test_a_coarse_search_is_caught(monkeypatch):
+    """Planted: three places in all. The search finds too much, and the proof takes it back."""
+    monkeypatch.setattr(intervals, "_COARSE", np.linspace(0.0, 1.0, 2))
+    monkeypatch.setattr(intervals, "_FINE", np.zeros(1))
+    caught = 0
+    for game in GAMES[1:4]:
+        quantile = problem(game)[2][0, 0]
+        caught += smallest(game, bound(game, margins=()) - 1e-9, 30_000) < quantile
+        assert smallest(game, bound(game), 30_000) > quantile
+    assert caught > 0
+
+
+def cells(rng, many):
+    """Random problems, each with a cell of epsilons and q near its bound, of any size."""
+    n_p, n_q = np.exp(rng.uniform(np.log(5), np.log(1e6), (2, many, 1))).astype(int).astype(float)
+    epsilon, delta = rng.exponential(1.0, (many, 1)), rng.choice([0.0, 0.01, 0.3], (many, 1))
+    q = rng.uniform(0, 1, (many, 1)) ** 3 * (1 - delta) * np.exp(-epsilon)
+    data = (rng.binomial(n_p.astype(int), np.minimum(np.exp(epsilon) * q + delta, 1)), n_p,
+            rng.binomial(n_q.astype(int), q), n_q, delta)  # fmt: skip
+    sizes = np.exp(rng.uniform(np.log(1e-4), np.log(3.0), (2, many, 1)))
+    ends = epsilon, epsilon + sizes[0] / np.sqrt(n_p * np.maximum(q, 1 / n_p))
+    last = np.minimum(q + sizes[1] * np.sqrt(np.maximum(q, 1 / n_q) / n_q), (1 - delta) * np.exp(-ends[0]))
+    return tuple(np.asarray(column, dtype=float) for column in data), (q, np.maximum(q, last)), ends
+
+
+def overrated(data, q, ends, rng):
+    """In how many cells some point has a smaller sum than the bound of the cell."""
+    bounds = joint_cover._least_sum(data, q, ends, (intervals._score_p, intervals._score_q))
+    wrong = np.zeros(bounds.shape, dtype=bool)
+    for _ in range(40):
+        inner, outer, edge = rng.random((2, *bounds.shape)), rng.integers(0, 2, (2, *bounds.shape)), rng.random(2)
+        some, other = np.where(edge[:, None, None] < 0.3, outer, inner)
+        epsilon, x = ends[0] + (ends[1] - ends[0]) * some, q[0] + (q[1] - q[0]) * other
+        inside = np.exp(epsilon) * x + data[4] <= 1
+        sums = intervals._stouffer(data, x, epsilon)
+        wrong |= inside & (sums < bounds - 1e-9 * np.maximum(1, np.abs(bounds)))
+    return int(wrong.sum())
+
+
+def test_no_point_of_a_cell_has_a_smaller_sum_than_its_bound(monkeypatch):
+    """5000 random cells, 40 points of each. Planted: slopes a fifth too large, weights of one corner alone."""
+    problems = cells(np.random.default_rng(0), 5000)
+    assert overrated(*problems, np.random.default_rng(1)) == 0
+    with monkeypatch.context() as patch:
+        slope = joint_cover._slope
+        patch.setattr(joint_cover, "_slope", lambda *about: 1.2 * slope(*about))
+        assert overrated(*problems, np.random.default_rng(1)) > 50
+    between = joint_cover._least_between
+    monkeypatch.setattr(joint_cover, "_least_between", lambda a, b, one, other: between(a, b, one, one))
+    assert overrated(*problems, np.random.default_rng(1)) > 50
+
+
+@pytest.mark.parametrize("game", GAMES, ids=str)
+def test_what_is_not_rejected_is_not_proved(game):
+    data, box, quantile, floor = problem(game)
+    scores = intervals._score_p, intervals._score_q
+    above = np.array([[bound(game) + 2e-3]])
+    assert not covered(data, box, quantile, (floor, above), scores)[0]
+    assert not covered(data, box, quantile, (above - 1e-3, above), scores)[0]

@@ -1,0 +1,238 @@
+"""Bounds in any measure: validity at exactly tight claims, corners, twins, and what a planted fault does to them."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from overclaim.audit.statistics.bounds import measure_bounds
+from overclaim.audit.statistics.bounds.intervals import epsilon_two_interval
+from overclaim.audit.statistics.bounds.measure_bounds import corner, level_lower, refuted
+from overclaim.audit.statistics.bounds.variational import (
+    StepFunction,
+    betting,
+    divergence_lower,
+    empirical_bernstein,
+    level_of,
+)
+from overclaim.audit.statistics.certificates import ceiling, certify_claim, refutes, translation
+from overclaim.audit.statistics.events import UNUSED, Counts, Event, count
+from overclaim.audit.statistics.measure_choice import Cells, choose
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
+from overclaim.mechanisms.measures.divergences import bernoulli_divergence
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+
+TIGHT = [
+    (GDP(1.0), 0.3),
+    (ApproxDP(0.0, 0.2), 0.3),
+    (Profile(((0.0, 0.3), (1.0, 0.05))), 0.1),
+    (ZCDP(0.3), 0.2),
+    (RDP(4.0, 0.5), 0.2),
+]
+N = 500
+
+
+@pytest.mark.parametrize(("measure", "q"), TIGHT, ids=str)
+def test_a_claim_that_is_exactly_tight_is_refuted_no_more_often_than_alpha(measure, q):
+    """2,000 samples of 500 runs in each world at alpha 0.1; the chance of a false alarm is at most 1e-6."""
+    rng, p = np.random.default_rng(0), float(measure.allowed(q))
+    k_p, k_q = rng.binomial(N, p, 2000), rng.binomial(N, q, 2000)
+    assert refuted(measure, k_p, N, k_q, N, alpha=0.1).sum() <= stats.binom.isf(1e-6, 2000, 0.1)
+
+
+def test_a_planted_fault_loses_validity(monkeypatch):
+    """Limits that forget to share alpha, and that take the wrong tail of q."""
+    rng, measure = np.random.default_rng(0), ZCDP(0.3)
+    k_p, k_q = rng.binomial(N, float(measure.allowed(0.2)), 2000), rng.binomial(N, 0.2, 2000)
+
+    def wrong(k_p, n_p, k_q, n_q, *, alpha):
+        return corner(k_p, n_p, k_q, n_q, alpha=alpha)[0], np.asarray(k_q) / n_q
+
+    monkeypatch.setattr(measure_bounds, "corner", wrong)
+    assert refuted(measure, k_p, N, k_q, N, alpha=0.02).sum() > stats.binom.isf(1e-6, 2000, 0.02)
+
+
+@pytest.mark.parametrize(("measure", "q"), TIGHT, ids=str)
+def test_the_bound_is_the_largest_level_that_is_refuted(measure, q):
+    counts = (round(10_000 * float(measure.at(1.3 * measure.level).allowed(q))), 10_000, round(10_000 * q), 10_000)
+    bound = level_lower(measure, *counts, alpha=0.01)
+    assert measure.level < bound < 1.3 * measure.level
+    assert refuted(measure.at(bound * (1 - 1e-6)), *counts, alpha=0.01)
+    assert not refuted(measure.at(bound * 1.005), *counts, alpha=0.01)  # steps are shorter than that
+    assert level_lower(measure, counts[2], 10_000, counts[0], 10_000, alpha=0.01) == 0  # named the wrong world
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [GDP(1.0), GDP(0.1), ApproxDP(0.0, 0.2), ApproxDP(0.7, 0.05), Profile(((0.0, 0.3), (1.0, 0.05)))],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "counts", [(300, 400, 200, 500), (3, 400, 1, 500), (400, 400, 370, 500), (9000, 10000, 7, 90)]
+)
+def test_no_point_of_a_cell_has_a_smaller_sum_than_the_cell(measure, counts):
+    """60 cells, 40 points in each."""
+    edges = np.linspace(1e-6, 1 - 1e-6, 61)
+    data = tuple(np.array([[k]]) for k in counts)
+    least = measure_bounds._least_of_cells(measure, data, edges[None])[0]
+    q = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0, 1, 40)
+    p = measure.allowed(q)
+    k_p, n_p, k_q, n_q = counts
+    with np.errstate(all="ignore"):
+        of_p = -stats.norm.ppf(stats.binom.sf(k_p - 1, n_p, p))
+        of_q = -stats.norm.ppf(stats.binom.cdf(k_q, n_q, q))
+        angle = np.arctan2(np.sqrt(q * (1 - q) / n_q) * measure.slope(q), np.sqrt(p * (1 - p) / n_p))
+        total = np.cos(angle) * of_p + np.sin(angle) * of_q
+    total = np.where(np.isfinite(of_p) & np.isfinite(of_q), total, np.inf)
+    assert (total >= least[:, None] - 1e-6 * (1 + np.abs(total))).all()
+
+
+def test_slopes_are_those_of_what_is_allowed():
+    q = np.linspace(0.01, 0.6, 50)
+    for measure in (GDP(1.0), ApproxDP(0.7, 0.05), Profile(((0.0, 0.3), (1.0, 0.05)))):
+        slope = (measure.allowed(q + 1e-7) - measure.allowed(q)) / 1e-7
+        np.testing.assert_allclose(measure.slope(q), slope, rtol=1e-4)
+        assert (np.diff(measure.slope(q)) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("measure", [GDP(1.0), ZCDP(0.5), RDP(3.0, 1.0), ApproxDP(0.0, 0.1)], ids=str)
+def test_more_evidence_bounds_more(measure):
+    bounds = [level_lower(measure, k, 1000, 200, 1000, alpha=0.01) for k in (100, 250, 400, 700, 1000)]
+    assert bounds == sorted(bounds)
+    assert bounds[0] == 0
+    assert math.isfinite(bounds[-1])
+    assert level_lower(measure, 400, 1000, 0, 1000, alpha=0.01) > level_lower(measure, 400, 1000, 50, 1000, alpha=0.01)
+    assert level_lower(measure, 0, 1000, 1000, 1000, alpha=0.01) == 0
+
+
+def test_the_weighted_sum_beats_the_corner_and_the_corner_is_the_known_one():
+    counts = (6_000, 10_000, 4_000, 10_000)
+    p, q = corner(*counts, alpha=0.01)
+    assert math.log(p / q) == pytest.approx(float(epsilon_two_interval(*counts, alpha=0.01)))
+    assert level_lower(GDP(1.0), *counts, alpha=0.01) > GDP(1.0).needed(p, q)
+    assert level_lower(ZCDP(1.0), *counts, alpha=0.01) == ZCDP(1.0).needed(p, q)
+
+
+def gaussian(mu, n, seed):
+    """Scores and labels of the Gaussian mechanism: its exact log-likelihood ratio."""
+    rng = np.random.default_rng(seed)
+    left = np.arange(n) % 2 == 0
+    return mu * (rng.normal(np.where(left, mu, 0.0)) - mu / 2), left
+
+
+def test_donsker_varadhan_and_renyi_bound_the_divergence_of_coins_from_below():
+    p, q = 0.7, 0.2
+    values = (math.log((1 - p) / (1 - q)), math.log(p / q))
+    counts = np.array([30_000, 70_000]), np.array([80_000, 20_000])
+    for order in (1.0, 1.5, 4.0):
+        truth = float(bernoulli_divergence(order, p, q))
+        function = StepFunction((0.0,), values, order)
+        for limit in (betting, empirical_bernstein):
+            assert 0.9 * truth < divergence_lower(function, *counts, alpha=0.01, limit=limit) < truth
+        shifted = StepFunction((0.0,), tuple(value + 7 for value in values), order)  # a constant cancels
+        assert divergence_lower(shifted, *counts, alpha=0.01) == pytest.approx(
+            divergence_lower(function, *counts, alpha=0.01), abs=1e-9
+        )
+        other = StepFunction((0.0,), tuple(-value for value in values), order, "right")
+        assert divergence_lower(other, *counts, alpha=0.01) <= float(bernoulli_divergence(order, q, p))
+
+
+@pytest.mark.parametrize(("limit", "times"), [(betting, 40), (empirical_bernstein, 2000)])
+def test_variational_bounds_are_valid_where_they_are_tight(limit, times):
+    """Randomised response at 90 %, samples of 100: f is the exact ratio. False alarms: at most 1e-6."""
+    p, n = math.e / (1 + math.e), 100
+    truth, function = float(bernoulli_divergence(3.0, p, 1 - p)), StepFunction((0.0,), (-1.0, 1.0), 3.0)
+    rng, wrong = np.random.default_rng(1), 0
+    for _ in range(times):
+        a, b = rng.binomial(n, p), rng.binomial(n, 1 - p)
+        wrong += divergence_lower(function, [n - a, a], [n - b, b], alpha=0.1, limit=limit) > truth
+    assert wrong <= stats.binom.isf(1e-6, times, 0.1)
+
+
+def test_betting_beats_bernstein_and_both_beat_one_event_for_rho():
+    """The Gaussian mechanism at mu = 1 in 20,000 runs, rho = 1/2; what the pilot chose, on fresh runs."""
+    measure = ZCDP(0.5)
+    event, promised = choose(Cells.of_scores(*gaussian(1.0, 6000, 0), log_odds=True), measure, alpha=0.01, runs=20_000)
+    assert event.method == "variational"
+    counts = count(event, *gaussian(1.0, 20_000, 1))
+    steps = len(event.function.values)
+    halves = counts.tally[:steps], counts.tally[steps:]
+    found = {
+        limit: level_of(
+            measure, event.function.order, divergence_lower(event.function, *halves, alpha=0.01, limit=limit)
+        )
+        for limit in (betting, empirical_bernstein)
+    }
+    one = Event(event.lower, event.upper, "joint")
+    assert 0.5 > found[betting] > found[empirical_bernstein] > certify_claim(measure, one, counts, alpha=0.01).lower
+    # An order of counts that is always the same is no certificate.
+    assert found[empirical_bernstein] == certify_claim(measure, event, counts, alpha=0.01).lower
+    assert promised == pytest.approx(found[betting], rel=0.3)
+
+
+def test_the_best_event_depends_on_the_measure():
+    """Laplace at epsilon 2: any event beyond both modes is best for epsilon, one near the middle for mu."""
+    rng = np.random.default_rng(0)
+    left = np.arange(40_000) % 2 == 0
+    x = rng.laplace(np.where(left, 1.0, 0.0), 0.5)
+    scores = 2 * (np.abs(x) - np.abs(x - 1))
+    event, level = choose(Cells.of_scores(scores, left, log_odds=True), GDP(1.0), alpha=0.01, runs=200_000)
+    p, q = (float(np.mean(scores[side] >= event.upper)) for side in (left, ~left))
+    assert level == pytest.approx(float(GDP(1.0).needed(p, q)), rel=0.1)
+    at_the_end = GDP(1.0).needed(np.mean(scores[left] >= 1.999), np.mean(scores[~left] >= 1.999))
+    assert GDP(1.0).needed(p, q) > 1.05 * at_the_end
+
+
+def test_laws_are_a_pilot_without_doubt():
+    p = math.e / (1 + math.e)
+    cells = Cells.of_laws([-1.0, 1.0], [1 - p, p], [p, 1 - p])
+    event, level = choose(cells, GDP(1.0), alpha=0.01, runs=100_000)
+    assert event.upper == 1.0
+    assert 0.97 < level / float(GDP(1.0).needed(p, 1 - p)) < 1
+    nothing = choose(Cells.of_laws([0.0], [1.0], [1.0]), GDP(1.0), alpha=0.01, runs=100)
+    assert nothing[1] < 0
+
+
+def test_counts_of_a_function_sum_and_read_back():
+    function = StepFunction((-1.0, 1.0), (-0.5, 0.0, 0.5))
+    event = Event(UNUSED, 0.0, "variational", function=function)
+    scores, left = gaussian(1.0, 1000, 0)
+    scores[:3] = math.nan, math.inf, -math.inf
+    whole = count(event, scores, left)
+    assert sum(whole.tally) == 1000
+    halves = count(event, scores[:500], left[:500]) + count(event, scores[500:], left[500:])
+    assert halves == whole == Counts.of_numbers(whole.numbers) == Counts.of_json(whole.to_json())
+    assert Event.of_json(event.to_json()) == event
+    with pytest.raises(ValueError, match="a variational event, and no other, has a function"):
+        Event(UNUSED, 0.0, "variational")
+
+
+def test_one_region_in_all_measures_is_below_the_truth_and_below_the_certificate():
+    event = Event(UNUSED, 0.5, "joint")
+    scores, left = gaussian(1.0, 100_000, 2)
+    counts = count(event, scores, left)
+    found = translation(event, counts, alpha=0.01)
+    assert 0.9 < found["mu"] < certify_claim(GDP(1.0), event, counts, alpha=0.01).lower < 1.0
+    assert found["rho"] < 0.5
+    assert found["delta"] < 2 * stats.norm.cdf(0.5) - 1
+    assert [delta for delta, _ in found["epsilon"]] == [0.0, 1e-5, 1e-2]
+
+
+def test_refutations_agree_with_certificates_and_nothing_is_certified_of_one_world():
+    event = Event(UNUSED, 0.5, "joint")
+    counts = count(event, *gaussian(1.0, 4000, 3))
+    for measure in (GDP(0.5), GDP(1.2), ZCDP(0.1), ApproxDP(0.0, 0.2), ApproxDP(0.5), Profile(((0.0, 0.2),))):
+        above = certify_claim(measure, event, counts, alpha=0.01).lower > measure.level
+        assert refutes(measure, event, counts, alpha=0.01) == above
+    alone = Counts(runs=10, runs_left=10, left_upper=10)
+    assert certify_claim(GDP(1.0), event, alone, alpha=0.01).lower == 0
+    assert certify_claim(GDP(1.0), Event(UNUSED, UNUSED, "guess"), counts, alpha=0.01).lower == 0
+    assert ceiling(GDP(1.0), 20, alpha=0.01) < 3 < ceiling(GDP(1.0), 2000, alpha=0.01)
+
+
+def test_of_a_large_order_counts_that_show_nothing_bound_nothing():
+    """The least value e^(-16 * 99) is 0 in floating point: the limit of the mean may be that."""
+    function = StepFunction(edges=(0.0,), values=(-8.0, 8.0), order=100.0)
+    assert divergence_lower(function, [1000, 0], [1000, 0], alpha=0.01) == 0.0
