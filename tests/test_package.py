@@ -103,6 +103,18 @@ def test_import_loads_nothing_heavy(module):
     assert not loaded_by(f"import {module}") & heavy
 
 
+def test_a_check_loads_no_part_of_scipy_that_takes_long():
+    """Every process that audits pays for it: scipy.stats alone takes longer than all else that a check imports."""
+    words = ["check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "2000", "--jobs", "1"]
+    code = (
+        "import sys; from overclaim.reports.command_line.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "print(*({'scipy.stats', 'scipy.optimize', 'scipy.sparse', 'pandas', 'sklearn', 'joblib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("FALSIFIED")
+    assert done.stdout.split("\n")[-2] == ""
+
+
 @pytest.mark.parametrize("name", overclaim.__all__)
 def test_public_name_is_importable(name):
     assert getattr(overclaim, name) is not None

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy import special, stats
 
 from ...learners.abilities import batch_of
 from ...learners.blame import blaming
@@ -62,12 +62,12 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     _check(correct, guesses, canaries, delta)
     if not (epsilon >= 0 and math.isfinite(epsilon)):
         raise ValueError(f"epsilon must be non-negative and finite, but got {epsilon}")
-    chance = float(special.expit(epsilon))
-    beta = float(stats.binom.sf(correct - 1, guesses, chance))
+    chance = float(scipy.special.expit(epsilon))
+    beta = float(scipy.stats.binom.sf(correct - 1, guesses, chance))
     if delta == 0 or correct == 0:
         return beta
     lags = np.arange(1, correct + 1)
-    below = np.cumsum(stats.binom.pmf(correct - lags, guesses, chance))
+    below = np.cumsum(scipy.stats.binom.pmf(correct - lags, guesses, chance))
     return min(1.0, beta + 2 * canaries * delta * float(np.max(below / lags)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import pickle
@@ -174,6 +173,8 @@ class Cluster:
         Exception
             Whatever came of it: OSError if nobody answers in time, others for answers that no scheduler gives.
         """
+        import asyncio
+
         from distributed import Client
 
         with warnings.catch_warnings():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from ...learners.abilities import batch_of
 from ...learners.blame import blaming
@@ -47,7 +47,7 @@ def influential_pairs(
     found = []
     for losses in extremes:
         score = _dependence(*_play(learner, losses, rounds, draws, runs))
-        least = stats.norm.isf(LUCK / (2 * score.size))
+        least = -ndtri(LUCK / (2 * score.size))
         told = score.max(axis=(0, 2))
         order = np.argsort(told, kind="stable").tolist()
         places = {batch * (t // batch): float(told[t]) for t in order if told[t] > least}

@@ -18,8 +18,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy import linalg, special
+from scipy import special
 
 from ...mechanisms.draws import Floats
 from .bounds.rounding import rounded
@@ -266,8 +267,8 @@ def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats)
         slope = mine - runs * rate + np.append(bent, 0.0) - np.append(0.0, bent)
         curvature = tied.copy()
         curvature[1] += runs * rate * (1 - rate) + 1e-9
-        factor = linalg.cholesky_banded(curvature, check_finite=False)
-        move = linalg.cho_solve_banded((factor, False), slope, check_finite=False)
+        factor = scipy.linalg.cholesky_banded(curvature, check_finite=False)
+        move = scipy.linalg.cho_solve_banded((factor, False), slope, check_finite=False)
         walk = walk + np.clip(move, -2, 2)
         if np.abs(move).max() < 1e-3:
             break

@@ -25,8 +25,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
+from .bounds.binomial import survival, upper_quantile
 from .bounds.bisection import bisect
 from .bounds.rounding import rounded
 from .events import UNUSED, Event
@@ -167,9 +168,9 @@ def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float,
 
     def enough(true: float) -> bool:
         right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
-        guesses = stats.binom.ppf(_GUESS_COUNTS, runs, min(1.0, right + wrong))
+        guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, right + wrong))
         needed = bets.boundary(guesses, runs, alpha)
-        return float(np.mean(stats.binom.sf(needed - 1, guesses, right / (right + wrong)))) >= power
+        return float(np.mean(survival(needed - 1, guesses, right / (right + wrong)))) >= power
 
     if not enough(math.inf):
         return math.inf

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy  # its parts load when first used: the roots are wanted seldom
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from .measure import Floats, Measure, directed, require
 
@@ -101,7 +102,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     if mu > _HUGE:  # then it is that, to eleven digits; infinite where no float holds it
         return stop
     return float(
-        optimize.brentq(lambda e: _log_gaussian_delta(mu, e) - goal, 0.0, stop + 1e-9, xtol=1e-14, rtol=1e-13)
+        scipy.optimize.brentq(lambda e: _log_gaussian_delta(mu, e) - goal, 0.0, stop + 1e-9, xtol=1e-14, rtol=1e-13)
     )
 
 
@@ -127,7 +128,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     def excess(log_mu: float) -> float:
         return math.exp(_log_gaussian_delta(math.exp(log_mu), epsilon)) - delta
 
-    return math.exp(float(optimize.brentq(excess, -40.0, 20.0, xtol=1e-13)))
+    return math.exp(float(scipy.optimize.brentq(excess, -40.0, 20.0, xtol=1e-13)))
 
 
 def _log_gaussian_delta(mu: float, epsilon: float) -> float:

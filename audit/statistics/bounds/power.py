@@ -12,9 +12,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import scipy  # its parts load when first used
 
 from . import intervals
+from .binomial import survival, upper_quantile
 from .bisection import bisect
 
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
@@ -57,17 +57,17 @@ def falsification_power(claimed: float, true: float, runs: int, *, delta: float 
     if not true >= 0:
         raise ValueError(f"true must be a non-negative epsilon, but got {true}")
     right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
-    guesses = scipy.stats.binom.ppf(_GUESS_COUNTS, runs, min(1.0, right + wrong))
+    guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, right + wrong))
     spent = intervals.NUISANCE_SHARE * alpha if delta > 0 else 0.0
     odds, excess = math.exp(-claimed), np.zeros_like(guesses)
     if delta > 0:
         with np.errstate(divide="ignore"):
-            excess = delta / intervals.clopper_pearson_lower(guesses, runs, spent)
+            excess = np.asarray(delta / intervals.clopper_pearson_lower(guesses, runs, spent))
     # The largest share of right guesses that the claim allows, and the count from which its test rejects.
     allowed = np.minimum((1 + (excess * odds if odds else 0.0)) / (1 + odds), 1.0)
-    last_kept = scipy.stats.binom.isf(alpha - spent, guesses, allowed)
+    last_kept = upper_quantile(alpha - spent, guesses, allowed)
     # Up to alpha the test is exact: reject iff P(Bin(guesses, allowed) >= right guesses) <= alpha.
-    caught = scipy.stats.binom.sf(last_kept, guesses, right / (right + wrong))
+    caught = survival(last_kept, guesses, right / (right + wrong))
     return float(np.mean(caught))
 
 

@@ -1,0 +1,49 @@
+"""Binomial tails and quantiles: those of SciPy's distribution, and the definition where SciPy leaves it."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from overclaim.audit.statistics.bounds import binomial
+from overclaim.audit.statistics.bounds.binomial import survival, upper_quantile
+
+COUNTS = [0, 1, 2, 5, 100, 10_000, 10**6, 2**30]
+CHANCES = [1e-6, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-12, 1.0]
+
+
+@pytest.mark.parametrize("n", COUNTS)
+@pytest.mark.parametrize("p", CHANCES)
+def test_they_are_scipys(n, p):
+    counts, tails = np.arange(-1, min(n, 50) + 2), np.array([0.999, 0.7, 0.5, 0.1, 0.01, 1e-5, 1e-9])
+    assert survival(counts, n, p) == pytest.approx(stats.binom.sf(counts, n, p), rel=1e-12, abs=1e-300)
+    found = upper_quantile(tails, n, p)
+    assert (survival(found, n, p) <= tails).all()
+    assert ((found == 0) | (survival(found - 1, n, p) > tails)).all()
+    assert np.abs(found - stats.binom.isf(tails, n, p)).max() <= (n > 10**6)
+
+
+def test_certain_and_impossible_counts():
+    assert upper_quantile(0.1, [3, 3, 0], [0.0, 1.0, 0.5]).tolist() == [0, 3, 0]
+
+
+@pytest.mark.parametrize("off", [-1000, -1, 1, 1000])
+def test_a_bad_first_guess_does_not_matter(off, monkeypatch):
+    """Older libraries have eight digits of it."""
+    n, tails = 10_000, np.array([0.99, 0.5, 0.01, 1e-18, 1e-300])
+    wanted = upper_quantile(tails, n, 0.3)
+    exact = binomial.special.bdtrik
+
+    class Rough:
+        """SciPy's functions, one of them inexact."""
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+        @staticmethod
+        def bdtrik(*given):
+            return exact(*given) + off
+
+    real = binomial.special
+    monkeypatch.setattr(binomial, "special", Rough())
+    assert upper_quantile(tails, n, 0.3).tolist() == wanted.tolist()
+    assert (survival(wanted, n, 0.3) <= tails).all()
