@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
-from overclaim.audit.statistics.bounds import intervals
+from overclaim.audit.statistics.bounds import intervals, joint_bound
 from overclaim.audit.statistics.event_rule import allotment
 from overclaim.mechanisms.one_shot import classic, sparse_vector
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor
@@ -72,7 +72,7 @@ def best_event(table: Floats, *, runs: int, alpha: float) -> tuple[float, tuple[
         named = np.rint(runs * share).astype(np.int64)
         others = runs - named
         a, b = np.rint(a / half * named).astype(np.int64), np.rint(b / half * others).astype(np.int64)
-        one_sided = intervals.epsilon_joint(a, named, b, others, alpha=alpha)
+        one_sided = joint_bound.epsilon_joint(a, named, b, others, alpha=alpha)
         i = int(np.argmax(one_sided))
         if one_sided[i] > best[0]:
             counts = [0] * 4

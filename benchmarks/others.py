@@ -14,7 +14,7 @@ from speed import REPEATS, seconds
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 from tables import Rows, row
 
-from overclaim.audit.statistics.bounds import intervals
+from overclaim.audit.statistics.bounds import intervals, joint_bound
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 
@@ -41,7 +41,7 @@ def bounds() -> Rows:
 
     cases: dict[str, tuple[str, Any]] = {
         "ours, guess game": ("yes", lambda: intervals.epsilon_guess(2 * hits, RUNS, RUNS, alpha=ALPHA)),
-        "ours, joint": ("yes", lambda: intervals.epsilon_joint(hits, half, misses, half, alpha=ALPHA)),
+        "ours, joint": ("yes", lambda: joint_bound.epsilon_joint(hits, half, misses, half, alpha=ALPHA)),
         "ours, two intervals": ("yes", lambda: intervals.epsilon_two_interval(hits, half, misses, half, alpha=ALPHA)),
         # Two-sided intervals at alpha are one-sided at alpha / 2 each, which makes alpha together.
         "statsmodels, two Clopper-Pearson intervals": ("yes", lambda: two("beta")),

@@ -27,8 +27,8 @@ from typing import Any
 from ..audit.certification.blind_spot import words as blind_words
 from ..audit.certification.frozen import Frozen
 from ..audit.plans.paths import exists
+from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.bounds.bisection import bisect
-from ..audit.statistics.bounds.intervals import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm

@@ -24,7 +24,7 @@ from ..laws.exact import epsilon_from_laws
 from ..laws.sequences import all_sequences
 from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, Transcripts, blocks, concatenate
-from ..statistics.bounds import intervals
+from ..statistics.bounds import binomial_bounds
 from ..statistics.bounds.joint_cover import COARSE, MARGINS
 from ..statistics.bounds.power import required_runs
 from ..statistics.bounds.rounding import best, rounded
@@ -137,8 +137,8 @@ def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> dict
     false_negative = p - _at_least(grid, scores[left])
     for name, k, n in (("false_positive", false_positive, q), ("false_negative", false_negative, p)):
         curve[name] = _short(k / n)
-        curve[f"{name}_low"] = _short(intervals.clopper_pearson_lower(k, n, alpha / 2))
-        curve[f"{name}_high"] = _short(intervals.clopper_pearson_upper(k, n, alpha / 2))
+        curve[f"{name}_low"] = _short(binomial_bounds.clopper_pearson_lower(k, n, alpha / 2))
+        curve[f"{name}_high"] = _short(binomial_bounds.clopper_pearson_upper(k, n, alpha / 2))
     return curve
 
 
@@ -164,8 +164,8 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
             factor = math.exp(epsilon)
             at = best(k / n - factor * other / m)
             estimate[i] = max(0.0, hits[at] / hit_runs[at] - factor * misses[at] / miss_runs[at])
-            at_least = intervals.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
-            at_most = intervals.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
+            at_least = binomial_bounds.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
+            at_most = binomial_bounds.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
             lower[i] = max(0.0, float(at_least - factor * at_most))
     return {"epsilon": _short(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
 

@@ -1,139 +1,42 @@
-"""One claim to audit: resolved and built from what a plan or a command line says, and the command that replays it."""
+"""One claim to audit: its target resolved, and all built that the audit needs."""
 
 from __future__ import annotations
 
 import inspect
-import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...learners.catalogue.entries import Case, Entry, Setting, entries
+from ...learners.catalogue.entries import Case, Entry, Setting
 from ...learners.scalar import recipe, weaker_recipe
-from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, Claim
+from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
-from ...mechanisms.libraries.catalogue import PREFIX
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
-from ...mechanisms.measures.stated import number_text, option_words
-from ...mechanisms.one_shot.zoo import Specimen, zoo
+from ...mechanisms.one_shot.zoo import Specimen
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..assumptions.unseeded import Unseeded
 from ..blackbox.falsify import audit_mechanism
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
-from ..inputs.files import read_input, read_schema, written
+from ..inputs.files import read_schema
 from ..inputs.neighbours import neighbours_of
 from ..inputs.schema import pairs_of
-from ..play.execution import BUDGET, HERE, Budget, Execution
-from ..play.kernels import require_numba
+from ..play.execution import HERE, Execution
 from ..play.pairs import Pair
-from .plan_schema import ALLOWED
+from .request import Request
 from .targets import parse_parameters, resolve
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
-#: Options of learners and their defaults: a mechanism is refused with another value.
-_GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
-#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
-MOST = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """One claim to audit: a target, a setting, a budget, an expectation. What is None is the target's default.
-
-    `epsilon` is the claim, unless `measure` is. It also sets the noise of a catalogue target that has an epsilon,
-    unless `parameters` do.
-    The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
-    searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation.
-    If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
-    noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
-    """
-
-    target: str
-    epsilon: float | None = None
-    delta: float | None = None
-    measure: Measure | None = None
-    rounds: int | None = None
-    arms: int | None = None
-    losses: str | None = None
-    neighbours: str = "replace"
-    surface: str = "actions"
-    budget: Budget = BUDGET
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    pair: Pair | None = None
-    left: Any = ...
-    right: Any = ...
-    input_schema: Any = None
-    bits: bool = False
-    os_random: bool = False
-    fast: bool = False
-    weaken: bool | str | None = None
-    blind_spot: bool = False
-    untested: str | None = None
-    expected: str | None = None
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        if self.untested not in (None, ALLOWED):
-            raise ValueError(f"untested must be {ALLOWED}, got {self.untested!r}")
-        if self.expected is not None and self.expected not in EXPECTATIONS:
-            raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
-        for name, value in (("rounds", self.rounds), ("arms", self.arms)):
-            if value is not None and not 1 <= value <= MOST:
-                expected = "at least 1" if value < 1 else f"at most {MOST:,}"
-                raise ValueError(f"{name} must be {expected}, got {value!r}")
-        if self.measure is not None and not (self.epsilon is self.delta is None):
-            raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
-        if self.fast:
-            require_numba()
-        if (self.rounds or 1) * (self.arms or 1) > MOST:
-            raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
-        if self.pair is not None and self.rounds not in (None, self.pair.rounds):
-            raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
-
-    def in_example(self) -> Task:
-        """Return the task in its catalogue entry's example game, where it says nothing of a game itself."""
-        entry = entries().get(self.target)
-        of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters", "pair")
-        if entry is None or entry.example is None or any(getattr(self, f) != _UNSAID[f] for f in of_game):
-            return self
-        case = entry.example
-        noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
-        noise = {name: getattr(case, name) if value is None else value for name, value in noise.items()}
-        own = {} if self.measure is None else {name: value for name, value in noise.items() if value is not None}
-        return replace(
-            self,
-            **(noise if self.measure is None else {}),
-            rounds=case.rounds or entry.rounds,
-            arms=case.arms or entry.arms,
-            losses=case.losses or entry.losses,
-            neighbours=case.neighbours,
-            surface=case.surface,
-            parameters={"calibration": case.calibration, **own, **case.parameters},
-        )
-
-    @property
-    def _stated(self) -> Measure | None:
-        """What is claimed, where the task itself says it."""
-        if self.measure is None and self.epsilon is not None:
-            return ApproxDP(self.epsilon, self.delta or 0.0)
-        return self.measure
-
-    @property
-    def is_mechanism(self) -> bool:
-        """Whether the target is known to be a mechanism before it is loaded."""
-        return (
-            self.target in zoo()
-            or self.target.startswith(PREFIX)
-            or bool(self.inputs())
-            or self.input_schema is not None
-        )
+class Task(Request):
+    """A request that is resolved and built: see `Request` for its fields."""
 
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
@@ -272,10 +175,6 @@ class Task:
         facts |= {"case": case, "searched_inputs": inputs}
         return Prepared(replace(self, os_random=entry.os_random), made, claim, None, entry.source, **facts)
 
-    def relation_of(self, entry: LibraryEntry) -> str:
-        """Return the relation that is asked for; an entry's own where only one is possible."""
-        return entry.relations[0] if self.neighbours == "replace" and len(entry.relations) == 1 else self.neighbours
-
     def _weakening(self, made: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
         if isinstance(self.weaken, str):
@@ -288,13 +187,6 @@ class Task:
             return False
         return True
 
-    def inputs(self) -> dict[str, Any]:
-        """Return those inputs of a mechanism that are given, by their side."""
-        return {side: read_input(value) for side, value in self._given_inputs().items()}
-
-    def _given_inputs(self) -> dict[str, Any]:
-        return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
-
     def _searched_inputs(self) -> Any:
         """Return the strategy of the pairs that are searched; None where none are."""
         if self.input_schema is None:
@@ -303,11 +195,8 @@ class Task:
             raise ValueError("give either left and right, or inputs, a schema of them")
         return pairs_of(read_schema(self.input_schema), self.neighbours)
 
-    def _check_inputs(self) -> None:
-        """Raise ValueError if only one input is given."""
-        if len(self.inputs()) == 1:
-            missing = "right" if "left" in self.inputs() else "left"
-            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+    def _given(self) -> tuple[Pair, ...] | None:
+        return None if self.pair is None else (self.pair,)
 
     def _check_mechanism(self, target: Any) -> None:
         """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
@@ -316,60 +205,6 @@ class Task:
             kind = "a class" if inspect.isclass(target) else f"{type(target).__name__} {target!r}"
             raise ValueError(f"left and right are for a mechanism, a function of (data, rng); {self.target} is {kind}")
         self._refuse_game(["set"] if self.parameters else [])
-
-    def _refuse_game(self, more: Sequence[str] = ()) -> None:
-        """Raise ValueError for what only learners take: no option may go unheeded."""
-        given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
-        given += more
-        usual = {**_GAME, "neighbours": self.neighbours} if self.input_schema is not None else _GAME
-        given += [name for name, value in usual.items() if getattr(self, name) != value]
-        if given:
-            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
-        if self.budget.stop != "budget":
-            raise ValueError(f"mechanisms are audited with stop budget, got {self.budget.stop!r}")
-
-    def _refuse_inputs(self) -> None:
-        if self._given_inputs() or self.input_schema is not None or self.bits or self.os_random:
-            raise ValueError(
-                f"left, right, inputs, bits and os_random are for mechanisms: {self.target} is a learner, give it "
-                "a pair"
-            )
-        if self.neighbours not in NEIGHBOURS:
-            known = ", ".join(NEIGHBOURS)
-            raise ValueError(f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}")
-
-    def _given(self) -> tuple[Pair, ...] | None:
-        return None if self.pair is None else (self.pair,)
-
-    def command(self) -> str:
-        """Return the command that replays this audit."""
-        # A file whose name looks like an option.
-        words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
-        words += option_words(self.measure) if self.measure is not None else []
-        for name in ("epsilon", "delta", "rounds", "arms", "losses"):
-            value = getattr(self, name)
-            words += [] if value is None else [f"--{name}", number_text(value)]
-        words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
-        for holder, name in (
-            (self, "surface"),
-            (self, "neighbours"),
-            (self.budget, "confidence"),
-            (self.budget, "stop"),
-        ):
-            value = getattr(holder, name)
-            words += [] if value == getattr(type(holder), name) else [f"--{name}", number_text(value)]
-        for name, value in self.parameters.items():
-            words += ["--set", f"{name}={number_text(value)}"]
-        for side, value in self._given_inputs().items():
-            words += [f"--{side}", written(value)]
-        words += [] if self.input_schema is None else ["--inputs", written(self.input_schema)]
-        words += [f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "fast") if getattr(self, name)]
-        if self.weaken is not None and self.weaken is not False:
-            words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]
-        if self.pair is not None:
-            sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
-            words += ["--pair", json.dumps(sides, separators=(",", ":"))]
-        return shlex.join(words)
 
 
 def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
@@ -384,10 +219,6 @@ def _is_mechanism(target: Any) -> bool:
         return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
     names = inspect.signature(target).parameters.keys()
     return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
-
-
-#: What a task says of a game where nothing is said.
-_UNSAID: dict[str, Any] = {**vars(Task(target="")), "parameters": {}}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from .bounds import intervals
+from .bounds import intervals, joint_bound
 from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
 
@@ -213,7 +213,7 @@ class _Rule:
             threshold, named = float(tails.thresholds[i]), float(share[i])
             played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))
             expected = round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]
-            bound = intervals.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha, margins=())
+            bound = joint_bound.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha, margins=())
             if towards == "left":
                 event = Event(UNUSED, threshold, "joint", named)
             else:

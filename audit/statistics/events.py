@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .bounds import intervals
+from .bounds import intervals, joint_bound
 from .bounds.joint_cover import MARGINS
 from .bounds.variational import StepFunction
 
@@ -261,12 +261,12 @@ def bound_of(
 ) -> float:
     """Return the bound on epsilon that `certify` states.
 
-    Parameters are its own, and `margins` those of `intervals.epsilon_joint`: without any it is a ranking, not proved.
+    Parameters are its own, and `margins` those of `epsilon_joint`: without any it is a ranking, not proved.
     """
     if event.method != "guess":
         (side,) = sides_of(event, counts)
         played = counts.runs_left > 0 and counts.runs_right > 0
-        return float(intervals.epsilon_joint(*side, delta=delta, alpha=alpha, margins=margins)) if played else 0.0
+        return float(joint_bound.epsilon_joint(*side, delta=delta, alpha=alpha, margins=margins)) if played else 0.0
     game, slack = (counts.right, counts.guesses, counts.runs), _run_delta(event, delta)
     return float(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
 

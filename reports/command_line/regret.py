@@ -65,7 +65,7 @@ def regret(
     from ...audit.play.execution import Budget, Execution
     from ...audit.regret.block_sequences import BlockSequence
     from ...audit.regret.regret_audit import audit_regret
-    from ..formats.terminal import regret_lines
+    from ..formats.claim_lines import regret_lines
 
     given = BlockSequence.from_json(getattr(sequence, "data", sequence)) if sequence is not None else None
     if given is not None and search:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.statistics import event_rule
-from overclaim.audit.statistics.bounds import intervals
+from overclaim.audit.statistics.bounds import intervals, joint_bound
 from overclaim.audit.statistics.event_rule import choose_event, choose_event_from_laws
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 
@@ -94,7 +94,7 @@ def twin_joint(scores, left, delta, alpha, runs):
         worth, event, p, q, doubt, share = max(found, key=lambda row: round(row[0], 9))
         of_p, of_q = max(1, round(runs * share)), max(1, round(runs * (1 - share)))
         expected = round(of_p * p), of_p, round(of_q * q), of_q
-        yield settled(intervals.epsilon_joint(*expected, delta=delta, alpha=alpha, margins=()), worth, doubt), event
+        yield settled(joint_bound.epsilon_joint(*expected, delta=delta, alpha=alpha, margins=()), worth, doubt), event
 
 
 @pytest.mark.parametrize(("delta", "alpha", "runs"), SETTINGS)
@@ -176,11 +176,11 @@ def test_joint_certificates_from_one_run_of_each_world():
     counts = Counts(2, 1, left_upper=1)
     event = Event(UNUSED, 1.0, "joint")
     bound = certify(event, counts, delta=0.0, alpha=0.9).epsilon_lower
-    assert bound == intervals.epsilon_joint(1, 1, 0, 1, alpha=0.9) > 0
+    assert bound == joint_bound.epsilon_joint(1, 1, 0, 1, alpha=0.9) > 0
     assert certify(event, Counts(5, 0), delta=0.0, alpha=0.05).epsilon_lower == 0.0
     counts = Counts(300, 160, 90, 20)
     for alpha in (0.2, 0.001):
-        assert certify(event, counts, delta=0.0, alpha=alpha).epsilon_lower == intervals.epsilon_joint(
+        assert certify(event, counts, delta=0.0, alpha=alpha).epsilon_lower == joint_bound.epsilon_joint(
             90, 160, 20, 140, alpha=alpha
         )
         assert certify(Event(0.0, 1.0, "guess"), counts, delta=0.0, alpha=alpha).epsilon_lower == (

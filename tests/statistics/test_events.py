@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.statistics import event_rule
-from overclaim.audit.statistics.bounds import intervals
+from overclaim.audit.statistics.bounds import intervals, joint_bound
 from overclaim.audit.statistics.event_rule import choose_event
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 
@@ -73,8 +73,8 @@ def test_counts_of_blocks_sum_to_the_counts_of_all_and_are_plain_integers():
         # A side in use adds delta/2: the named world is played in half of the runs.
         (Event(UNUSED, 1.0, "guess"), lambda d: intervals.epsilon_guess(90, 110, 300, delta=d / 2)),
         (Event(0.0, UNUSED, "guess"), lambda d: intervals.epsilon_guess(75, 90, 300, delta=d / 2)),
-        (Event(UNUSED, 1.0, "joint"), lambda d: intervals.epsilon_joint(90, 160, 20, 140, delta=d)),
-        (Event(0.0, UNUSED, "joint"), lambda d: intervals.epsilon_joint(75, 140, 15, 160, delta=d)),
+        (Event(UNUSED, 1.0, "joint"), lambda d: joint_bound.epsilon_joint(90, 160, 20, 140, delta=d)),
+        (Event(0.0, UNUSED, "joint"), lambda d: joint_bound.epsilon_joint(75, 140, 15, 160, delta=d)),
     ],
 )
 @pytest.mark.parametrize("delta", [0.0, 0.05])

@@ -1,6 +1,6 @@
 """Whether every null point of a joint test is rejected: a proof by cells, where a grid would look between them.
 
-The joint test (`intervals.epsilon_joint`) rejects a point (p, q), with p = e^epsilon q + delta, where the weighted sum
+The joint test (`joint_bound`) rejects a point (p, q), with p = e^epsilon q + delta, where the weighted sum
 of two normal scores passes a quantile. Its bound is valid if *every* point of the box with an epsilon below the bound
 is rejected. On a cell of epsilons and q this is shown, not sampled:
 

@@ -26,7 +26,8 @@ from scipy import special
 from ....mechanisms.measures.approximate import Profile
 from ....mechanisms.measures.measure import Measure
 from ....mechanisms.measures.renyi import RDP, ZCDP
-from .intervals import NUISANCE_SHARE, clopper_pearson_lower, clopper_pearson_upper
+from .binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
+from .intervals import NUISANCE_SHARE
 
 _Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from . import intervals
+from . import binomial_bounds, intervals
 from .binomial import survival, upper_quantile
 from .bisection import bisect
 
@@ -62,7 +62,7 @@ def falsification_power(claimed: float, true: float, runs: int, *, delta: float 
     odds, excess = math.exp(-claimed), np.zeros_like(guesses)
     if delta > 0:
         with np.errstate(divide="ignore"):
-            excess = np.asarray(delta / intervals.clopper_pearson_lower(guesses, runs, spent))
+            excess = np.asarray(delta / binomial_bounds.clopper_pearson_lower(guesses, runs, spent))
     # The largest share of right guesses that the claim allows, and the count from which its test rejects.
     allowed = np.minimum((1 + (excess * odds if odds else 0.0)) / (1 + odds), 1.0)
     last_kept = upper_quantile(alpha - spent, guesses, allowed)

@@ -14,9 +14,10 @@ from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
+from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
-from overclaim.reports.formats.terminal import claim_lines, claims_table
+from overclaim.reports.formats.terminal import claims_table
 
 pytestmark = pytest.mark.xdist_group("report")  # they share an audit and its page
 

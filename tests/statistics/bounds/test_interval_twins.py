@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.statistics.bounds import intervals
+from overclaim.audit.statistics.bounds import intervals, joint_bound
 
 GAMES = [
     (60, 100, 12, 80),
@@ -111,19 +111,19 @@ def twin_joint(game, delta, alpha, share):
 @pytest.mark.parametrize("share", [1e-3, 0.6])
 def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):
     """Also with the nuisance share so large that the box cuts and alpha is nearly halved."""
-    monkeypatch.setattr(intervals, "NUISANCE_SHARE", share)
+    monkeypatch.setattr(joint_bound, "NUISANCE_SHARE", share)
     expected = [twin_joint(game, delta, 0.3, share) for game in GAMES]
     assert np.count_nonzero(expected) >= 6
-    found = intervals.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3)
+    found = joint_bound.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3)
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-4)
     # What is proved lies below; the twin's grid may be too high by 1e-6.
     assert (found <= np.array(expected) + 2e-6).all()
     # With finer places it is the grid, both around few coarse places and around many.
     for coarse, fine in ((9, 201), (301, 5)):
-        monkeypatch.setattr(intervals, "_COARSE", np.linspace(0.0, 1.0, coarse))
-        monkeypatch.setattr(intervals, "_FINE", np.linspace(-1.0, 1.0, fine))
+        monkeypatch.setattr(joint_bound, "_COARSE", np.linspace(0.0, 1.0, coarse))
+        monkeypatch.setattr(joint_bound, "_FINE", np.linspace(-1.0, 1.0, fine))
         np.testing.assert_allclose(
-            intervals.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3, margins=()),
+            joint_bound.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3, margins=()),
             expected,
             rtol=1e-4,
             atol=1e-4,
@@ -132,22 +132,22 @@ def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):
 
 def test_a_bound_just_above_where_everything_is_rejected(monkeypatch):
     """In the first twelfth of the search's bracket, where a wrong sign at its end would raise the bound."""
-    monkeypatch.setattr(intervals, "NUISANCE_SHARE", 0.9)
+    monkeypatch.setattr(joint_bound, "NUISANCE_SHARE", 0.9)
     game = (20, 20, 5, 20)
     floor = math.log(twin_lower(*game[:2], 0.0225) / twin_upper(*game[2:], 0.0225))
     expected = twin_joint(game, 0.0, 0.05, 0.9)
     assert floor < expected < floor + 0.03
-    assert intervals.epsilon_joint(*game, alpha=0.05) == pytest.approx(expected, rel=2e-3)
+    assert joint_bound.epsilon_joint(*game, alpha=0.05) == pytest.approx(expected, rel=2e-3)
 
 
 def score_p(k, n, x):
     columns = (np.asarray([value], dtype=float) for value in (k, n - k + 1, n, k, x))
-    return intervals._score(special.betainc, special.betaincc, *columns)[0]
+    return joint_bound._score(special.betainc, special.betaincc, *columns)[0]
 
 
 def score_q(k, n, x):
     columns = (np.asarray([value], dtype=float) for value in (k + 1, n - k, n, k, x))
-    return intervals._score(special.betaincc, special.betainc, *columns)[0]
+    return joint_bound._score(special.betaincc, special.betainc, *columns)[0]
 
 
 @pytest.mark.parametrize(
@@ -190,35 +190,37 @@ def test_null_points_at_the_edge_of_the_square():
     """Where one world is sure, the other speaks alone; where both are, nothing is rejected."""
     data = tuple(np.asarray([[value]], dtype=float) for value in (8, 10, 3, 10, 0.2))
     one, none = np.array([[0.9]]), np.array([[0.0]])
-    alone = intervals._stouffer(data, one, np.array([[0.0]]))[0, 0]  # p = min(1, q + delta)
+    alone = joint_bound._stouffer(data, one, np.array([[0.0]]))[0, 0]  # p = min(1, q + delta)
     assert alone == pytest.approx(score_q(3, 10, 0.9), rel=1e-12)
-    alone = intervals._stouffer(data, none, np.array([[1.0]]))[0, 0]  # p = delta
+    alone = joint_bound._stouffer(data, none, np.array([[1.0]]))[0, 0]  # p = delta
     assert alone == pytest.approx(score_p(8, 10, 0.2), rel=1e-12)
     pure = (*data[:4], np.array([[0.0]]))
-    assert intervals._stouffer(pure, none, np.array([[1.0]]))[0, 0] == -math.inf
+    assert joint_bound._stouffer(pure, none, np.array([[1.0]]))[0, 0] == -math.inf
 
 
 def test_many_different_rows_are_solved_in_parts(monkeypatch):
-    monkeypatch.setattr(intervals, "_CHUNK", 8)
+    monkeypatch.setattr(joint_bound, "_CHUNK", 8)
     k_p = np.arange(600, 1800, 60)
-    table = intervals.epsilon_joint(k_p, 2000, 300, 2000, alpha=0.1)
+    table = joint_bound.epsilon_joint(k_p, 2000, 300, 2000, alpha=0.1)
     assert table.shape == (20,)
     for place in (0, 7, 8, 9, 16, 19):
-        assert table[place] == pytest.approx(intervals.epsilon_joint(k_p[place], 2000, 300, 2000, alpha=0.1), rel=1e-9)
+        assert table[place] == pytest.approx(
+            joint_bound.epsilon_joint(k_p[place], 2000, 300, 2000, alpha=0.1), rel=1e-9
+        )
 
 
 def test_the_search_takes_fewer_steps_than_bisection(monkeypatch):
     """Bisection of a twelfth of the bracket down to 1e-7 would look 20 times and more at each of these games."""
-    looks, smallest_score = [], intervals._smallest_score
+    looks, smallest_score = [], joint_bound._smallest_score
 
     def counted(*game):
         looks.append(game)
         return smallest_score(*game)
 
-    monkeypatch.setattr(intervals, "_smallest_score", counted)
+    monkeypatch.setattr(joint_bound, "_smallest_score", counted)
     games = [*GAMES, (5000, 10_000, 1840, 10_000), (500_000, 10**6, 184_000, 10**6), (90, 100, 10**5, 10**6)]
     for game in games:
-        intervals.epsilon_joint(*game)
+        joint_bound.epsilon_joint(*game)
     assert len(looks) <= 16 * len(games)
 
 
@@ -227,15 +229,15 @@ def test_the_search_bisects_where_scores_have_no_slope(edge, monkeypatch):
     """A score that falls onto the quantile itself: the secant points at the end of the bracket, for ever."""
     quantile = -special.ndtri(0.05 * (1 - intervals.NUISANCE_SHARE))
     monkeypatch.setattr(
-        intervals, "_smallest_score", lambda data, box, epsilon: quantile + np.where(epsilon[:, 0] < edge, 5.0, 0.0)
+        joint_bound, "_smallest_score", lambda data, box, epsilon: quantile + np.where(epsilon[:, 0] < edge, 5.0, 0.0)
     )
     # The proof is of the true scores.
-    assert intervals.epsilon_joint(60, 100, 12, 80, margins=()) == pytest.approx(edge, abs=1e-6)
+    assert joint_bound.epsilon_joint(60, 100, 12, 80, margins=()) == pytest.approx(edge, abs=1e-6)
 
 
 def test_alpha_and_delta_may_be_any_real_numbers():
-    found = intervals.epsilon_joint(45, 50, 5, 50, delta=Fraction(1, 4), alpha=Fraction(1, 20))
-    assert found == intervals.epsilon_joint(45, 50, 5, 50, delta=0.25, alpha=0.05)
+    found = joint_bound.epsilon_joint(45, 50, 5, 50, delta=Fraction(1, 4), alpha=Fraction(1, 20))
+    assert found == joint_bound.epsilon_joint(45, 50, 5, 50, delta=0.25, alpha=0.05)
 
 
 def message_of(call):

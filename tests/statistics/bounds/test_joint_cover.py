@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from overclaim.audit.statistics.bounds import intervals, joint_cover
+from overclaim.audit.statistics.bounds import binomial_bounds, intervals, joint_bound, joint_cover
 from overclaim.audit.statistics.bounds.joint_cover import COARSE, covered
 
 GAMES = [
@@ -22,8 +22,8 @@ GAMES = [
 def problem(game):
     k_p, n_p, k_q, n_q, delta, alpha = (np.array([[float(value)]]) for value in game)
     g = intervals.NUISANCE_SHARE * alpha
-    box = intervals._lower(k_p, n_p, g / 2), intervals._upper(k_q, n_q, g / 2)
-    floor = intervals._log_ratio(box[0] - delta, box[1])
+    box = binomial_bounds.lower_bound(k_p, n_p, g / 2), binomial_bounds.upper_bound(k_q, n_q, g / 2)
+    floor = binomial_bounds.log_ratio(box[0] - delta, box[1])
     return (k_p, n_p, k_q, n_q, delta), box, -special.ndtri(alpha - g), floor
 
 
@@ -33,11 +33,11 @@ def smallest(game, epsilon, points):
     start = np.maximum(box[0] - data[4], 1e-12) * np.exp(-epsilon)
     stop = np.minimum(box[1], (1 - data[4]) * np.exp(-epsilon))
     q = np.sin(np.linspace(np.arcsin(np.sqrt(start[0, 0])), np.arcsin(np.sqrt(stop[0, 0])), points))[None] ** 2
-    return float(intervals._stouffer(data, np.clip(q, start, stop), np.array([[epsilon]])).min())
+    return float(joint_bound._stouffer(data, np.clip(q, start, stop), np.array([[epsilon]])).min())
 
 
 def bound(game, **more):
-    return float(intervals.epsilon_joint(*game[:4], delta=game[4], alpha=game[5], **more))
+    return float(joint_bound.epsilon_joint(*game[:4], delta=game[4], alpha=game[5], **more))
 
 
 @pytest.mark.parametrize("game", GAMES, ids=str)
@@ -64,8 +64,8 @@ def test_little_is_given_up_for_the_proof(game):
 
 def test_a_coarse_search_is_caught(monkeypatch):
     """Planted: three places in all. The search finds too much, and the proof takes it back."""
-    monkeypatch.setattr(intervals, "_COARSE", np.linspace(0.0, 1.0, 2))
-    monkeypatch.setattr(intervals, "_FINE", np.zeros(1))
+    monkeypatch.setattr(joint_bound, "_COARSE", np.linspace(0.0, 1.0, 2))
+    monkeypatch.setattr(joint_bound, "_FINE", np.zeros(1))
     caught = 0
     for game in GAMES[1:4]:
         quantile = problem(game)[2][0, 0]
@@ -89,14 +89,14 @@ def cells(rng, many):
 
 def overrated(data, q, ends, rng):
     """In how many cells some point has a smaller sum than the bound of the cell."""
-    bounds = joint_cover._least_sum(data, q, ends, (intervals._score_p, intervals._score_q))
+    bounds = joint_cover._least_sum(data, q, ends, (joint_bound._score_p, joint_bound._score_q))
     wrong = np.zeros(bounds.shape, dtype=bool)
     for _ in range(40):
         inner, outer, edge = rng.random((2, *bounds.shape)), rng.integers(0, 2, (2, *bounds.shape)), rng.random(2)
         some, other = np.where(edge[:, None, None] < 0.3, outer, inner)
         epsilon, x = ends[0] + (ends[1] - ends[0]) * some, q[0] + (q[1] - q[0]) * other
         inside = np.exp(epsilon) * x + data[4] <= 1
-        sums = intervals._stouffer(data, x, epsilon)
+        sums = joint_bound._stouffer(data, x, epsilon)
         wrong |= inside & (sums < bounds - 1e-9 * np.maximum(1, np.abs(bounds)))
     return int(wrong.sum())
 
@@ -117,7 +117,7 @@ def test_no_point_of_a_cell_has_a_smaller_sum_than_its_bound(monkeypatch):
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_what_is_not_rejected_is_not_proved(game):
     data, box, quantile, floor = problem(game)
-    scores = intervals._score_p, intervals._score_q
+    scores = joint_bound._score_p, joint_bound._score_q
     above = np.array([[bound(game) + 2e-3]])
     assert not covered(data, box, quantile, (floor, above), scores)[0]
     assert not covered(data, box, quantile, (above - 1e-3, above), scores)[0]

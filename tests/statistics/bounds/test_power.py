@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from overclaim.audit.statistics.bounds import intervals, power
+from overclaim.audit.statistics.bounds import binomial_bounds, intervals, power
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_power_is_its_definition(claimed, true, delta, share, monkeypatch):
     for k in range(65):
         guesses = int(stats.binom.ppf((k + 0.5) / 65, runs, right + wrong))
         spent = share * alpha if delta else 0.0
-        excess = delta / intervals.clopper_pearson_lower(guesses, runs, spent) if delta else 0.0
+        excess = delta / binomial_bounds.clopper_pearson_lower(guesses, runs, spent) if delta else 0.0
         allowed = min(1.0, (math.exp(claimed) + excess) / (1 + math.exp(claimed)))
         for count in range(guesses + 1):
             if stats.binom.sf(count - 1, guesses, allowed) <= alpha - spent:

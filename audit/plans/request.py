@@ -1,0 +1,193 @@
+"""What a plan or a command line asks of one audit, and the command that asks it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from ...learners.catalogue.entries import entries
+from ...mechanisms.claim import EXPECTATIONS, NEIGHBOURS
+from ...mechanisms.libraries.catalogue import PREFIX
+from ...mechanisms.libraries.entry import LibraryEntry
+from ...mechanisms.measures.approximate import ApproxDP
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.stated import number_text, option_words
+from ...mechanisms.one_shot.zoo import zoo
+from ..inputs.files import read_input, written
+from ..play.execution import BUDGET, Budget
+from ..play.kernels import require_numba
+from ..play.pairs import Pair
+from .plan_schema import ALLOWED
+
+#: Options of learners and their defaults: a mechanism is refused with another value.
+_GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
+#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
+MOST = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked of one audit: a target, a setting, a budget, an expectation. What is None is the target's default.
+
+    `epsilon` is the claim, unless `measure` is. It also sets the noise of a catalogue target that has an epsilon,
+    unless `parameters` do.
+    The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
+    searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation.
+    If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
+    noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
+    """
+
+    target: str
+    epsilon: float | None = None
+    delta: float | None = None
+    measure: Measure | None = None
+    rounds: int | None = None
+    arms: int | None = None
+    losses: str | None = None
+    neighbours: str = "replace"
+    surface: str = "actions"
+    budget: Budget = BUDGET
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    pair: Pair | None = None
+    left: Any = ...
+    right: Any = ...
+    input_schema: Any = None
+    bits: bool = False
+    os_random: bool = False
+    fast: bool = False
+    weaken: bool | str | None = None
+    blind_spot: bool = False
+    untested: str | None = None
+    expected: str | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.untested not in (None, ALLOWED):
+            raise ValueError(f"untested must be {ALLOWED}, got {self.untested!r}")
+        if self.expected is not None and self.expected not in EXPECTATIONS:
+            raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
+        for name, value in (("rounds", self.rounds), ("arms", self.arms)):
+            if value is not None and not 1 <= value <= MOST:
+                expected = "at least 1" if value < 1 else f"at most {MOST:,}"
+                raise ValueError(f"{name} must be {expected}, got {value!r}")
+        if self.measure is not None and not (self.epsilon is self.delta is None):
+            raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
+        if self.fast:
+            require_numba()
+        if (self.rounds or 1) * (self.arms or 1) > MOST:
+            raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
+        if self.pair is not None and self.rounds not in (None, self.pair.rounds):
+            raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
+
+    def in_example(self) -> Self:
+        """Return the task in its catalogue entry's example game, where it says nothing of a game itself."""
+        entry = entries().get(self.target)
+        of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters", "pair")
+        if entry is None or entry.example is None or any(getattr(self, f) != _UNSAID[f] for f in of_game):
+            return self
+        case = entry.example
+        noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        noise = {name: getattr(case, name) if value is None else value for name, value in noise.items()}
+        own = {} if self.measure is None else {name: value for name, value in noise.items() if value is not None}
+        return replace(
+            self,
+            **(noise if self.measure is None else {}),
+            rounds=case.rounds or entry.rounds,
+            arms=case.arms or entry.arms,
+            losses=case.losses or entry.losses,
+            neighbours=case.neighbours,
+            surface=case.surface,
+            parameters={"calibration": case.calibration, **own, **case.parameters},
+        )
+
+    @property
+    def _stated(self) -> Measure | None:
+        """What is claimed, where the task itself says it."""
+        if self.measure is None and self.epsilon is not None:
+            return ApproxDP(self.epsilon, self.delta or 0.0)
+        return self.measure
+
+    @property
+    def is_mechanism(self) -> bool:
+        """Whether the target is known to be a mechanism before it is loaded."""
+        return (
+            self.target in zoo()
+            or self.target.startswith(PREFIX)
+            or bool(self.inputs())
+            or self.input_schema is not None
+        )
+
+    def relation_of(self, entry: LibraryEntry) -> str:
+        """Return the relation that is asked for; an entry's own where only one is possible."""
+        return entry.relations[0] if self.neighbours == "replace" and len(entry.relations) == 1 else self.neighbours
+
+    def inputs(self) -> dict[str, Any]:
+        """Return those inputs of a mechanism that are given, by their side."""
+        return {side: read_input(value) for side, value in self._given_inputs().items()}
+
+    def _given_inputs(self) -> dict[str, Any]:
+        return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
+
+    def _check_inputs(self) -> None:
+        """Raise ValueError if only one input is given."""
+        if len(self.inputs()) == 1:
+            missing = "right" if "left" in self.inputs() else "left"
+            raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
+
+    def _refuse_game(self, more: Sequence[str] = ()) -> None:
+        """Raise ValueError for what only learners take: no option may go unheeded."""
+        given = [name for name in ("rounds", "arms", "losses", "pair") if getattr(self, name) is not None]
+        given += more
+        usual = {**_GAME, "neighbours": self.neighbours} if self.input_schema is not None else _GAME
+        given += [name for name, value in usual.items() if getattr(self, name) != value]
+        if given:
+            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
+        if self.budget.stop != "budget":
+            raise ValueError(f"mechanisms are audited with stop budget, got {self.budget.stop!r}")
+
+    def _refuse_inputs(self) -> None:
+        if self._given_inputs() or self.input_schema is not None or self.bits or self.os_random:
+            raise ValueError(
+                f"left, right, inputs, bits and os_random are for mechanisms: {self.target} is a learner, give it "
+                "a pair"
+            )
+        if self.neighbours not in NEIGHBOURS:
+            known = ", ".join(NEIGHBOURS)
+            raise ValueError(f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}")
+
+    def command(self) -> str:
+        """Return the command that replays this audit."""
+        # A file whose name looks like an option.
+        words = ["overclaim", "check", f"./{self.target}" if self.target.startswith("-") else self.target]
+        words += option_words(self.measure) if self.measure is not None else []
+        for name in ("epsilon", "delta", "rounds", "arms", "losses"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name}", number_text(value)]
+        words += ["--runs", str(self.budget.runs), "--seed", str(self.budget.seed)]
+        for holder, name in (
+            (self, "surface"),
+            (self, "neighbours"),
+            (self.budget, "confidence"),
+            (self.budget, "stop"),
+        ):
+            value = getattr(holder, name)
+            words += [] if value == getattr(type(holder), name) else [f"--{name}", number_text(value)]
+        for name, value in self.parameters.items():
+            words += ["--set", f"{name}={number_text(value)}"]
+        for side, value in self._given_inputs().items():
+            words += [f"--{side}", written(value)]
+        words += [] if self.input_schema is None else ["--inputs", written(self.input_schema)]
+        words += [f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "fast") if getattr(self, name)]
+        if self.weaken is not None and self.weaken is not False:
+            words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]
+        if self.pair is not None:
+            sides = {side: value for side, value in self.pair.to_json().items() if side != "round"}
+            words += ["--pair", json.dumps(sides, separators=(",", ":"))]
+        return shlex.join(words)
+
+
+#: What a task says of a game where nothing is said.
+_UNSAID: dict[str, Any] = {**vars(Request(target="")), "parameters": {}}

@@ -1,0 +1,191 @@
+"""Lower bounds on epsilon from both worlds' binomial tails together.
+
+References
+----------
+.. [1] R. Berger, D. Boos. P values maximized over a confidence set for the nuisance parameter. JASA 89,
+   1994.
+.. [2] S. Stouffer et al. The American Soldier, vol. 1. Princeton, 1949 (the sum of weighted normal scores).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from .binomial_bounds import (
+    Floats,
+    Reals,
+    check_alpha,
+    check_delta,
+    count_pair,
+    log_ratio,
+    lower_bound,
+    unwrap,
+    upper_bound,
+)
+from .intervals import NUISANCE_SHARE
+from .joint_cover import MARGINS, proved
+
+_COARSE = np.linspace(0.0, 1.0, 25)  # places in the box, in units of its width (about eight sd)
+_FINE = np.linspace(-1.0, 1.0, 9)  # places around the coarse minimum, in units of a coarse cell
+_SCAN = np.linspace(0.0, 1.0, 12)  # places in the bracket of epsilon, looked at before searching between two
+_STEPS, _CLOSE, _FAR = 30, 1e-7, 9.0  # of that search: steps, width of the last bracket, largest score
+_CHUNK = 512  # rows of a joint problem solved at once: bounds the memory
+
+
+def epsilon_joint(
+    k_p: ArrayLike,
+    n_p: ArrayLike,
+    k_q: ArrayLike,
+    n_q: ArrayLike,
+    *,
+    delta: ArrayLike = 0.0,
+    alpha: ArrayLike = 0.05,
+    margins: Sequence[float] = MARGINS,
+) -> Reals:
+    """Return a lower bound on epsilon (nats) from both binomial tails together.
+
+    For every point ``(p, q)`` of the null boundary ``p = e^epsilon q + delta`` the exact tail probabilities
+    of the two counts become normal scores and are summed with Stouffer weights [2]_ fixed by the point. The
+    null is rejected when the smallest sum over a Berger-Boos box [1]_ (alpha/1000) passes the normal quantile
+    of what is left of alpha; the bound is the smallest epsilon that is not rejected. At the true point the
+    scores are at most standard normal and independent, and a smaller true p only lowers them: the error is at
+    most alpha.
+
+    Parameters and errors are those of `epsilon_two_interval`, and
+
+    margins : sequence of float
+        What may be given up to prove that all null points below the bound are rejected (`joint_cover`). None, and they
+        are only looked at on a grid, which may find some 1e-3 standard errors too much: enough to choose among events,
+        and never for what is said of a learner.
+    """
+    in_p, runs_p = count_pair("k_p", k_p, "n_p", n_p)
+    in_q, runs_q = count_pair("k_q", k_q, "n_q", n_q)
+    columns = np.broadcast_arrays(in_p, runs_p, in_q, runs_q, check_delta(delta), check_alpha(alpha))
+    rows = np.stack([column.ravel() for column in columns])
+    # Runs of an audit repeat the same few counts: each distinct row is solved once.
+    distinct, place = np.unique(rows, axis=1, return_inverse=True)
+    starts = range(0, distinct.shape[1], _CHUNK)
+    solved = [_joint_rows(margins, *distinct[:, start : start + _CHUNK, None]) for start in starts]
+    found = np.concatenate(solved) if solved else np.empty(0)
+    return unwrap(found[place.ravel()].reshape(columns[0].shape))
+
+
+def _joint_rows(
+    margins: Sequence[float], k_p: Floats, n_p: Floats, k_q: Floats, n_q: Floats, delta: Floats, alpha: Floats
+) -> Floats:
+    """Solve a column of joint problems, each array of shape (rows, 1)."""
+    g = NUISANCE_SHARE * alpha
+    p_box, q_box = lower_bound(k_p, n_p, g / 2), upper_bound(k_q, n_q, g / 2)
+    # Below `floor` the box holds no null point: all is rejected. At `ceiling` it holds one where both scores are
+    # at most 0 (or at the quantile itself if alpha > 1/2), which is not.
+    level = np.maximum(0.5, alpha)
+    floor = log_ratio(p_box - delta, q_box)
+    ceiling = log_ratio(lower_bound(k_p, n_p, level) - delta, upper_bound(k_q, n_q, level))
+    answer = floor[:, 0]
+    live = ceiling[:, 0] > answer
+    if not live.any():
+        return answer
+    data = tuple(column[live] for column in (k_p, n_p, k_q, n_q, delta))
+    box = (p_box[live], q_box[live])
+    quantile = -special.ndtri((alpha - g)[live])
+
+    def excess(epsilon: Floats) -> Floats:
+        """Return by how much the smallest score passes the quantile, (rows, columns): rejected where positive."""
+        many = epsilon.shape[1]
+        rows, ends = (tuple(np.repeat(column, many, axis=0) for column in columns) for columns in (data, box))
+        worst = _smallest_score(rows, (ends[0], ends[1]), epsilon.ravel()[:, None]).reshape(epsilon.shape)
+        over: Floats = np.clip(worst - quantile, -_FAR, _FAR)  # infinite scores have no slope
+        return over
+
+    low, high = floor[live], ceiling[live]
+    scan = low + (high - low) * _SCAN
+    over = excess(scan)
+    over[:, 0], over[:, -1] = np.abs(over[:, 0]), -np.abs(over[:, -1])  # as said above of floor and ceiling
+    # The bound is the *first* epsilon that is not rejected; a search of the whole bracket would trust in one crossing.
+    first = np.maximum(1, np.argmin(over > 0, axis=1))[:, None]
+    (low, high), (above, below) = (
+        [np.take_along_axis(x, at, axis=1) for at in (first - 1, first)] for x in (scan, over)
+    )
+    for _ in range(_STEPS):
+        wide = high - low > _CLOSE  # a row that is found stays as it is, whatever the others need
+        if not wide.any():
+            break
+        # Regula falsi, the end that stays twice at half its value (Illinois); bisection where it says nothing.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            middle = low + (high - low) * (above / (above - below))
+        middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
+        passed = (found := excess(middle)) > 0
+        low, high = np.where(wide & passed, middle, low), np.where(wide & ~passed, middle, high)
+        above, below = np.where(passed, found, above / 2), np.where(passed, below / 2, found)
+    if margins:
+        low = proved(low, floor[live], (ceiling - floor)[live], data, box, quantile, (_score_p, _score_q), margins)
+    answer[live] = low[:, 0]
+    return answer
+
+
+def _smallest_score(data: tuple[Floats, ...], box: tuple[Floats, Floats], epsilon: Floats) -> Floats:
+    """Return the smallest Stouffer sum over the null points of the box, shape (rows,)."""
+    delta = data[4]
+    start = np.clip((box[0] - delta) * np.exp(-epsilon), 0.0, 1.0)
+    # Beyond e^epsilon q + delta = 1 only world Q speaks, and its score grows with q: that stretch is never
+    # the minimum.
+    stop = np.minimum(box[1], (1.0 - delta) * np.exp(-epsilon))
+    stop = np.maximum(start, stop)
+    # Equal steps of asin(sqrt(q)) are equal steps in standard deviations of a binomial.
+    left, right = np.arcsin(np.sqrt(start)), np.arcsin(np.sqrt(stop))
+    cell = (right - left) * _COARSE[1]
+    coarse = left + (right - left) * _COARSE
+    scores = _stouffer(data, np.clip(np.sin(coarse) ** 2, start, stop), epsilon)
+    centre = np.take_along_axis(coarse, np.argmin(scores, axis=1)[:, None], axis=1)
+    fine = np.clip(centre + cell * _FINE, left, right)
+    again = _stouffer(data, np.clip(np.sin(fine) ** 2, start, stop), epsilon)
+    smallest: Floats = np.minimum(scores.min(axis=1), again.min(axis=1))
+    return smallest
+
+
+def _stouffer(data: tuple[Floats, ...], q: Floats, epsilon: Floats) -> Floats:
+    """Return the weighted sum of the two normal scores at the null points (e^epsilon q + delta, q)."""
+    _, n_p, _, n_q, delta = data
+    p = np.minimum(np.exp(epsilon) * q + delta, 1.0)
+    # The weights sd(p^)/(p - delta) and sd(q^)/q, both times q: finite at q = 0.
+    weight_p = np.sqrt(p * (1.0 - p) / n_p) * np.exp(-epsilon)
+    weight_q = np.sqrt(q * (1.0 - q) / n_q)
+    score_p, score_q = _score_p(data, p), _score_q(data, q)
+    with np.errstate(invalid="ignore"):
+        # A weight vanishes faster than its score diverges: the product's limit is 0.
+        top = np.where(weight_p > 0, weight_p * score_p, 0.0) + np.where(weight_q > 0, weight_q * score_q, 0.0)
+        total: Floats = top / np.hypot(weight_p, weight_q)
+    # Opposite infinities, or no weight at all: do not reject.
+    return np.where(np.isnan(total), -np.inf, total)
+
+
+def _score_p(data: tuple[Floats, ...], p: Floats) -> Floats:
+    k, n = data[0], data[1]
+    return _score(special.betainc, special.betaincc, k, n - k + 1, n, k, p)
+
+
+def _score_q(data: tuple[Floats, ...], q: Floats) -> Floats:
+    k, n = data[2], data[3]
+    return _score(special.betaincc, special.betainc, k + 1, n - k, n, k, q)
+
+
+def _score(tail: np.ufunc, opposite: np.ufunc, a: Floats, b: Floats, n: Floats, k: Floats, x: Floats) -> Floats:
+    """Return ``-ndtri(tail probability)``, large where the count speaks against the null, at every scale."""
+    mass = tail(a, b, x)
+    score: Floats = -special.ndtri(mass)
+    heavy = mass > 0.9  # near 1 the digits are in the opposite tail
+    rest = np.broadcast_to(a, x.shape)[heavy], np.broadcast_to(b, x.shape)[heavy], x[heavy]
+    score[heavy] = special.ndtri(opposite(*rest))
+    # Past 37 sd both tails underflow. The deviance root is close enough there: the true null point is met
+    # this far out with probability 1e-300, so these values only steer the search.
+    far = np.isinf(score) & (x > 0) & (x < 1)
+    if far.any():
+        share, point = np.broadcast_to(k / n, x.shape)[far], x[far]
+        deviance = special.rel_entr(share, point) + special.rel_entr(1 - share, 1 - point)
+        score[far] = np.sign(score[far]) * np.sqrt(2 * np.broadcast_to(n, x.shape)[far] * deviance)
+    # k_p = 0 and k_q = n_q: the tail is everything and the count says nothing against the null.
+    return np.where((a <= 0) | (b <= 0), -np.inf, score)

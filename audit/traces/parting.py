@@ -1,0 +1,183 @@
+"""Where a run and its replay part: the first event that differs, what leaks by it, and what was to get noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .tape import Call, Event, Place, Shown, Tape, UntraceableError
+
+#: Values that are shown, and scales of noise, differ where they are further apart than this, over the larger of 1 and
+#: their size.
+APART = 1e-6
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Where two runs part although every noisy output and all other randomness is the same: what leaks, and how.
+
+    Attributes
+    ----------
+    what : str
+        "action of round 3", "output", "noisy call 2 (place)".
+    round : int
+        From 1; 0 for a mechanism.
+    place : Place or None
+        Of the call that parts, where one does; else of the last one before whose inputs differ.
+    left, right : str
+        What each run has there.
+    runs, tried : int
+        In how many of the replayed runs.
+    hint : str
+        What was to get noise, and got noise of scale 0; else the last call before whose inputs differ.
+    """
+
+    what: str
+    round: int
+    place: Place | None
+    left: str
+    right: str
+    runs: int
+    tried: int
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"leak: {self.what} differs although everything noisy is the same: left {self.left}, right {self.right} "
+            f"(in {self.runs} of {self.tried} replayed runs)" + (f"; {self.hint}" if self.hint else "")
+        )
+
+
+def parting(left: list[Event], right: list[Event], control: list[Event], runs: int) -> Leak | None:
+    """Return the first event in which a run and its replay part and the run and its control do not; None if none.
+
+    Raises
+    ------
+    UntraceableError
+        If the control parts in every run.
+    """
+    sound = np.ones(runs, dtype=bool)
+    calls = 0
+    for a, b, c in zip_longest(left, right, control):
+        if c is None or a is None or not of_one_kind(a, c):
+            sound[:] = False
+        elif isinstance(a, Shown):
+            sound &= ~_apart(a.value, c.value, runs, APART / 10)
+        if not sound.any():
+            raise UntraceableError(
+                "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
+            )
+        calls += isinstance(a, Call)
+        if a is None or b is None or not of_one_kind(a, b):
+            return _other_call(a, b, calls, runs)
+        if isinstance(a, Shown) and isinstance(b, Shown):
+            parted = _apart(a.value, b.value, runs, APART) & sound
+            if parted.any():
+                return _shown(a, b, parted, runs)
+    return None
+
+
+def of_one_kind(a: Event, b: Event) -> bool:
+    """Tell whether two events are of one place, shape and law; their values may differ."""
+    if isinstance(a, Shown) or isinstance(b, Shown):
+        return isinstance(a, Shown) and isinstance(b, Shown) and (a.what, a.round) == (b.what, b.round)
+    same = (a.name, a.place, a.round) == (b.name, b.place, b.round)
+    return same and np.shape(a.value) == np.shape(b.value) and _same_law(a.law, b.law)
+
+
+def _same_law(a: Any, b: Any) -> bool:
+    """Tell whether two laws are the same, their scales within rounding."""
+    if type(a) is not type(b):
+        return False
+    if hasattr(a, "__dict__") and not callable(a):
+        return all(_same_law(value, getattr(b, name)) for name, value in vars(a).items())
+    if a is None or isinstance(a, str) or callable(a):
+        return callable(a) or bool(a == b)
+    if np.shape(a) != np.shape(b):
+        return False
+    here, there = (np.asarray(value, dtype=float) for value in (a, b))
+    return np.allclose(here, there, rtol=APART, atol=APART, equal_nan=True)
+
+
+def _apart(a: Any, b: Any, runs: int, tolerance: float) -> NDArray[np.bool_]:
+    """Tell in which runs two values that are shown differ: (runs,)."""
+    if np.shape(a) != np.shape(b):
+        return np.ones(runs, dtype=bool)
+    if a.dtype == object:
+        return np.array([any(map(_differ, a[:, run], b[:, run])) for run in range(runs)])
+    if a.dtype.kind in "iub":
+        apart = a != b
+    else:
+        with np.errstate(invalid="ignore"):
+            size = np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
+            same = (np.abs(a - b) <= tolerance * size) | (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = ~same
+    found: NDArray[np.bool_] = apart.reshape(-1, runs).any(axis=0)
+    return found
+
+
+def _differ(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return not (abs(a - b) <= APART * max(1.0, abs(a), abs(b)) or a == b or (a != a and b != b))
+    return type(a) is not type(b) or bool(a != b)
+
+
+def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
+    run = int(parted.argmax())
+    first, second = (np.asarray(event.value) for event in (a, b))
+    what = f"{a.what} of round {a.round}" if a.round else a.what
+    if first.shape != second.shape:
+        return Leak(
+            what, a.round, None, f"of shape {first.shape}", f"of shape {second.shape}", int(parted.sum()), runs
+        )
+    here, there = (_number(value.reshape(-1, runs)[:, run]) for value in (first, second))
+    return Leak(what, a.round, None, here, there, int(parted.sum()), runs)
+
+
+def _number(values: Any) -> str:
+    words = [f"{value:.6g}" if isinstance(value, float | np.floating) else str(value) for value in values[:4]]
+    more = ", ..." if len(values) > 4 else ""
+    return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
+
+
+def _other_call(a: Event | None, b: Event | None, number: int, runs: int) -> Leak:
+    """Return the leak of a call that the other run does not make, or makes elsewhere, in another shape or law."""
+    first = a if isinstance(a, Call) else b if isinstance(b, Call) else None
+    round_ = first.round if first else 0
+    at = f"noisy call {number + (not isinstance(a, Call))}"
+    return Leak(at, round_, first.place if first else None, _said(a), _said(b), runs, runs)
+
+
+def _said(event: Event | None) -> str:
+    if isinstance(event, Call):
+        law = "an outcome" if event.law is None else str(event.law)
+        return f"{event.name} at {event.place}, {np.shape(event.value)[:-1]} of {law}"
+    return "none here"
+
+
+def without_noise(left: Tape, right: Tape) -> str:
+    """Return which input differs and gets noise of scale 0; nothing where none does."""
+    for (name, place, value), (_, _, other) in zip(left.silent, right.silent, strict=False):
+        a, b = np.asarray(value), np.asarray(other)
+        numbers = a.shape == b.shape and a.dtype.kind in "fiub" and b.dtype.kind in "fiub"
+        if not (np.allclose(a, b, rtol=APART, atol=APART, equal_nan=True) if numbers else np.array_equal(a, b)):
+            return f"{name} at {place} has noise of scale 0"
+    return ""
+
+
+def last_call(left: list[Event], right: list[Event], runs: int) -> tuple[str, Place | None]:
+    """Return the last call whose inputs differ before the runs part, in words, and its place."""
+    words: tuple[str, Place | None] = "", None
+    number = 0
+    for a, b in zip(left, right, strict=False):
+        if not of_one_kind(a, b) or (isinstance(a, Shown) and _apart(a.value, b.value, runs, APART).any()):
+            break
+        if isinstance(a, Call):
+            number += 1
+            if a.value.dtype == object or not np.allclose(a.value, b.value, rtol=APART, atol=APART, equal_nan=True):
+                words = f"before it the inputs of noisy call {number} ({a.place}, {a.name}) differ", a.place
+    return words

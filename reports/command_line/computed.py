@@ -1,0 +1,93 @@
+"""`overclaim power` and `overclaim exact`: what is computed, and nothing is played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..sanitise import json_text
+from .console import command, own_process, playing_command, say
+from .options import (
+    CLAIMED,
+    CONFIDENCE,
+    GAME,
+    JSON,
+    PAIR,
+    SURFACE,
+)
+from .task_options import task_of
+
+
+@click.command()
+@click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
+@click.option("--delta", type=float, default=0.0, show_default=True)
+@click.option(
+    "--runs", type=click.IntRange(1, 2**53 - 1), required=True, help="All runs of an audit, both worlds together."
+)
+@CONFIDENCE
+@JSON
+@command
+def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
+    """Say what a budget can at best catch: the smallest epsilon that a perfect attack falsifies, 9 times in 10."""
+    from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
+    from ...mechanisms.claim import Claim
+    from ..record import finite
+
+    Claim(epsilon=epsilon, delta=delta)  # checks both
+    if not 0 < 1 - confidence < 1:  # as computed
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    alpha = 1 - confidence
+    detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
+    ceiling = ceiling_epsilon(runs, delta=delta, alpha=alpha)
+    if as_json:
+        say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
+        return
+    if finite(detectable) is None:
+        say(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
+    else:
+        say(
+            f"{runs:,} runs catch at best a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, "
+            "9 times in 10"
+        )
+
+
+@click.command()
+@click.argument("target")
+@CLAIMED
+@GAME
+@SURFACE
+@PAIR
+@click.option("--gdp", is_flag=True, help="The exact mu of Gaussian DP of the same pair too.")
+@click.option("--zcdp", is_flag=True, help="Its exact rho of zero-concentrated DP too.")
+@JSON
+@playing_command
+def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> None:
+    """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
+    from ...audit.laws.exact import DELTAS
+    from ...audit.laws.exact_levels import exact_mu_and_rho
+    from ...audit.search.exact_search import worst_exactly
+    from ..record import finite
+
+    task = task_of(target=target, **choices)
+    if task.is_mechanism:
+        raise ValueError(f"exact epsilon is computed for learners, {target} is a mechanism")
+    with own_process():
+        prepared = task.prepare()
+    deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
+    epsilons, pair = worst_exactly(prepared.learner, prepared.claim, prepared.rounds, prepared.pairs, deltas)
+    asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
+    levels = exact_mu_and_rho(prepared.learner, pair, surface=prepared.claim.surface) if asked else {}
+    if as_json:
+        found = {f"{d:g}": finite(e) for d, e in epsilons.items()}
+        infinite = [delta for delta, epsilon in found.items() if epsilon is None]
+        others = {name: finite(levels[name]) for name in asked}
+        say(json_text({"epsilon": found, "infinite": infinite, **others, "pair": pair.to_json()}))
+        return
+    for name in asked:
+        say(f"{name} {levels[name]:.4f}")
+    for delta, epsilon in epsilons.items():
+        say(f"delta {delta:<8g} epsilon {epsilon:.4f}")
+    say(
+        f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
+    )

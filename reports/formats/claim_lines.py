@@ -1,0 +1,175 @@
+"""One claim, one smoke test or one regret in lines for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from ...audit.certification.blind_spot import words
+from ...audit.inputs.data import shown
+from ...audit.statistics.certificates import translation_words
+from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
+from ..sanitise import (
+    REPLAY_WORDS,
+    counted_words,
+    exact_level,
+    is_mechanism,
+    is_untested,
+    lower,
+    measure_of,
+    replay_word,
+    untested_words,
+    visible,
+    visible_line,
+)
+from ..upper_words import bounded_words, trace_lines
+from .terminal import confidence, number, shrunk_lines, verdict_word, width
+
+
+def claim_lines(claim: dict[str, Any]) -> str:
+    """Return one claim's outcome in a few lines."""
+    claim = visible(claim)
+    measure, caught, known = measure_of(claim), claim["detectable_epsilon"], exact_level(claim)
+    exact = f", exactly {known:.4f} on this pair" if known is not None else ""
+    exact = ", infinite on this pair" if claim["exact_infinite"] and is_epsilon(measure) else exact
+    if claim.get("exact_mu") is not None and claim.get("exact_rho") is not None:
+        exact += f"; exactly mu {claim['exact_mu']:.4f} and rho {claim['exact_rho']:.4f} on this pair"
+    bound = "" if is_epsilon(measure) else beside(measure)
+    unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
+    best = "no violation nine times in ten" if caught is None else number(caught)
+    pair = claim["pair"]
+    t0 = pair["round"] - 1
+    word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
+    lines = [
+        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed_words(measure)}",
+        f"certified: {unit} >= {lower(claim):.4f}{bound} with {confidence(claim)} confidence{exact}",
+        *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
+        *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
+        *[visible_line(line) for line in trace_lines(claim)],
+        *_standing_lines(claim),
+        f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
+        f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
+        if is_mechanism(claim)
+        else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
+        *_translation_lines(claim),
+        *_searched_lines(claim),
+        f"{replay_word(claim)}: {claim['replay']}",
+    ]
+    if claim["verdict"] == "SURVIVED":
+        lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
+    if is_untested(claim):
+        lines.append(untested_words(claim) + ("; no attack known" if claim.get("blind_spot") else ""))
+    if claim["verdict"] == "UNDERPOWERED":
+        lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
+    return "\n".join([_filled(lines), *shrunk_lines(claim)])
+
+
+def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return how inputs were searched, and the smallest that were certified; and what cannot be replayed."""
+    lines, searched, small = [], claim.get("searched"), claim.get("smallest_inputs")
+    if searched:
+        raised = f"; it raised on {searched['refused']}, first: {searched['reason']}" if searched["refused"] else ""
+        lines.append(f"searched: {searched['tried']} pairs of inputs{raised}")
+    if small:
+        lines.append(
+            f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "
+            f"epsilon at least {small['epsilon_lower']:.4g}, certified afresh"
+        )
+    if claim.get("replayable") is False:
+        digest = claim.get("outputs_digest")
+        kept = f"; SHA-256 of its outputs: {digest}" if digest else ""
+        lines.append(f"its randomness cannot be seeded: no counts can be replayed{kept}")
+    return [visible_line(line) for line in lines]
+
+
+def _translation_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return what the claim's event says in all measures, by one region of its two probabilities."""
+    found = claim.get("translation")
+    if not found:
+        return []
+    return [f"the event in all measures, one region with {confidence(claim)} confidence: {translation_words(found)}"]
+
+
+def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
+    """Return whose claim it is, in whose words, what is false about them and what their authors could answer."""
+    said, lines = claim.get("quotation"), []
+    if claim.get("standing"):
+        own = " (nobody's claim)" if claim["standing"] == "control" else f", {claim['source']}"
+        lines.append(f"standing: {claim['standing']}{own}")
+    if said:
+        lines.append(f"says: “{said['text']}” ({said['where']})")
+    if claim["verdict"] == "FALSIFIED":
+        told = (("what is false", "false"), ("its authors could answer", "answer"), ("what mends it", "repair"))
+        lines += [f"{words}: {claim[name]}" for words, name in told if claim.get(name)]
+    if claim.get("note"):
+        lines.append(f"note: {claim['note']}")
+    return [visible_line(line) for line in lines]
+
+
+def smoke_lines(found: dict[str, Any]) -> str:
+    """Return the outcome of a one-run audit in a few lines."""
+    found = visible(found)
+    claimed = found["claimed"]
+    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
+    lines = [
+        f"{verdict_word(found['verdict'])}  {found['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"certified: epsilon >= {found['epsilon_lower']:.4f} with {confidence(found)} confidence",
+        f"one run of {found['rounds']:,} rounds: {found['right']:,} of {found['guesses']:,} coins guessed right, "
+        f"p-value {found['p_value']:.3g}",
+    ]
+    if found["verdict"] != "FALSIFIED":
+        lines.append("a smoke test: a learner that adds many losses up survives it whatever its epsilon; check audits")
+    return _filled(lines)
+
+
+def _filled(lines: Iterable[str]) -> str:
+    """Return the lines, long ones broken; but not a command, which is to be copied."""
+    return "\n".join(
+        line
+        if line.startswith(tuple(f"{word}: " for word in REPLAY_WORDS))
+        else textwrap.fill(line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    )
+
+
+def regret_lines(target: str, audit: dict[str, Any]) -> str:
+    """Return a regret measurement in a few lines."""
+    target, audit = visible(target), visible(audit)
+    low, high = audit["interval"]
+    lines = [
+        f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
+        f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, "
+        f"{audit['runs']} runs",
+        f"growth exponent {number(audit['slope'])}, between {number(audit['slope_lower'])} and "
+        f"{number(audit['slope_upper'])}, over T = {audit['horizons']}",
+    ]
+    if audit.get("source"):
+        binds = audit.get("binds_from")
+        none = "no largest regret is known" if audit.get("largest") is None else "it says nothing up to T = 2^60"
+        says = f"it says something from T = {binds:,} on" if binds is not None else none
+        lines.append(f"bound {number(audit['bound'])}: {audit['bound_verdict']}; {says} ({audit['source']})")
+        own = audit.get("bound_slope")
+        certified = [number(audit.get(f"growth_{end}")) for end in ("lower", "upper")]
+        lines.append(
+            f"claimed exponent {number(audit['exponent'])}"
+            + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
+            + f": {audit['growth_verdict']}"
+            + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
+        )
+    if audit.get("found"):
+        blocks, means = ", ".join(f"{n} x {loss}" for n, loss in audit["found"]), audit["by_sequence"]
+        listed = max(mean for name, mean in means.items() if name != "found by search")
+        found = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
+        lines.append(f"found by search: {blocks}: {found}")
+    for one in audit.get("adaptive") or ():
+        low, high = one["interval"]
+        lines.append(
+            f"an adversary that {one['adversary']}: mean regret {one['mean_regret']:.4g}, interval "
+            f"[{low:.4g}, {high:.4g}] (no verdict rests on it)"
+        )
+    if audit.get("replay"):
+        lines.append(f"replay: {audit['replay']}")
+    return _filled(lines)
