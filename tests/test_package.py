@@ -61,8 +61,9 @@ def test_every_listed_package_has_an_init():
 
 
 def test_no_file_is_long():
-    """500 lines at most; a longer one holds two things."""
-    assert [f"{file}: {len(text.splitlines())}" for file, text in sources() if len(text.splitlines()) > 500] == []
+    """400 lines at most, tests 500; a longer one holds two things."""
+    most = {file: 500 if file.parts[0] == "tests" else 400 for file, _ in sources()}
+    assert [f"{file}: {n}" for file, text in sources() if (n := len(text.splitlines())) > most[file]] == []
 
 
 def test_no_room_is_crowded():

@@ -17,7 +17,8 @@ from ...mechanisms.claim import Claim
 from ..play.pairs import Pair, differing_losses
 from .branches import Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
-from .replay import Leak, Trace, learner_playing, trace, traces
+from .parting import Leak
+from .replay import Trace, learner_playing, trace, traces
 
 #: Runs of a block whose action is forced: paths that cost the same but for rounding.
 _FORCED = 2

@@ -39,13 +39,12 @@ from .options import (
     WHERE,
 )
 from .regret import regret
-from .running import audited, exit_code
+from .running import audited, cluster_of, exit_code
 from .task_options import task_of
 from .trace_command import trace
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
-    from ...audit.play.cluster import Cluster
 
 
 #: What `run` writes.
@@ -155,7 +154,7 @@ def check(
         raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
     with own_process():
         prepared = task.prepare()
-        where = Execution(jobs or cores(), progress=True, cluster=_cluster(engine, scheduler))
+        where = Execution(jobs or cores(), progress=True, cluster=cluster_of(engine, scheduler))
         result = prepared.audit(where, shrink=shrink is not False)
         record = claim_record(prepared, result, with_trace=trace)
         if shrink:
@@ -201,21 +200,6 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     found = {"name": target, "claimed": claimed, **found}
     say(json_text(found, indent=1) if as_json else smoke_lines(found), styled=not as_json)
     return VERDICTS[found["verdict"]]
-
-
-def _cluster(engine: str, scheduler: str | None) -> Cluster | None:
-    """Return the cluster that was asked for, reached and found to be of this version."""
-    from ...audit.play.cluster import Cluster
-
-    if engine == "processes":
-        if scheduler is not None:
-            raise ValueError("--scheduler goes with --engine dask")
-        return None
-    if scheduler is None:
-        raise ValueError("--engine dask needs --scheduler tcp://HOST:PORT")
-    cluster = Cluster(scheduler)
-    cluster.check()
-    return cluster
 
 
 @main.command()
@@ -279,7 +263,7 @@ def run(
     plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, plan=plan_file)
     with owned(out):
-        ledger, record = audited(plan, out, resume, jobs, _command_line(), _cluster(engine, scheduler))
+        ledger, record = audited(plan, out, resume, jobs, _command_line(), cluster_of(engine, scheduler))
         if base is not None:
             hold_against(record, base, baseline_file, plan, jobs=jobs)
         write_atomically(out / "record.json", to_text(record))

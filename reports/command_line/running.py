@@ -268,3 +268,18 @@ def exit_code(record: dict[str, Any]) -> int:
     if any(is_untested(c) and not c.get("untested_allowed") for c in record["claims"]):
         return UNDERPOWERED
     return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
+
+
+def cluster_of(engine: str, scheduler: str | None) -> Cluster | None:
+    """Return the cluster that was asked for, reached and found to be of this version."""
+    from ...audit.play.cluster import Cluster
+
+    if engine == "processes":
+        if scheduler is not None:
+            raise ValueError("--scheduler goes with --engine dask")
+        return None
+    if scheduler is None:
+        raise ValueError("--engine dask needs --scheduler tcp://HOST:PORT")
+    cluster = Cluster(scheduler)
+    cluster.check()
+    return cluster

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.statistics.bounds import intervals, joint_bound
+from overclaim.audit.statistics.bounds import binomial, intervals, joint_bound
 
+TWO_SAMPLES = (intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement, joint_bound.epsilon_joint)
 GAMES = [
     (60, 100, 12, 80),
     (9, 10, 2, 10),
@@ -246,9 +247,8 @@ def message_of(call):
     return str(error.value)
 
 
-@pytest.mark.parametrize("name", ["epsilon_two_interval", "epsilon_two_interval_complement", "epsilon_joint"])
-def test_messages_of_two_samples_name_their_argument(name):
-    bound = getattr(intervals, name)
+@pytest.mark.parametrize("bound", TWO_SAMPLES)
+def test_messages_of_two_samples_name_their_argument(bound):
     assert message_of(lambda: bound(6, 5, 1, 5)) == "k_p must be at most n_p, but got k_p=6 and n_p=5"
     assert message_of(lambda: bound(1, 5, 6, 5)) == "k_q must be at most n_q, but got k_q=6 and n_q=5"
     assert message_of(lambda: bound(0, 0, 1, 5)) == "n_p must be at least 1, but got 0"
@@ -258,9 +258,8 @@ def test_messages_of_two_samples_name_their_argument(name):
     assert message_of(lambda: bound(1, 5, 1, 5, delta=[0.5, 1.0])) == "delta must be in [0, 1), but got 1.0"
 
 
-@pytest.mark.parametrize("name", ["clopper_pearson_lower", "clopper_pearson_upper"])
-def test_messages_of_one_sample_name_their_argument(name):
-    bound = getattr(intervals, name)
+@pytest.mark.parametrize("bound", [binomial.clopper_pearson_lower, binomial.clopper_pearson_upper])
+def test_messages_of_one_sample_name_their_argument(bound):
     assert message_of(lambda: bound(6, [7, 5, 4], 0.1)) == "k must be at most n, but got k=6 and n=5"
     assert message_of(lambda: bound(0, [1, 0], 0.1)) == "n must be at least 1, but got 0"
     assert message_of(lambda: bound("", 1, 0.1)) == "k must be a non-negative integer count, but got ''"
@@ -282,7 +281,7 @@ def test_messages_of_the_guess_game_name_their_argument():
 
 
 def test_defaults_are_a_pure_claim_at_five_percent():
-    for name in ("epsilon_two_interval", "epsilon_two_interval_complement", "epsilon_joint"):
-        bound, game = getattr(intervals, name), (45, 50, 5, 50)
+    game = (45, 50, 5, 50)
+    for bound in TWO_SAMPLES:
         assert bound(*game) == bound(*game, delta=0.0, alpha=0.05) > 0
     assert intervals.epsilon_guess(45, 50, 60) == intervals.epsilon_guess(45, 50, 60, delta=0.0, alpha=0.05) > 0

@@ -144,9 +144,11 @@ def test_guess_bound_grows_with_right_guesses_only(pair, delta, alpha, abstained
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
-@pytest.mark.parametrize("bound", ["epsilon_two_interval", "epsilon_two_interval_complement", "epsilon_joint"])
-def test_broadcasting_equals_scalar_calls(bound, delta):
-    function = getattr(intervals, bound)
+@pytest.mark.parametrize(
+    "function",
+    [intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement, joint_bound.epsilon_joint],
+)
+def test_broadcasting_equals_scalar_calls(function, delta):
     k_p, k_q, n_p = np.arange(0, 31, 10)[:, None], np.array([0, 3, 30]), 30
     alpha = np.array([0.05, 0.01, 0.2])
     table = function(k_p, n_p, k_q, 30, delta=delta, alpha=alpha)
