@@ -27,10 +27,11 @@ import tables
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+INTERVALS = "statistics/bounds/test_intervals statistics/bounds/test_interval_twins"
 TESTS = {
-    "audit/statistics/bounds/binomial_bounds.py": "statistics/bounds/test_intervals statistics/bounds/test_interval_twins",
-    "audit/statistics/bounds/intervals.py": "statistics/bounds/test_intervals statistics/bounds/test_interval_twins",
-    "audit/statistics/bounds/joint_bound.py": "statistics/bounds/test_intervals statistics/bounds/test_interval_twins",
+    "audit/statistics/bounds/binomial_bounds.py": INTERVALS,
+    "audit/statistics/bounds/intervals.py": INTERVALS,
+    "audit/statistics/bounds/joint_bound.py": INTERVALS,
     "audit/statistics/events.py": "statistics/test_events statistics/test_event_rule",
     "audit/statistics/sequential.py": "statistics/test_sequential statistics/test_sequential_twins",
     "audit/statistics/bounds/power.py": "statistics/bounds/test_power",

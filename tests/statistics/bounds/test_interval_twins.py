@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from overclaim.audit.statistics.bounds import binomial, intervals, joint_bound
+from overclaim.audit.statistics.bounds import binomial_bounds, intervals, joint_bound
 
 TWO_SAMPLES = (intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement, joint_bound.epsilon_joint)
 GAMES = [
@@ -258,7 +258,7 @@ def test_messages_of_two_samples_name_their_argument(bound):
     assert message_of(lambda: bound(1, 5, 1, 5, delta=[0.5, 1.0])) == "delta must be in [0, 1), but got 1.0"
 
 
-@pytest.mark.parametrize("bound", [binomial.clopper_pearson_lower, binomial.clopper_pearson_upper])
+@pytest.mark.parametrize("bound", [binomial_bounds.clopper_pearson_lower, binomial_bounds.clopper_pearson_upper])
 def test_messages_of_one_sample_name_their_argument(bound):
     assert message_of(lambda: bound(6, [7, 5, 4], 0.1)) == "k must be at most n, but got k=6 and n=5"
     assert message_of(lambda: bound(0, [1, 0], 0.1)) == "n must be at least 1, but got 0"
