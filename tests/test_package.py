@@ -18,6 +18,18 @@ import overclaim
 ROOT = Path(__file__).resolve().parents[1]
 NOT_ROOMS = {"benchmarks", "build", "dist", "docs", "examples", "out", "spec", "tests"}
 WRITTEN = {"build", "dist", "out"}
+#: What takes long to load, and is imported where it is used.
+HEAVY = [
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.linalg",
+    "pandas",
+    "statsmodels",
+    "sklearn",
+    "optuna",
+    "matplotlib",
+    "distributed",
+]
 
 
 def project() -> dict:
@@ -47,6 +59,14 @@ def loaded_by(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
+
+
+def test_a_run_begins_without_what_takes_long_to_load():
+    """The first verdict waits for every import, and each worker process does them again."""
+    modules = "overclaim.reports.command_line.running, overclaim.audit.plans.ledger, overclaim.reports.record"
+    code = f"import sys, {modules}\nprint(*(name for name in {HEAVY} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_listed_packages_equal_those_on_disk():

@@ -38,6 +38,11 @@ DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
 class Task(Request):
     """A request that is resolved and built: see `Request` for its fields."""
 
+    @property
+    def cost(self) -> float:
+        """About how long the audit takes, by what is said of it: to begin the long ones first."""
+        return float(self.budget.runs) * (self.rounds or DEFAULT_ROUNDS)
+
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
 

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -113,11 +113,58 @@ def in_parallel(
         results = map(task, items)
     else:
         results = (_tried if alike else _on_processes)(task, items, jobs)
-    if progress is not None and sys.stderr is not None and sys.stderr.isatty():
-        from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
+    yield from with_bar(results, len(items), progress)
 
-        results = tqdm(results, total=len(items), desc=progress, leave=False, file=sys.stderr)
-    yield from results
+
+def as_completed(
+    task: Callable[[Item], Result],
+    items: Sequence[Item],
+    costs: Sequence[float],
+    *,
+    jobs: int,
+    progress: str | None = None,
+    line: Callable[[Result], str] = str,
+) -> Iterator[tuple[int, Result]]:
+    """Yield the place of each item and `task(item)` as they are finished, the long ones begun first.
+
+    A long task that begins last would be waited for by all other processes. The shortest ones of all come before: they
+    are something to look at while the long ones run.
+
+    Parameters
+    ----------
+    costs : sequence of float
+        About how long each item takes, in any unit.
+    jobs : int
+        Processes of this machine; 1 stays in this one.
+    line : callable
+        What to write above the bar of a result, on a terminal.
+    """
+    order = sorted(range(len(items)), key=lambda place: -costs[place])
+    order = [*order[-jobs:][::-1], *order[:-jobs]]
+    numbered = [(place, items[place]) for place in order]
+    results = map(partial(_numbered, task), numbered) if jobs == 1 else _unordered(task, numbered, jobs)
+    yield from with_bar(results, len(items), progress, lambda one: line(one[1]))
+
+
+def _numbered(task: Callable[[Item], Result], item: tuple[int, Item]) -> tuple[int, Result]:
+    return item[0], task(item[1])
+
+
+def with_bar(
+    results: Iterable[Result], total: int, label: str | None, line: Callable[[Result], str] | None = None
+) -> Iterator[Result]:
+    """Yield results, on a terminal with a bar on stderr that counts them and says how long the others will take."""
+    if label is None or sys.stderr is None or not sys.stderr.isatty():
+        yield from results
+        return
+    from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
+
+    with tqdm(total=total, desc=label, leave=False, file=sys.stderr) as bar:
+        for one in results:
+            if line is not None:
+                bar.write(line(one), file=sys.stderr)
+            bar.update()
+            yield one
 
 
 def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
@@ -133,6 +180,45 @@ def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> 
 
 def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
     """Return the results, computed by other processes; by this one where the task cannot travel to them."""
+    if not _travels(task):
+        return _here(task, items)
+    found = _sent(task, items, jobs, return_as="generator")
+
+    def results() -> Iterator[Result]:
+        done = 0
+        try:
+            for one in found:
+                yield one
+                done += 1
+        except _UnreadableError:
+            yield from _here(task, items[done:])
+
+    return results()
+
+
+def _unordered(
+    task: Callable[[Item], Result], items: Sequence[tuple[int, Item]], jobs: int
+) -> Iterator[tuple[int, Result]]:
+    """Yield the results of numbered items as other processes finish them, which begin one at a time."""
+    seen: set[int] = set()
+    count = partial(_numbered, task)
+    if _travels(task):
+        try:
+            for one in _sent(count, items, jobs, return_as="generator_unordered", batch_size=1):
+                seen.add(one[0])
+                yield one
+            return
+        except _UnreadableError:
+            pass
+    yield from _here(count, [item for item in items if item[0] not in seen])
+
+
+class _UnreadableError(Exception):
+    """A worker process could not read what it was sent."""
+
+
+def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **how: Any) -> Iterator[Result]:
+    """Return the results that joblib's processes come to."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -140,22 +226,18 @@ def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: i
     # asked may have seen enough before the last result.
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
-    if not _travels(task):
-        return _here(task, items)
     place = os.getcwd(), os.getpid()
     with _safe_path():
-        found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_in_worker)(place, task, item) for item in items)
+        found = Parallel(n_jobs=jobs, **how)(delayed(_in_worker)(place, task, item) for item in items)
 
     def results() -> Iterator[Result]:
-        done = 0
         try:
             for one in found:
                 yield unwrapped(one)
-                done += 1
         except BrokenProcessPool as error:
-            if "un-serialize" not in str(error):
-                raise DeadWorkerError(DEAD) from None
-            yield from _here(task, items[done:])
+            if "un-serialize" in str(error):
+                raise _UnreadableError from None
+            raise DeadWorkerError(DEAD) from None
 
     return results()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..sanitise import is_untested
+from ..sanitise import is_untested, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
 
@@ -133,19 +134,29 @@ Item = tuple["Task", int, "Ledger | None"]
 
 def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
-    from ...audit.play.engines import DeadWorkerError, in_parallel
+    from ...audit.play.engines import DeadWorkerError, as_completed
 
     jobs = execution.jobs
     few = len(items) < jobs or jobs == 1
     audit = partial(_audit_task, execution if few else replace(execution, jobs=1))
-    done = 0
-    try:
-        here: Any = partial(_audit_apart, audit, only_users=True) if few and apart else audit
-        for outcome in in_parallel(here, items, jobs=1 if few else jobs, progress="claims"):
-            yield outcome
-            done += 1
-    except DeadWorkerError:  # nobody knows which of them it was
-        yield from (_audit_apart(audit, item) for item in items[done:])
+    here: Any = partial(_audit_apart, audit, only_users=True) if few and apart else audit
+    costs = [task.cost for task, _, _ in items]
+    found: dict[int, Outcome] = {}
+    with suppress(DeadWorkerError):  # nobody knows which of them it was
+        found.update(as_completed(here, items, costs, jobs=1 if few else jobs, progress="claims", line=verdict_line))
+    for i, item in enumerate(items):
+        yield found[i] if i in found else _audit_apart(audit, item)
+
+
+def verdict_line(outcome: Outcome) -> str:
+    """Return one line of a claim that was audited just now, by itself: Holm's procedure comes in the end."""
+    claim, error = outcome
+    if claim is None:
+        return visible_line(f"not audited: {error['name']}: {error['message']}" if error else "not audited")
+    wanted = claim["expected"]
+    unexpected = f", expected {wanted}" if wanted and claim["verdict"] != wanted.upper() else ""
+    case = " ".join(str(claim[key]) for key in ("calibration", "surface") if claim[key] is not None)
+    return visible_line(f"{claim['verdict']} {claim['name']} ({case}){unexpected}")
 
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:

@@ -1,7 +1,9 @@
 """`overclaim run`: plans, their records, exit codes and processes."""
 
+import io
 import json
 import os
+import sys
 
 import pytest
 
@@ -37,6 +39,29 @@ def test_the_same_record_for_any_number_of_workers(tmp_path):
         return [{k: v for k, v in claim.items() if k != "seconds"} for claim in json.loads(result.stdout)["claims"]]
 
     assert claims(1) == claims(2)
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_verdicts_are_on_the_terminal_as_they_come_the_long_audits_begun_first(monkeypatch, jobs):
+    runs = {"agarwal-singh/reduction-threshold": 3000, "asi-raman-talwar/batched-threshold": 9000}
+    tasks = [Task(target=name, epsilon=1.0, rounds=2, budget=Budget(runs=many)) for name, many in runs.items()]
+    short = Task(target="tossou-dimitrakakis/exp3-minibatch", rounds=2, budget=Budget(runs=1000))
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    record = run(Plan((*tasks, short)), Execution(jobs), command="")
+    written = screen.getvalue()
+    names = [claim["name"] for claim in record["claims"]]
+    assert names == [*runs, short.target]  # in the plan's order
+    lines = [f"{claim['verdict']} {claim['name']} (as_published actions)" for claim in record["claims"]]
+    assert all(line in written for line in lines)
+    if jobs == 1:
+        assert sorted(lines, key=written.index) == [lines[2], lines[1], lines[0]]
+    assert "claims: 100%" in written
+    assert "3/3" in written
 
 
 def test_a_surprise_fails_the_run(tmp_path):

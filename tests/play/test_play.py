@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, chisquare
 
 from overclaim.audit.certification.frame import Audit, Choice
-from overclaim.audit.play.engines import in_parallel
+from overclaim.audit.play.engines import as_completed, in_parallel
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, MOST_TOGETHER, blocks, concatenate, play, together
@@ -110,6 +110,15 @@ def test_workers_follow_to_the_folder_of_the_call(tmp_path, monkeypatch):
 
 def test_results_come_in_order_for_any_number_of_workers():
     assert list(in_parallel(abs, [-3, 1, -2], jobs=2)) == [3, 1, 2] == list(in_parallel(abs, [-3, 1, -2], jobs=1))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_long_tasks_begin_first_after_a_short_one_for_each_process(jobs):
+    items, costs = [-5, 3, -1, 4, 2], [5, 3, 1, 4, 2]
+    found = list(as_completed(abs, items, costs, jobs=jobs))
+    assert dict(found) == {place: abs(item) for place, item in enumerate(items)}
+    if jobs == 1:
+        assert [result for _, result in found] == [1, 5, 4, 3, 2]
 
 
 class Remembered:
