@@ -25,8 +25,9 @@ import tables
 
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
-from overclaim.audit.play.cluster import IN_FLIGHT, Cluster
+from overclaim.audit.play.cluster import Cluster
 from overclaim.audit.play.transcripts import BLOCK
+from overclaim.audit.play.window import IN_FLIGHT
 from overclaim.audit.statistics.events import Counts
 
 RESULTS = Path(__file__).parent / "results"
