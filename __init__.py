@@ -3,8 +3,9 @@
 The face is lazy: a name is imported from its room on first use, so ``import overclaim`` costs nearly nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from overclaim.lazy import lazily
 
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
@@ -56,16 +57,4 @@ _HOMES = {
     "falsify_mechanism": "overclaim.audit.blackbox.falsify",
 }
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its room on first use (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List the public names too, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(globals(), _HOMES)

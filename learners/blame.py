@@ -28,11 +28,16 @@ _MOST_LETTERS = 400
 def said(error: BaseException) -> str:
     """Return an exception on one line, its type and its message, even where its own text raises."""
     try:
-        told = " ".join(str(error).split())
+        message = " ".join(str(error).split())
     except Exception:
-        told = "(its message raises)"
-    told = told if len(told) <= _MOST_LETTERS else f"{told[:_MOST_LETTERS]}..."
-    return f"{type(error).__name__}: {told}".removesuffix(": ")
+        message = "(its message raises)"
+    message = message if len(message) <= _MOST_LETTERS else f"{message[:_MOST_LETTERS]}..."
+    return f"{type(error).__name__}: {message}".removesuffix(": ")
+
+
+def raised(what: str, error: BaseException, more: str = "") -> LearnerError:
+    """Return the LearnerError that says in one line what raised an error of the code under audit."""
+    return LearnerError(f"{what} raised {said(error)}{more}")
 
 
 def frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
@@ -89,7 +94,7 @@ def blamed(error: BaseException, target: Any = None) -> BaseException:
         return error
     place = audited_code(error)
     if place is not None:
-        found = LearnerError(f"{place if target is None else name_of(target)} raised {said(error)}")
+        found = raised(place if target is None else name_of(target), error)
     elif target is None or isinstance(error, MemoryError) or deliberate(error) or _is_ours(target):
         return error
     else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
-from .blame import said
+from .blame import raised, said
 from .checks import check_arms, check_rounds
 from .protocol import Arms, FeedbackKind, Learner, LearnerError
 
@@ -209,7 +209,7 @@ def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mappin
     except BaseException as error:
         if isinstance(error, ValueError) and parameters:  # one outside its range: the message says which
             raise ValueError(said(error).removeprefix("ValueError: ")) from None
-        raise LearnerError(f"{make.__name__} raised {said(error)} when built") from error
+        raise raised(make.__name__, error, " when built") from error
 
 
 def _arguments(make: Callable[..., Any], offered: set[str], parameters: Mapping[str, Any]) -> set[str]:

@@ -1,7 +1,8 @@
 """What private code and its tests need, lazily: `neighbours`, a strategy of inputs, and noise that traces watch."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from overclaim.lazy import lazily
 
 if TYPE_CHECKING:
     from overclaim.audit.inputs.neighbours import neighbours
@@ -34,16 +35,4 @@ _HOMES = {
     "randomised_response": "overclaim.mechanisms.primitives",
 }
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its room on first use (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List the public names too, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(globals(), _HOMES)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...learners.blame import blaming, name_of, said
+from ...learners.blame import blaming, name_of, raised
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
 from ...learners.scalar import Scalar, recipe
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ..play.pairs import Pair
-from ..play.transcripts import play
+from ..play.transcripts import play, play_rounds
 from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
 from .declared_laws import check_stated
 from .shared_state import check_unshared, shared_state
@@ -164,7 +164,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise _raised(learner, error) from error
+        raise raised(name_of(learner), error) from error
 
     shared = shared_state(learner)  # after a first play: what is filled in once may be
 
@@ -327,20 +327,29 @@ def _played(
     watch: Callable[[Any], None] | None = None,
 ) -> tuple[Actions, Floats]:
     """Return the actions, and a draw of the shared generator after every round: equal iff as much was drawn."""
-    actions, trace = [], []
+    actions: list[Actions] = []
+    trace: list[Floats] = []
+
+    def learned(t: int, state: Any) -> None:
+        if watch is not None:
+            watch(state)
+        trace.append(draws.uniform(1))
+
     try:
-        state = learner.start(runs, draws)
-        for t in range(rounds):
-            played = learner.act(state, draws)
-            actions.append(np.array(played))
-            learner.update(state, played, feed(t, played), draws)
-            if watch is not None:
-                watch(state)
-            trace.append(draws.uniform(1))
+        play_rounds(
+            learner,
+            draws,
+            runs,
+            rounds,
+            see=lambda t, played: actions.append(np.array(played)),
+            feed=feed,
+            learned=learned,
+            updates=rounds,
+        )
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise _raised(learner, error) from error
+        raise raised(name_of(learner), error) from error
     return np.stack(actions), np.concatenate(trace)
 
 
@@ -369,7 +378,3 @@ def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, see
 
 def _known(twin: Any, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return parameters if isinstance(twin, type) else {}
-
-
-def _raised(learner: Any, error: BaseException) -> LearnerError:
-    return LearnerError(f"{name_of(learner)} raised {said(error)}")

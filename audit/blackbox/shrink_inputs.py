@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError
 from ..certification.frame import FEWEST_RUNS, all_runs, conclude
 from ..certification.verdict import Result, Verdict
+from ..certification.witness import ShrunkInputs
 from ..inputs.cases import Case, Space
 from ..play.execution import Budget, Execution, PrefixedMemory
 
@@ -32,39 +33,6 @@ PART, TRIALS = 4, 14
 TRIAL_RUNS, CERTIFIED_RUNS = 20_000, 200_000
 
 Thing = TypeVar("Thing")
-
-
-@dataclass(frozen=True)
-class ShrunkInputs:
-    """The smallest inputs found that certify.
-
-    Attributes
-    ----------
-    pair : DataPair
-    epsilon_lower, claimed : float
-        The certificate on them, and the claim that it falsifies.
-    seed, runs : int
-    trials : int
-        Pairs that were tried.
-    confidence : float
-        Of the certificate.
-    replay : str
-        The command that repeats the certificate.
-    """
-
-    pair: DataPair
-    epsilon_lower: float
-    claimed: float
-    seed: int
-    runs: int
-    trials: int
-    confidence: float
-    replay: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record's form."""
-        found = {name: value for name, value in vars(self).items() if name not in ("pair", "trials")}
-        return {"rounds": 1, "arms": None, "pair": self.pair.to_json(), "fresh": True, **found}
 
 
 def ladder(accepted: Sequence[Thing]) -> list[Thing]:
@@ -104,8 +72,15 @@ def shrink_inputs(audit: Any, space: Space, pair: DataPair) -> ShrunkInputs | No
         own = budget.seed + FRESH + (i and TRIALS + i)  # beyond those of the trials
         result = _audited(audit, smaller, Budget(runs, own, 1 - share), f"shrunk {i}")
         if result is not None and result.verdict is Verdict.FALSIFIED:
-            found = DataPair(smaller.left, smaller.right), result.epsilon_lower, audit.claim.epsilon
-            return ShrunkInputs(*found, own, runs, trials, 1 - share)
+            return ShrunkInputs(
+                pair=DataPair(smaller.left, smaller.right),
+                epsilon_lower=result.epsilon_lower,
+                claimed=audit.claim.epsilon,
+                seed=own,
+                runs=runs,
+                trials=trials,
+                confidence=1 - share,
+            )
     return None
 
 

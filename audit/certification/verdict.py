@@ -14,6 +14,7 @@ from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, claimed_words, is_epsilon
 from .blind_spot import BlindSpot
+from .witness import ShrunkInputs
 
 
 class Verdict(Enum):
@@ -127,7 +128,7 @@ class Result:
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
     searched: Any = None
-    shrunk: Any = None
+    shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
 
     @property

@@ -7,32 +7,27 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from ..assumptions.mechanism_runs import DataPair
 from ..play.pairs import Pair
 
 
-@dataclass(frozen=True)
-class ShrunkWitness:
-    """The smallest witness found that certifies.
+@dataclass(frozen=True, kw_only=True)
+class Shrunk:
+    """The certificate of the smallest witness found.
 
     Attributes
     ----------
-    pair : Pair
-    arms : int
     epsilon_lower, claimed : float
-        Its certificate, and the claim that it falsifies.
+        The certified epsilon, and the claim that it falsifies.
     seed, runs : int
-    confidence : float
-        Of the certificate.
-    fresh : bool
-        Whether it was certified on runs of its own; else nothing smaller was, and it is the audit's own witness.
     trials : int
         Pairs that were tried.
+    confidence : float
+        Of the certificate.
     replay : str
         The command that repeats the certificate.
     """
 
-    pair: Pair
-    arms: int
     epsilon_lower: float
     claimed: float
     seed: int
@@ -40,22 +35,46 @@ class ShrunkWitness:
     trials: int
     confidence: float
     replay: str = ""
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """The record's form of what was certified."""
+        names = ("epsilon_lower", "claimed", "seed", "runs", "confidence")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShrunkInputs(Shrunk):
+    """The smallest inputs of a mechanism that certify."""
+
+    pair: DataPair
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's form."""
+        shape = {"rounds": 1, "arms": None, "pair": self.pair.to_json(), "fresh": True}
+        return {**shape, **self.certificate, "replay": self.replay}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShrunkWitness(Shrunk):
+    """The smallest loss sequences that certify.
+
+    Attributes
+    ----------
+    pair : Pair
+    arms : int
+    fresh : bool
+        Whether it was certified on runs of its own; else nothing smaller was, and it is the audit's own witness.
+    """
+
+    pair: Pair
+    arms: int
     fresh: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
-        return {
-            "rounds": self.pair.rounds,
-            "arms": self.arms,
-            "pair": self.pair.to_json(),
-            "epsilon_lower": self.epsilon_lower,
-            "claimed": self.claimed,
-            "seed": self.seed,
-            "runs": self.runs,
-            "confidence": self.confidence,
-            "fresh": self.fresh,
-            "replay": self.replay,
-        }
+        shape = {"rounds": self.pair.rounds, "arms": self.arms, "pair": self.pair.to_json()}
+        return {**shape, **self.certificate, "fresh": self.fresh, "replay": self.replay}
 
     def __str__(self) -> str:
         return "\n".join([*witness_lines(self.to_json()), *([f"  {self.replay}"] if self.replay else [])])

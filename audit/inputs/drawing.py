@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
-from ...learners.blame import said
+from ...learners.blame import raised, said
 from ...learners.protocol import LearnerError
 
 
@@ -92,7 +92,7 @@ def _explain(error: Exception) -> None:
     module = import_hypothesis().errors.HypothesisException
     if isinstance(error, module):
         raise ValueError(f"the strategy of inputs cannot be drawn from: {said(error)}") from None
-    raise LearnerError(f"drawing inputs raised {said(error)}") from error
+    raise raised("drawing inputs", error) from error
 
 
 def _settings(many: int, *phases: str) -> Any:

@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from ...learners.blame import said
-from ...learners.protocol import LearnerError
+from ...learners.blame import raised
 from ...mechanisms.libraries.entry import LibraryEntry
 from .data import key_of
 from .drawing import check_strategy, import_hypothesis, is_strategy, simplest
@@ -99,7 +98,7 @@ class Neighbours:
         try:
             return self.where is None or bool(self.where(data))
         except Exception as error:
-            raise LearnerError(f"where raised {said(error)}") from error
+            raise raised("where", error) from error
 
     def neighbours_of(self, data: Any) -> Any:
         """Return what the user's function says are neighbours: a list, or a strategy."""
@@ -108,7 +107,7 @@ class Neighbours:
             found = self.relation(data)
             return found if is_strategy(found) else list(islice(found, MOST))
         except Exception as error:
-            raise LearnerError(f"the neighbour relation raised {said(error)}") from error
+            raise raised("the neighbour relation", error) from error
 
     def pairs(self) -> Any:
         """Return a Hypothesis strategy of pairs."""

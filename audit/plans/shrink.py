@@ -78,9 +78,9 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
     if found is None:
         learner, own = build(pair)[0], task.budget
         return ShrunkWitness(
-            pair,
-            learner.arms,
-            result.epsilon_lower,
+            pair=pair,
+            arms=learner.arms,
+            epsilon_lower=result.epsilon_lower,
             claimed=result.claim.epsilon,
             seed=own.seed,
             runs=own.runs,
@@ -150,8 +150,16 @@ def shrink(
         fresh = Budget(budget.runs, own, 1 - share)
         result = audit_learner(learner, claim, fresh, afresh, pair=smaller, arms=learner.arms)
         if result.verdict is Verdict.FALSIFIED:
-            found = result.epsilon_lower, claim.epsilon, own, fresh.runs, judge.trials, fresh.confidence
-            return ShrunkWitness(smaller, learner.arms, *found)
+            return ShrunkWitness(
+                pair=smaller,
+                arms=learner.arms,
+                epsilon_lower=result.epsilon_lower,
+                claimed=claim.epsilon,
+                seed=own,
+                runs=fresh.runs,
+                trials=judge.trials,
+                confidence=fresh.confidence,
+            )
     return None
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, get_args
 
-from ...learners.blame import said
+from ...learners.blame import raised
 from ...learners.catalogue.entries import Entry, lookup, near_matches
-from ...learners.protocol import LearnerError
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
@@ -85,7 +84,7 @@ def _load_file(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise LearnerError(f"loading {path} raised {said(error)}") from error
+        raise raised(f"loading {path}", error) from error
     return module
 
 
@@ -97,7 +96,7 @@ def _load_module(name: str) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise LearnerError(f"importing {name} raised {said(error)}") from error
+        raise raised(f"importing {name}", error) from error
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import kernel_of
-from ...learners.protocol import Kernel, Learner
+from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.philox import LANES, CounterDraws, lanes
-from .kernels import FEW, WIDE, compiled, part, require_numba, tell_all, tell_arm, tell_point
+from .kernels import FEW, WIDE, compiled, part, require_numba, restart, tell_arm, tell_point, teller
 from .pairs import World
 
 
@@ -46,7 +46,7 @@ def play_totals(learner: Learner, losses: World, draws: CounterDraws, runs: int)
     padded = -(-runs // width) * width
     totals = np.zeros(padded)
     played = lanes(kernel.dim or 1, 0.0, width)
-    compiled(_totals, width, act=kernel.act, update=kernel.update, tell=_told(learner, kernel), pay=pay)(
+    compiled(_totals, width, act=kernel.act, update=kernel.update, tell=teller(learner, kernel), pay=pay)(
         kernel.numbers,
         kernel.arrays,
         tuple(lanes(len(array), 0.0, width) for array in kernel.arrays),
@@ -58,10 +58,6 @@ def play_totals(learner: Learner, losses: World, draws: CounterDraws, runs: int)
         totals,
     )
     return totals[:runs], points
-
-
-def _told(learner: Learner, kernel: Kernel) -> Any:
-    return tell_all if learner.feedback == "full" else tell_point if kernel.dim is not None else tell_arm
 
 
 act = update = tell = pay = part
@@ -80,12 +76,7 @@ def _totals(
 ) -> None:
     """Play every run of a block, `LANES` at a time."""
     for first in range(0, len(totals), LANES):
-        stream[0][4] = np.uint64(first)
-        stream[1][0] = 0
-        for k in range(len(arrays)):
-            for row in range(len(arrays[k])):
-                for i in range(LANES):
-                    arrays[k][row, i] = fresh[k][row, i]
+        restart(first, fresh, arrays, stream)
         for t in range(len(losses)):
             act(t, numbers, arrays, stream, played)
             pay(losses[t], played, paid)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import kernel_of
-from ...learners.protocol import Learner
+from ...learners.protocol import Kernel, Learner
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Floats
 from ...mechanisms.philox import LANES, CounterDraws, lanes
@@ -98,9 +98,8 @@ def play(
     updates = pair.rounds - (surface != "publication")
     rows = 0 if surface == "actions" or kernel.released is None else len(kernel.arrays[kernel.released])
     releases = np.empty((updates // kernel.batch if rows else 0, rows, padded))
-    told = tell_all if learner.feedback == "full" else tell_point if points else tell_arm
     rows_fed = learner.arms if learner.feedback == "full" else 1
-    game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=told)
+    game = compiled(_game, width, act=kernel.act, update=kernel.update, tell=teller(learner, kernel))
     game(
         kernel.numbers,
         kernel.arrays,
@@ -123,6 +122,11 @@ def play(
     return Transcripts(actions if points else actions[:, 0].astype(smallest_type(learner.arms)), left, shown)
 
 
+def teller(learner: Learner, kernel: Kernel) -> Callable[[Floats, Any, Floats], None]:
+    """Return the block that tells a learner its feedback."""
+    return tell_all if learner.feedback == "full" else tell_point if kernel.dim is not None else tell_arm
+
+
 def tell_arm(losses: Floats, played: Any, fed: Floats) -> None:
     """Block: the loss of the played arm."""
     for i in range(LANES):
@@ -143,6 +147,16 @@ def tell_all(losses: Floats, played: Any, fed: Floats) -> None:
     for k in range(len(losses)):
         for i in range(LANES):
             fed[k, i] = losses[k]
+
+
+def restart(first: int, fresh: Any, arrays: Any, stream: Any) -> None:
+    """Block: the runs from `first` on, each with a fresh state and its own draws."""
+    stream[0][4] = np.uint64(first)
+    stream[1][0] = 0
+    for k in range(len(arrays)):
+        for row in range(len(arrays[k])):
+            for i in range(LANES):
+                arrays[k][row, i] = fresh[k][row, i]
 
 
 def part(*args: Any) -> None:
@@ -172,12 +186,7 @@ def _game(
     """Play every run of a block, `LANES` at a time."""
     rounds, dim, runs = actions.shape
     for first in range(0, runs, LANES):
-        stream[0][4] = np.uint64(first)
-        stream[1][0] = 0
-        for k in range(len(arrays)):
-            for row in range(len(arrays[k])):
-                for i in range(LANES):
-                    arrays[k][row, i] = fresh[k][row, i]
+        restart(first, fresh, arrays, stream)
         for t in range(rounds):
             act(t, numbers, arrays, stream, played)
             for d in range(dim):

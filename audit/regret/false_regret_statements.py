@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.protocol import Learner
+from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
+from ..play.transcripts import play_rounds
 from ..statistics.bounds.betting import mean_interval
 from .measurement import play_block
 
@@ -79,14 +80,15 @@ def regret_on_random_signs(learner: Learner, rounds: int, runs: int, *, seed: in
     """
     draws = Draws(seed, Stage.REGRET, pair=_SIGNS, part=rounds)
     coins = draws.stream(Purpose.ADVERSARY)
-    state = learner.start(runs, draws)
-    total, of_arms = np.zeros(runs), np.zeros((learner.arms, runs))
-    for _ in range(rounds):
-        actions = learner.act(state, draws)
-        losses: Floats = np.where(coins.integers(0, 2, (learner.arms, runs)) == 1, 1.0, -1.0)
-        total += (losses * actions).sum(axis=0)
+    total, of_arms, losses = np.zeros(runs), np.zeros((learner.arms, runs)), np.zeros((learner.arms, runs))
+
+    def see(t: int, points: Actions) -> None:
+        nonlocal total, of_arms, losses
+        losses = np.where(coins.integers(0, 2, (learner.arms, runs)) == 1, 1.0, -1.0)
+        total += (losses * points).sum(axis=0)
         of_arms += losses
-        learner.update(state, actions, losses, draws)
+
+    play_rounds(learner, draws, runs, rounds, see=see, feed=lambda t, points: losses)
     regrets: Floats = total - of_arms.min(axis=0)
     return regrets
 

@@ -67,52 +67,6 @@ class Regret:
         return {**asdict(self), "interval": list(self.interval)}
 
 
-def measure(
-    learner: Learner,
-    losses: World,
-    budget: Budget = BUDGET,
-    execution: Execution = HERE,
-    *,
-    comparator: float | None = None,
-    label: int = 0,
-    part: str = "",
-) -> Regret:
-    """Return the mean regret of a learner on a fixed loss sequence, with a confidence interval.
-
-    The best fixed action in hindsight is an arm; the best expert, where the learner has `advice`; the minimiser of a
-    domain that offers `minimise(linear)`; else a vertex of the simplex. Under convex losses it is searched with the
-    domain's `minimise`, and the interval allows for the search's gap.
-
-    The interval is by betting (`statistics.betting`) where the losses of a run are bounded: arms, and points of a
-    domain under linear losses. Otherwise it is Student's, and says "normal approximation".
-
-    Parameters
-    ----------
-    losses : array (rounds, arms) or sequence of convex losses
-        Oblivious: the same for every run.
-    budget : Budget
-        Its runs, seed and confidence.
-    execution : Execution
-        Its processes, and the memory of finished blocks.
-    comparator : float, optional
-        The total loss to compare with, where it is known.
-    label : int
-        Separates the draws of several measurements under one seed.
-    part : str
-        Tells this measurement from others of other learners in the same memory.
-
-    Raises
-    ------
-    ValueError
-        For parameters outside their range, losses that are not finite, or convex ones on a domain without `minimise`;
-        or if `execution` is to be fast and Numba is missing.
-    LearnerError
-        If the learner misbehaves.
-    """
-    played = play_runs(learner, losses, budget, execution, comparator=comparator, label=label, part=part)
-    return played.regret(budget.confidence)
-
-
 @dataclass(frozen=True)
 class Played:
     """The total losses of independent runs on one sequence, from which the mean regret and its interval follow.
@@ -147,7 +101,11 @@ class Played:
         return None if self.bounds is None else self.bounds[1] - self.comparator
 
     def regret(self, confidence: float) -> Regret:
-        """Return the mean regret with its interval."""
+        """Return the mean regret with its interval.
+
+        It is by betting (`betting`) where the losses of a run are bounded: arms, and points of a domain under linear
+        losses. Otherwise it is Student's, and says "normal approximation".
+        """
         if self.bounds is None:
             low, high, method = *_student(self.totals, confidence), NORMAL
         else:
@@ -188,12 +146,36 @@ def play_runs(
     part: str = "",
     first: int = 0,
 ) -> Played:
-    """Play a learner on a fixed loss sequence: `measure` without the interval.
+    """Play a learner on a fixed loss sequence.
+
+    The best fixed action in hindsight is an arm; the best expert, where the learner has `advice`; the minimiser of a
+    domain that offers `minimise(linear)`; else a vertex of the simplex. Under convex losses it is searched with the
+    domain's `minimise`, and the interval allows for the search's gap.
 
     Parameters
     ----------
+    losses : array (rounds, arms) or sequence of convex losses
+        Oblivious: the same for every run.
+    budget : Budget
+        Its runs, and its seed.
+    execution : Execution
+        Its processes, and the memory of finished blocks.
+    comparator : float, optional
+        The total loss to compare with, where it is known.
+    label : int
+        Separates the draws of several measurements under one seed.
+    part : str
+        Tells this measurement from others of other learners in the same memory.
     first : int
         The number of the first block, where earlier ones were played before.
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, losses that are not finite, or convex ones on a domain without `minimise`;
+        or if `execution` is to be fast and Numba is missing.
+    LearnerError
+        If the learner misbehaves.
     """
     runs, memory = budget.of_at_least(FEWEST_RUNS).runs, execution.memory
     _check(losses, comparator)

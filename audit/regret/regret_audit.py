@@ -154,7 +154,7 @@ def audit_regret(
     setting : Setting
         The game; its `rounds` is the horizon of the bound.
     budget, execution
-        As for `measure`. The confidence holds over all sequences together. With `stop` "early" no more runs are
+        As for `play_runs`. The confidence holds over all sequences together. With `stop` "early" no more runs are
         played than it takes to decide on the bound, by intervals that hold at all numbers of runs.
     parameters : mapping, optional
         The algorithm's own parameters.
@@ -171,7 +171,7 @@ def audit_regret(
     Raises
     ------
     ValueError, LearnerError
-        As `measure`, `growth` and `recipe`.
+        As `play_runs`, `growth` and `recipe`.
     """
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play

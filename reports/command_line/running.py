@@ -207,15 +207,14 @@ def unaudited(task: Task | RegretTask, error: BaseException) -> dict[str, str]:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
     from ...audit.plans.ledger import LedgerError
     from ...audit.play.cluster import ClusterError
-    from ...learners.blame import raised_by_target, said
-    from ...learners.protocol import LearnerError
+    from ...learners.blame import raised, raised_by_target
 
     if isinstance(error, LedgerError | ClusterError):
         raise error
     if isinstance(error, KeyboardInterrupt):
         if not raised_by_target(error):
             raise error
-        error = LearnerError(f"the target raised {said(error)}")
+        error = raised("the target", error)
     failure = failure_of(error)
     kind = KINDS.get(failure.exit_code, "bad input")
     return {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}

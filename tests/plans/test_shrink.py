@@ -181,7 +181,16 @@ def test_unit_vectors_are_tried_for_diagonal_ones():
 
 
 def test_a_number_without_a_short_form_is_printed_whole():
-    shown = room.ShrunkWitness(Pair([[0.12345678], [0.5]], [[0.25], [0.5]]), 1, 1.5, 1.0, 0, 100, 0, 0.99)
+    shown = room.ShrunkWitness(
+        pair=Pair([[0.12345678], [0.5]], [[0.25], [0.5]]),
+        arms=1,
+        epsilon_lower=1.5,
+        claimed=1.0,
+        seed=0,
+        runs=100,
+        trials=0,
+        confidence=0.99,
+    )
     assert "*(0.12345678)*  (0.5)" in str(shown)
 
 

@@ -8,7 +8,6 @@ import pytest
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
-from overclaim.audit.regret.measurement import measure
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import Setting, lookup
@@ -16,6 +15,7 @@ from overclaim.learners.problems.losses import LOSS_SETS, Linear, Switch
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 from overclaim.tests.support.command_line import check
+from overclaim.tests.support.regret import measure
 
 NOT_FINITE = [np.nan, np.inf, -np.inf]
 REGRET = lookup("smith-thakurta/pftal-lipschitz")

@@ -17,7 +17,7 @@ from overclaim.audit.regret.false_regret_statements import (
     regret_on_random_signs,
 )
 from overclaim.audit.regret.growth import default_horizons, growth
-from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret, measure
+from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret
 from overclaim.audit.regret.regret_audit import audit_regret, not_measured
 from overclaim.audit.regret.verdicts import (
     HOLDS,
@@ -33,6 +33,7 @@ from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, 
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.mechanisms.noise import Laplace
+from overclaim.tests.support.regret import measure
 
 UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)
 STUCK = Threshold(arms=2, threshold=1e9)
