@@ -5,26 +5,18 @@ Run by `python benchmarks/measures.py`: some eight minutes of a processor; write
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from overclaim import Claim, falsify_mechanism
-from overclaim.audit.statistics.bounds import betting as betting_order
+from overclaim.audit.statistics.bounds.joint_wealth import AT_RISK
 from overclaim.audit.statistics.bounds.measure_bounds import refuted
-from overclaim.audit.statistics.bounds.variational import (
-    StepFunction,
-    betting,
-    divergence_lower,
-    empirical_bernstein,
-    level_of,
-)
-from overclaim.audit.statistics.measure_choice import Cells, choose
+from overclaim.audit.statistics.bounds.variational import StepFunction, divergence_lower, divergence_of
+from overclaim.audit.statistics.measure_choice import Cells, _best_function, choose
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.divergences import bernoulli_divergence
 from overclaim.mechanisms.measures.gaussian_dp import GDP
@@ -33,13 +25,11 @@ from overclaim.mechanisms.one_shot.concentrated import GaussianMechanism
 
 OUT = Path(__file__).parent / "results" / "measures.md"
 ALPHA, REPLICATIONS, RUNS = 0.05, 20_000, 1000
-#: Betting takes long, so all counts are enumerated: by the steps of a function, runs in each world.
-ENUMERATED = {2: 200, 3: 40}
-#: Counts that are less likely are not enumerated: they count as false alarms.
-UNLIKELY = 1e-7
-#: Replications of the power of claims of rho, and seeds of the order that betting puts counts into.
-POWER, SEEDS = 20, 16
-MUS, BUDGETS = (0.5, 1.0, 2.0), {20_000: 5, 200_000: 2, 2_000_000: 1}
+#: All counts are enumerated: by the steps of a function, runs in each world.
+ENUMERATED = {2: 500, 3: 40}
+#: Replications of the power of claims of rho.
+POWER = 100
+MUS, BUDGETS = (0.5, 1.0, 2.0), {20_000: 10, 200_000: 10, 2_000_000: 3}
 #: The same shares as other code gave them: one event and the empirical Bernstein bound for rho; for mu.
 REPORTED = {
     0.5: ((0.48, 0.68, 0.87), (0.62, 0.92, 0.96), (0.71, 0.97, 0.99)),
@@ -65,76 +55,7 @@ def alarms() -> list[list[str]]:
         k_p, k_q = rng.binomial(RUNS, of_p, REPLICATIONS), rng.binomial(RUNS, of_q, REPLICATIONS)
         wrong = sum(int(refuted(measure, *part, alpha=ALPHA).sum()) for part in _parts(k_p, k_q))
         rows.append(_alarm(name, "one event", wrong, REPLICATIONS))
-    return rows + concentrated() + [row for order in (1.0, 4.0) for row in of_coins(order)] + of_three_steps()
-
-
-def of_coins(order: float) -> list[list[str]]:
-    """Return false alarms of functions on randomised response: drawn with Bernstein, exact with betting."""
-    p = math.e / (1 + math.e)
-    name, function = f"randomised response, order {order:g}", StepFunction((0.0,), (-1.0, 1.0), order)
-    truth, rng = float(bernoulli_divergence(order, p, 1 - p)), np.random.default_rng(1)
-    drawn = [rng.binomial(RUNS, share, REPLICATIONS).tolist() for share in (p, 1 - p)]
-    wrong = sum(
-        divergence_lower(function, [RUNS - i, i], [RUNS - j, j], alpha=ALPHA, limit=empirical_bernstein) > truth
-        for i, j in zip(*drawn, strict=True)
-    )
-    rows = [_alarm(name, "function, empirical bernstein", wrong, REPLICATIONS)]
-    return rows + enumerated(name, function, (1 - p, p), (p, 1 - p), truth)
-
-
-def of_three_steps() -> list[list[str]]:
-    """Return false alarms of betting on functions of three steps, at the exact rho of mechanisms."""
-    rows = []
-    for name, measure, law_of in mechanisms():
-        edges = (0.0, 2.0) if "discrete" in name else (0.0, 1.0)
-        p, q = law_of(edges, 1), law_of(edges, 0)
-        function = StepFunction(edges, tuple(np.log(p / q).tolist()))
-        rows += enumerated(f"{name}, zCDP", function, p, q, measure.rho)
-    return rows
-
-
-def enumerated(name: str, function: StepFunction, p: ArrayLike, q: ArrayLike, truth: float) -> list[list[str]]:
-    """Return exact probabilities of false alarms with betting, from all counts of the steps, and of each limit."""
-    runs, limit, laws = ENUMERATED[len(function.values)], remembered(betting), (np.asarray(p), np.asarray(q))
-    every = _counts(len(function.values), runs)
-    chances = [np.asarray(stats.multinomial.pmf(np.array(every), runs, law)) for law in laws]
-    seen = [[every[i] for i in np.flatnonzero(chance > UNLIKELY).tolist()] for chance in chances]
-    chances = [chance[chance > UNLIKELY] for chance in chances]
-    alarm = [[divergence_lower(function, i, j, alpha=ALPHA, limit=limit) > truth for j in seen[1]] for i in seen[0]]
-    rest = 1 - float(chances[0].sum() * chances[1].sum())
-    chance = float(chances[0] @ np.array(alarm, dtype=float) @ chances[1]) + rest
-    rows = [_exact(name, f"function of {len(function.values)} steps, betting", runs, chance, ALPHA)]
-    for world, values, law, counts, weights in zip("PQ", means_of(function), laws, seen, chances, strict=True):
-        missed = np.array([misses(values, law, count, limit) for count in counts], dtype=float)
-        chance = float(weights @ missed) + 1 - float(weights.sum())
-        rows.append(_exact(name, f"its limit of the mean in {world} alone", runs, chance, ALPHA / 2))
-    return rows
-
-
-def _counts(steps: int, runs: int) -> list[tuple[int, ...]]:
-    if steps == 1:
-        return [(runs,)]
-    return [(k, *rest) for k in range(runs + 1) for rest in _counts(steps - 1, runs - k)]
-
-
-def orders() -> list[list[str]]:
-    """Return the error of one limit, 40 runs, where counts are put into the order of other seeds than the tool's."""
-    _, _, law_of = mechanisms()[0]
-    p, q = law_of((0.0, 1.0), 1), law_of((0.0, 1.0), 0)
-    values = means_of(StepFunction((0.0, 1.0), tuple(np.log(p / q).tolist())))[1]
-    every = _counts(3, ENUMERATED[3])
-    chances = np.asarray(stats.multinomial.pmf(np.array(every), ENUMERATED[3], q))
-    likely = np.flatnonzero(chances > 1e-5).tolist()
-    found, kept = [], betting_order._ORDER
-    for seed in (kept, *range(SEEDS)):
-        betting_order._ORDER = seed
-        found.append(float(chances[likely] @ np.array([misses(values, q, every[i], betting) for i in likely])))
-    betting_order._ORDER = kept
-    others = found[1:]
-    return [
-        ["the tool's", f"{found[0]:.4f}", "", ""],
-        [f"{SEEDS} others", f"{np.mean(others):.4f}", f"{min(others):.4f}", f"{max(others):.4f}"],
-    ]
+    return rows + concentrated() + of_coins() + of_three_steps()
 
 
 def concentrated() -> list[list[str]]:
@@ -146,19 +67,92 @@ def concentrated() -> list[list[str]]:
         wrong = sum(int(refuted(measure, *part, alpha=ALPHA).sum()) for part in _parts(k_p, k_q))
         rows.append(_alarm(f"{name}, zCDP", "one event", wrong, REPLICATIONS))
         function = chosen(measure, law_of, 2 * RUNS)
-        drawn = [rng.multinomial(RUNS, law_of(function.edges, moved), REPLICATIONS) for moved in (1, 0)]
-        wrong = sum(
-            level_of(
-                measure,
-                function.order,
-                divergence_lower(function, left, right, alpha=ALPHA, limit=empirical_bernstein),
-            )
-            > measure.rho
-            for left, right in zip(*drawn, strict=True)
-        )
-        steps = f"function of {len(function.values)} steps, empirical bernstein"
-        rows.append(_alarm(f"{name}, zCDP", steps, wrong, REPLICATIONS))
+        laws = [law_of(function.edges, moved) for moved in (1, 0)]
+        rows += drawn(f"{name}, zCDP", function, laws, divergence_of(measure, function.order))
     return rows
+
+
+def of_coins() -> list[list[str]]:
+    """Return false alarms on randomised response of the functions that are tight for it."""
+    rows, law = [], np.array([1.0, math.e]) / (1 + math.e)
+    laws = [law, law[::-1]]
+    for order in (1.0, 4.0):
+        truth = float(bernoulli_divergence(order, law[1], law[0]))
+        function = best_function(RDP(order, truth) if order > 1 else ZCDP(truth), laws, 2 * RUNS)
+        name = f"randomised response, order {function.order:g}"
+        truth = float(bernoulli_divergence(function.order, law[1], law[0]))
+        rows += drawn(name, function, laws, truth)
+        rows.append(enumerated(name, function, laws))
+    return rows
+
+
+def of_three_steps() -> list[list[str]]:
+    """Return false alarms of functions of three steps, at the exact rho of mechanisms."""
+    rows = []
+    for name, measure, law_of in mechanisms():
+        edges = (0.0, 2.0) if "discrete" in name else (0.0, 1.0)
+        laws = [law_of(edges, moved) for moved in (1, 0)]
+        rows.append(enumerated(f"{name}, zCDP", best_function(measure, laws, 2 * ENUMERATED[3]), laws))
+    return rows
+
+
+def best_function(measure: RDP | ZCDP, laws: list[np.ndarray], runs: int) -> StepFunction:
+    """Return the function, with its bets, that the tool chooses from exact laws of its steps."""
+    cells = Cells(np.arange(1.0, laws[0].size), laws[0], laws[1], (math.inf, math.inf))
+    return _best_function(cells, measure, ALPHA, runs, 0.0)[0]
+
+
+def drawn(name: str, function: StepFunction, laws: list[np.ndarray], truth: float) -> list[list[str]]:
+    """Return false alarms in counts that are drawn, and how often the region misses the true means.
+
+    A certificate is wrong only where its region misses them: only there is it computed.
+    """
+    rng = np.random.default_rng(1)
+    counts = [rng.multinomial(RUNS, law, REPLICATIONS) for law in laws]
+    missed = np.flatnonzero(misses(function, laws, counts, RUNS))
+    wrong = sum(divergence_lower(function, counts[0][i], counts[1][i], alpha=ALPHA) > truth for i in missed.tolist())
+    kind = f"function of {len(function.values)} steps"
+    return [
+        _alarm(name, kind, wrong, REPLICATIONS),
+        _alarm(name, f"{kind}: its region of both means", missed.size, REPLICATIONS),
+    ]
+
+
+def misses(function: StepFunction, laws: list[np.ndarray], counts: list[np.ndarray], runs: int) -> np.ndarray:
+    """Tell for which counts, (samples, steps) of each world, the wealth against the true means reaches 1 / alpha."""
+    scale = math.sqrt(function.runs / (2 * runs))
+    total = np.log(np.array(function.bets.weights))[:, None]
+    sides = list(zip(laws, counts, strict=True))
+    if function.towards == "right":
+        sides.reverse()
+    for (law, many), x, stakes in zip(
+        sides, (function.in_p, function.in_q), (function.bets.first, function.bets.second), strict=True
+    ):
+        mean, used = float(law @ x), np.array(stakes)[:, None] * scale
+        allowed = used * mean <= AT_RISK
+        logs = np.log1p(np.where(allowed, used, 0.0) * (x - mean)) @ many.T
+        total = total + np.where(allowed, logs, -np.inf)
+    found: np.ndarray = special.logsumexp(total, axis=0) >= -math.log(ALPHA)
+    return found
+
+
+def enumerated(name: str, function: StepFunction, laws: list[np.ndarray]) -> list[str]:
+    """Return the exact probability that the region misses the true means, from all counts of the steps."""
+    runs = ENUMERATED[len(function.values)]
+    every = np.array(_counts(len(function.values), runs))
+    chances = [np.asarray(stats.multinomial.pmf(every, runs, law)) for law in laws]
+    chance = 0.0
+    for i in range(len(every)):
+        pair = [np.repeat(every[i : i + 1], len(every), axis=0), every]
+        chance += float(chances[0][i] * (chances[1] @ misses(function, laws, pair, runs)))
+    steps = f"function of {len(function.values)} steps: its region of both means"
+    return [name, steps, f"exact, {runs} runs", f"{chance:.4f}", f"{ALPHA:.4f}", "yes" if chance <= ALPHA else "NO"]
+
+
+def _counts(steps: int, runs: int) -> list[tuple[int, ...]]:
+    if steps == 1:
+        return [(runs,)]
+    return [(k, *rest) for k in range(runs + 1) for rest in _counts(steps - 1, runs - k)]
 
 
 def mechanisms() -> list[tuple[str, ZCDP, Callable[..., np.ndarray]]]:
@@ -186,28 +180,6 @@ def chosen(measure: ZCDP, law_of: Callable[..., np.ndarray], runs: int) -> StepF
     return event.function
 
 
-def remembered(limit: Callable[..., float]) -> Callable[..., float]:
-    """Return a limit that is computed once for each vector of counts: it depends on nothing else."""
-    known = functools.cache(lambda values, counts, low, high, alpha: limit(values, counts, low, high, alpha=alpha))
-
-    def of(values: np.ndarray, counts: tuple[int, ...], low: float, high: float, *, alpha: float) -> float:
-        return float(known(tuple(values.tolist()), counts, low, high, alpha))
-
-    return of
-
-
-def means_of(function: StepFunction) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variables whose means `divergence_lower` bounds from below, in P and in Q."""
-    f, a = np.array(function.values) - max(function.values), function.order
-    return f if a == 1 else np.exp((a - 1) * f), -np.exp(a * f)
-
-
-def misses(values: np.ndarray, law: np.ndarray, counts: tuple[int, ...], limit: Callable[..., float]) -> bool:
-    """Tell whether the lower limit of a mean, with half of the error, exceeds it."""
-    low, high = float(values.min()), float(values.max())
-    return limit(values, counts, low, high, alpha=ALPHA / 2) > float(np.dot(law, values))
-
-
 def _parts(k_p: np.ndarray, k_q: np.ndarray) -> list[tuple[np.ndarray, int, np.ndarray, int]]:
     return [(k_p[i : i + 2000], RUNS, k_q[i : i + 2000], RUNS) for i in range(0, REPLICATIONS, 2000)]
 
@@ -216,17 +188,6 @@ def _alarm(name: str, certificate: str, wrong: int, times: int, alpha: float = A
     most = alpha + 3 * math.sqrt(alpha * (1 - alpha) / times)
     within = "yes" if wrong / times <= most else "NO"
     return [name, certificate, f"{times:,}", f"{wrong / times:.4f}", f"{most:.4f}", within]
-
-
-def _exact(name: str, certificate: str, runs: int, chance: float, alpha: float) -> list[str]:
-    return [
-        name,
-        certificate,
-        f"exact, {runs} runs",
-        f"{chance:.4f}",
-        f"{alpha:.4f}",
-        "yes" if chance <= alpha else "NO",
-    ]
 
 
 def shares() -> list[list[str]]:
@@ -278,15 +239,18 @@ def power_of_rho() -> list[list[str]]:
                 return np.diff(np.concatenate([[0.0], stats.norm.cdf(edges - at), [1.0]]))
 
             cells = Cells(edges, law_of(edges, mu), law_of(edges, 0.0), (math.inf, math.inf))
-            function = choose(cells, measure, alpha=0.01, runs=runs)[0].function
+            event = choose(cells, measure, alpha=0.01, runs=runs)[0]
+            function = event.function
             assert function is not None
             laws = [law_of(np.array(function.edges), at) for at in (mu, 0.0)]
+            left = round(runs * event.share)
             found = [
-                level_of(
-                    measure,
-                    function.order,
-                    divergence_lower(function, *(rng.multinomial(runs // 2, law) for law in laws), alpha=0.01),
+                divergence_lower(
+                    function,
+                    *(rng.multinomial(n, law) for n, law in zip((left, runs - left), laws, strict=True)),
+                    alpha=0.01,
                 )
+                / divergence_of(ZCDP(1.0), function.order)
                 for _ in range(POWER)
             ]
             caught = [np.mean(np.array(found) > measure.rho * (1 - short)) for short in SHORT]
@@ -309,22 +273,11 @@ alpha = {ALPHA:g}; {RUNS:,} runs in each world, but where stated. Allowed: alpha
 Gaussian and discrete Gaussian for zCDP: rho is exactly that of the law, of which an event or a function of few steps
 shows only a part. Counts are drawn from the exact laws, not from the samplers.
 
-Betting, exact: all counts of fewer runs are enumerated and weighed by their probabilities; those less likely than
-{UNLIKELY:g} are taken for false alarms. The order into which counts are put is seeded, so the certificate depends on
-nothing but the counts. It is wrong only where one of its two limits of means is, by more than the other leaves: each
-of them has half of alpha, and its own row. No certificate rests on it: see below; all rest on the empirical Bernstein
-bound.
+A function's region misses the true means with a probability that is exact where all counts of fewer runs are
+enumerated. The certificate is wrong no more often: where the region holds the true means, the bound is below the
+truth.
 
 {table(["claim", "certificate", "replications", "false alarms", "allowed", "within"], alarms())}
-
-### One order of the counts
-
-The order is always the same, and a limit by betting is wrong with at most its alpha only on average over the orders
-that might have been drawn: for one order it may be more. Below, the limit of the mean in Q of the Gaussian's three
-steps, {ENUMERATED[3]} runs, by the seed of the order; {ALPHA / 2:g} is allowed. Counts less likely than 1e-5 are
-left out, together less than 0.001.
-
-{table(["seed", "error, or mean error", "least", "largest"], orders())}
 """
 
 

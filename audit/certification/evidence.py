@@ -36,8 +36,6 @@ from .verdict import Result
 
 #: At most this share of the certification runs, this many runs, and this many played numbers.
 SHARE, MOST, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000
-#: Prefixes of runs where each bound takes long: those of functions.
-FEW_PREFIXES = 4
 #: Points of a trade-off curve, bins of a histogram, points of a profile, prefixes of rounds and of runs.
 THRESHOLDS, BINS, PROFILE, ROUNDS, PREFIXES = 32, 40, 25, 8, 16
 #: Deltas at which the exact privacy profile is tabulated, where an exact method covers the claim.
@@ -276,7 +274,7 @@ def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
 def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, Any]:
     """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
     runs, bounds = [], []
-    prefixes = list(_some_prefixes(parts, PREFIXES if event.function is None else FEW_PREFIXES))
+    prefixes = list(_some_prefixes(parts, PREFIXES))
     for counts in prefixes:
         margins = MARGINS if counts is prefixes[-1] else COARSE
         runs.append(counts.runs)

@@ -54,8 +54,7 @@ def _level(measure: Measure, event: Event, counts: Counts, alpha: float) -> floa
     if not sides or not counts.runs_left or not counts.runs_right:
         return 0.0
     if event.function is not None:
-        steps = len(event.function.values)
-        divergence = divergence_lower(event.function, counts.tally[:steps], counts.tally[steps:], alpha=alpha)
+        divergence = divergence_lower(event.function, *counts.tallies, alpha=alpha)
         return level_of(measure, event.function.order, divergence)
     # Both sides of an event that guesses are events of their own: the rarer one is not looked at.
     return level_lower(measure, *sides[0], alpha=alpha)

@@ -155,6 +155,12 @@ class Counts:
         return cls(**{name: int(data[name]) for name in _NUMBERS}, tally=tuple(map(int, data.get("tally", ()))))
 
     @property
+    def tallies(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tally of the left world, and that of the right one."""
+        steps = len(self.tally) // 2
+        return self.tally[:steps], self.tally[steps:]
+
+    @property
     def runs_right(self) -> int:
         """Runs of world Q."""
         return self.runs - self.runs_left

@@ -3,7 +3,7 @@
 An event that is best for epsilon is not best for rho: what an event promises is told by the claim's own measure, at
 the shares that the pilot saw, moved by the standard errors of the runs to come and of the pilot itself.
 Zero-concentrated and Renyi DP may be certified by a step function of the score too (`variational`): the log odds of
-each step, clipped, at one of several orders. What its limits will be is told by a gambler with one stake.
+each step, clipped, at one of several orders, with the stakes that its certificate will bet.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy import special
 
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
+from .bounds.joint_wealth import AT_RISK, Bets
 from .bounds.rounding import best, rounded, significant
 from .bounds.variational import StepFunction, level_of
 from .event_choice import DOUBT, cells_of
@@ -30,8 +31,10 @@ STEPS = 48
 #: Log odds at which functions are clipped, and orders, less 1, that are tried.
 _CLIPS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 _ORDERS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-#: Stakes tried, in shares of that which is best for a normal variable, and the largest share at risk.
-_STAKES, _AT_RISK = np.geomspace(0.05, 2.0, 14), 0.9
+#: Scales of stakes that are tried, in shares of that which is best for normal variables.
+_SCALES = np.geomspace(0.125, 2.0, 17)
+#: The weight of the best stakes, and those of the other bets in multiples of them: on both samples, and on one.
+_MAIN, _SIZES, _ALONE = 15 / 16, (0.25, 0.5, 2.0, 4.0), (2.0, 4.0)
 #: Leading bits of what is written down of a function: its sums depend on the processor.
 _BITS = 24
 
@@ -95,9 +98,9 @@ def choose(cells: Cells, measure: Measure, *, alpha: float, runs: int, doubt: fl
         return Event(UNUSED, 0.0, "joint"), -1.0
     event, level = _best_event(cells, measure, alpha, runs, doubt)
     if isinstance(measure, RDP | ZCDP):
-        function, more = _best_function(cells, measure, alpha, runs, doubt)
+        function, more, share = _best_function(cells, measure, alpha, runs, doubt)
         if rounded(more) > rounded(level):
-            return replace(event, method="variational", function=function, share=0.5), more
+            return replace(event, method="variational", function=function, share=share), more
     return event, level
 
 
@@ -127,34 +130,80 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
 
 def _best_function(
     cells: Cells, measure: Measure, alpha: float, runs: int, doubt: float
-) -> tuple[StepFunction, float]:
-    """Return the best of the clipped log odds of the cells, and the level that it promises."""
+) -> tuple[StepFunction, float, float]:
+    """Return the best of the clipped log odds of the cells, the level that it promises, and the left world's share."""
     edges, left, right = _merged(cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.nan_to_num(np.log(left) - np.log(right), nan=0.0, posinf=_CLIPS[-1], neginf=-_CLIPS[-1])
     orders = [1 + more for more in _ORDERS]
     if isinstance(measure, RDP):  # what is true of a lower order is so of a higher one
         orders = [order for order in orders if order < measure.order] + [measure.order]
-    quantile = -float(special.ndtri(alpha / 2))
     found = []
     for towards, sign, p, q, pilot in (
         ("left", 1, left, right, cells.runs),
         ("right", -1, right, left, cells.runs[::-1]),
     ):
-        doubts = [quantile * math.sqrt(2 / runs) + doubt / math.sqrt(of) for of in pilot]
         for clip in _CLIPS:
-            f = significant(np.clip(sign * odds, -clip, clip), _BITS)
+            f = tuple(significant(np.clip(sign * odds, -clip, clip), _BITS).tolist())
             for order in orders:
-                grown = np.exp(order * (f - f.max()))
-                upper = -_expected_lower(-grown, q, doubts[1])
-                if order == 1:
-                    bound = _expected_lower(f - f.max(), p, doubts[0]) - math.log(upper)
-                else:
-                    lower = max(_expected_lower(np.exp((order - 1) * (f - f.max())), p, doubts[0]), 1e-300)
-                    bound = order / (order - 1) * math.log(lower) - math.log(upper)
-                function = StepFunction(tuple(edges.tolist()), tuple(f.tolist()), order, towards)
-                found.append((function, level_of(measure, order, bound)))
-    return found[best([level for _, level in found])]
+                function = StepFunction(tuple(edges.tolist()), f, order, towards)
+                bound, bets, share = _with_bets(function, p, q, pilot, alpha, runs, doubt)
+                found.append((level_of(measure, order, bound), function, bets, share))
+    level, function, bets, share = found[best([level for level, *_ in found])]
+    return replace(function, bets=_bets(*bets), runs=runs), level, share
+
+
+def _with_bets(
+    function: StepFunction, p: _Floats, q: _Floats, pilot: tuple[float, float], alpha: float, runs: int, doubt: float
+) -> tuple[float, tuple[float, float], float]:
+    """Return the bound that a function promises, the best stakes in P and Q, and the left world's share of the runs.
+
+    Where each sample's mean is a little less than what is seen, a stake l gains ``n E ln(1 + l (x - E x))``, which is
+    negative, and n l for each unit of the distance. Stakes in proportion to the slopes of the bound, by the runs of
+    each world, therefore gain in proportion to what is taken off the bound, and their size makes that smallest.
+    """
+    x, y = function.in_p, function.in_q
+    s, t = float(p @ x), float(q @ y)
+    here = float(function.bound(s, t))
+    step = 1e-6
+    slopes = [float(function.bound(s, t) - function.bound(s - step, t)) / step]
+    slopes.append(float(function.bound(s, t) - function.bound(s, t - step)) / step)
+    centred = x - s, y - t
+    spreads = [
+        slope**2 * float(law @ np.square(some)) for slope, law, some in zip(slopes, (p, q), centred, strict=True)
+    ]
+    if not np.isfinite(here) or not np.isfinite(spreads).all() or sum(spreads) <= 0:
+        return -1.0, (0.0, 0.0), 0.5
+    of_p = float(allotment(np.array(spreads[0]), np.array(spreads[1])))
+    sizes = runs * of_p, runs * (1 - of_p)
+    variance = sum(spread / size for spread, size in zip(spreads, sizes, strict=True))
+    goal = -math.log(alpha * _MAIN)
+    scales = _SCALES * math.sqrt(2 * goal / variance)
+    stakes = [scales * slope / size for slope, size in zip(slopes, sizes, strict=True)]
+    allowed = np.maximum(stakes[0] * max(s, float(x.max()) * 1e-3), stakes[1] * t) <= AT_RISK
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cost = sum(
+            -size * (law @ np.log1p(np.outer(some, stake)))
+            for size, law, some, stake in zip(sizes, (p, q), centred, stakes, strict=True)
+        )
+    off = np.where(allowed & ~np.isnan(cost), (goal + cost) / scales, np.inf)
+    i = int(np.argmin(rounded(off)))
+    if not np.isfinite(off[i]):
+        return -1.0, (0.0, 0.0), 0.5
+    of_pilot = math.sqrt(sum(spread / size for spread, size in zip(spreads, pilot, strict=True)))
+    share = of_p if function.towards == "left" else 1 - of_p
+    return here - float(off[i]) - doubt * of_pilot, (float(stakes[0][i]), float(stakes[1][i])), share
+
+
+def _bets(in_p: float, in_q: float) -> Bets:
+    """Return bets of these stakes above all, of smaller and larger ones, and on one sample alone."""
+    pairs = [(1.0, 1.0), *((size, size) for size in _SIZES), *((size, 0.0) for size in _ALONE)]
+    pairs += [(0.0, size) for size in _ALONE]
+    first, second = (
+        tuple(significant(np.array(sizes) * stake, _BITS).tolist())
+        for sizes, stake in zip(zip(*pairs, strict=True), (in_p, in_q), strict=True)
+    )
+    return Bets(first, second, (_MAIN, *((1 - _MAIN) / (len(pairs) - 1),) * (len(pairs) - 1)))
 
 
 def _merged(cells: Cells) -> tuple[_Floats, _Floats, _Floats]:
@@ -167,16 +216,3 @@ def _merged(cells: Cells) -> tuple[_Floats, _Floats, _Floats]:
     at = np.unique(np.searchsorted(weight, goals).clip(0, weight.size - 1))
     sums = [np.add.reduceat(law, np.append(0, at + 1)) for law in (cells.left, cells.right)]
     return cells.edges[at], sums[0], sums[1]
-
-
-def _expected_lower(values: _Floats, law: _Floats, doubt: float) -> float:
-    """Return about the lower limit of a mean that will be given, where what is seen has this law: as if by betting.
-
-    A gambler with the stake s refutes the means m with ``E ln(1 + s (x - m)) >= z^2 / 2n``, `doubt` being z / sqrt(n).
-    """
-    mean = float(law @ values)
-    centred = values - mean
-    spread = max(math.sqrt(float(law @ np.square(centred))), 1e-9)
-    stakes = np.minimum(_STAKES * doubt / spread, _AT_RISK / max(-float(centred.min()), 1e-9))[:, None]
-    growth = np.log1p(stakes * centred) @ law
-    return mean - float(np.min((doubt**2 / 2 - growth) / stakes[:, 0]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...mechanisms.claim import Claim
 from .bounds.bisection import bisect
 from .bounds.joint_cover import MARGINS
+from .bounds.variational import divergence_of, divergence_p_value
 from .certificates import refutes
 from .events import Certificate, Event
 from .sequential import Bets
@@ -23,8 +24,8 @@ _STEP = 1e-3
 def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
     """Return the smallest alpha at which the counts of a certificate falsify the claim; 1 if none does.
 
-    For an anytime-valid certificate it is the inverse of the gambler's wealth at the end, which is valid too. The bets
-    behind a variational one are placed for its own alpha: it is that where the claim is falsified, and 1 elsewhere.
+    For an anytime-valid certificate it is the inverse of the gambler's wealth at the end, which is valid too; for a
+    variational one, that of the wealth of its bets.
     """
     counts = certificate.counts
     if counts.runs == 0:
@@ -34,8 +35,10 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
         wealth = Bets(claim.epsilon, claim.delta).log_wealth(counts.right, wrong, counts.runs, claim.epsilon)
         return max(SMALLEST, min(1.0, math.exp(-max(0.0, float(wealth)))))
 
-    if certificate.method == "variational":
-        return certificate.alpha if certificate.lower > claim.measure.level else 1.0
+    if event.function is not None:
+        claimed = divergence_of(claim.measure, event.function.order)
+        found = max(SMALLEST, divergence_p_value(event.function, *counts.tallies, claimed))
+        return _as_certified(claim, certificate, found)
 
     def falsified(log_alpha: float, margins: tuple[float, ...] = ()) -> bool:
         return refutes(claim.measure, event, counts, alpha=math.exp(log_alpha), margins=margins)
@@ -50,8 +53,12 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
         low, step = low + step, 2 * step
         if low >= high:
             return 1.0
-    # What is proved depends on alpha by its last digits: both say the same of the certificate's own.
-    p, alpha = max(SMALLEST, math.exp(low)), certificate.alpha
+    return _as_certified(claim, certificate, max(SMALLEST, math.exp(low)))
+
+
+def _as_certified(claim: Claim, certificate: Certificate, p: float) -> float:
+    """Return a p-value that says the same as the certificate: what is proved depends on alpha by its last digits."""
+    alpha = certificate.alpha
     return min(p, alpha) if certificate.lower > claim.measure.level else max(p, math.nextafter(alpha, 1))
 
 

@@ -36,8 +36,6 @@ _CELL, _NEAR = 0.03, 26.0
 _BEYOND = 0.1
 #: Wealth is a sum of logarithms: so much is left for rounding.
 _ROUNDING = 1e-9
-#: The seed of the order into which counts are put.
-_ORDER = 20_240_601
 #: Beyond, each cell is so much wider than the one before.
 _WIDENING = 1.2
 #: Cells that are refuted together where they can be, and the share of the error that is spent on that.
@@ -139,40 +137,6 @@ def _unit(values: ArrayLike, low: float, high: float, alpha: float) -> _Floats:
     return (x - low) / (high - low)
 
 
-def mean_lower_of_counts(values: ArrayLike, counts: ArrayLike, low: float, high: float, *, alpha: float) -> float:
-    """Return a lower limit of the mean of a bounded variable of few values, of which only the counts are known.
-
-    Independent observations are exchangeable: put into a random order, by draws that know nothing but the counts, they
-    have the law that they had. So one may bet on the counts in an order that is drawn for them. It is always the same
-    here, and the error holds on average over orders alone: no certificate rests on it.
-
-    Parameters
-    ----------
-    values : array (kinds,)
-        In [low, high].
-    counts : array of int (kinds,)
-        How often each was observed, at least 2 together.
-    low, high : float
-        What the variable cannot leave, low < high.
-    alpha : float
-        The probability, at most, that the limit exceeds the mean, in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        As `mean_interval`.
-
-    Examples
-    --------
-    >>> round(mean_lower_of_counts([0.0, 1.0], [500, 500], 0.0, 1.0, alpha=0.005), 2)
-    0.46
-    """
-    many = np.asarray(counts, dtype=np.int64)
-    if int(many.sum()) < 2:
-        raise ValueError(f"at least 2 observations are needed, got {int(many.sum())}")
-    return low + (high - low) * _lower_of(_shuffled(_unit(values, low, high, alpha), many), alpha)
-
-
 #: Observations in an order: values, (kinds,) or (kinds, hypotheses), and how often each.
 _Block = tuple[_Floats, _Floats]
 
@@ -182,17 +146,6 @@ def _in_order(x: _Floats) -> list[_Block]:
     first = _first(len(x))
     others = np.array_split(x[first:], max(1, min(_RENEWALS, (len(x) - first) // _EACH)))
     return [(block, np.ones(len(block))) for block in (x[:first], *others)]
-
-
-def _shuffled(values: _Floats, counts: NDArray[np.int64]) -> list[_Block]:
-    """Return the pilot and blocks of the other observations, in a random order."""
-    generator, blocks, size = np.random.default_rng(_ORDER), [], int(counts.sum())
-    others = size - (first := _first(size))
-    for many in (first, *np.diff(np.linspace(0, others, min(_RENEWALS, others) + 1).astype(np.int64)).tolist()):
-        drawn = generator.multivariate_hypergeometric(counts, many, method="marginals")
-        counts = counts - drawn
-        blocks.append((values[drawn > 0], drawn[drawn > 0].astype(np.float64)))
-    return blocks
 
 
 def _lower_limit(x: _Floats, alpha: float) -> float:

@@ -6,9 +6,9 @@ For every bounded f and every order a > 1 [2]_
 
 and at a = 1, for the Kullback-Leibler divergence, ``E_P[f] - ln E_Q[e^f]`` [1]_; both are equalities where f is the
 log-likelihood ratio. Here f is a step function of an attack's score, so the runs are summed up by how often the score
-was in each step. Each expectation gets a one-sided limit with half of the error: the empirical Bernstein bound [3]_.
-Betting on the counts is its twin, sharper where runs are few, but valid only on average over the orders that they are
-put into. The divergence grows with its order, so a bound at one order holds at larger ones.
+was in each step. The right side grows with one mean and falls with the other: what is smallest in a joint region of
+both is enclosed (`joint_wealth`), by bets that are fixed with the function. The divergence grows with its order, so a
+bound at one order holds at larger ones.
 
 References
 ----------
@@ -16,13 +16,12 @@ References
    Pure Appl. Math. 36, 1983.
 .. [2] J. Birrell, P. Dupuis, M. Katsoulakis, L. Rey-Bellet, J. Wang. Variational representations and neural network
    estimation of Renyi divergences. SIAM J. Math. Data Sci. 3, 2021, Theorem 3.
-.. [3] A. Maurer, M. Pontil. Empirical Bernstein bounds and sample variance penalization. COLT 2009, Theorem 4.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,11 +30,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ....mechanisms.measures.measure import Measure
 from ....mechanisms.measures.renyi import RDP, ZCDP
-from .betting import mean_lower_of_counts
+from .joint_wealth import Bets, JointWealth
 
 _Floats = NDArray[np.float64]
-#: A lower limit of a mean, from the values of a variable, how often each was seen, its least and largest value.
-Limit = Callable[..., float]
+
+#: What is taken off a bound for the rounding of its own computation, as a share of it.
+_ROUNDING = 1e-12
+#: Bets that know nothing: stakes of many sizes.
+_SIZES = tuple(2.0**-i for i in range(13))
+SPREAD = Bets(
+    first=(*_SIZES, *_SIZES, *(0.0 for _ in _SIZES)),
+    second=(*_SIZES, *(0.0 for _ in _SIZES), *_SIZES),
+    weights=(1 / 64,) * 39,  # in binary, so that their sum is exact
+)
 
 
 @dataclass(frozen=True)
@@ -52,12 +59,19 @@ class StepFunction:
         Of the divergence, at least 1.
     towards : {"left", "right"}
         The world that is P.
+    bets : Bets
+        On what grows with f in P, and on what falls with f in Q, both in [0, 1] (`in_p` and `in_q`).
+    runs : int
+        The runs of both worlds together that the stakes are made for. Of another number that was fixed before, or
+        that no outcome had a part in, stakes are as many times larger as a standard error is; 0 leaves them alone.
     """
 
     edges: tuple[float, ...]
     values: tuple[float, ...]
     order: float = 1.0
     towards: str = "left"
+    bets: Bets = SPREAD
+    runs: int = 0
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.edges) + 1 or not np.isfinite(self.values).all():
@@ -85,67 +99,107 @@ class StepFunction:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
-        return {**vars(self), "edges": list(self.edges), "values": list(self.values)}
+        return {
+            "edges": list(self.edges),
+            "values": list(self.values),
+            "order": self.order,
+            "towards": self.towards,
+            "bets": self.bets.to_json(),
+            "runs": self.runs,
+        }
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> StepFunction:
         """Return the function that `to_json` wrote."""
-        return cls(**{**data, "edges": tuple(data["edges"]), "values": tuple(data["values"])})
+        more: dict[str, Any] = {"edges": tuple(data["edges"]), "values": tuple(data["values"])}
+        if "bets" in data:
+            more["bets"] = Bets.of_json(data["bets"])
+        return cls(**{**data, **more})
+
+    @property
+    def in_p(self) -> _Floats:
+        """The variable in [0, 1] that is bet on in P, by step: f, or e^((a-1) f), in units of its range."""
+        return _in_range(self._grown(self.order - 1))
+
+    @property
+    def in_q(self) -> _Floats:
+        """The variable in [0, 1] that is bet on in Q, by step: e^(a f) in units of its range, taken off 1."""
+        return _in_range(-self._grown(self.order))
+
+    def _grown(self, exponent: float) -> _Floats:
+        """Return e^(exponent f), or f itself, relative to the largest value: what is taken off cancels."""
+        f = np.asarray(self.values) - max(self.values)
+        return np.exp(exponent * f) if exponent else f
+
+    def bound(self, of_p: ArrayLike, of_q: ArrayLike) -> _Floats:
+        """Return the bound on the divergence (nats) where `in_p` and `in_q` have these means; it grows with both."""
+        rising, falling = self._grown(self.order - 1), self._grown(self.order)
+        s, t = (np.asarray(mean, dtype=np.float64) for mean in (of_p, of_q))
+        p = rising.min() + s * (rising.max() - rising.min())
+        q = falling.max() - t * (falling.max() - falling.min())
+        a = self.order
+        with np.errstate(divide="ignore"):
+            found: _Floats = (p if a == 1 else a / (a - 1) * np.log(np.maximum(p, 0.0))) - np.log(q)
+        return found
 
 
-def betting(values: ArrayLike, counts: ArrayLike, low: float, high: float, *, alpha: float) -> float:
-    """Return `betting.mean_lower_of_counts`, or the least value where a bet needs more observations. A twin."""
-    many = int(np.sum(counts))
-    return mean_lower_of_counts(values, counts, low, high, alpha=alpha) if many > 1 and low < high else low
+def _in_range(x: _Floats) -> _Floats:
+    width = float(np.ptp(x))
+    return (x - x.min()) / width if width > 0 else np.zeros_like(x)
 
 
-def empirical_bernstein(values: ArrayLike, counts: ArrayLike, low: float, high: float, *, alpha: float) -> float:
-    """Return ``mean - sqrt(2 V ln(2/alpha) / n) - 7 (high - low) ln(2/alpha) / (3 (n - 1))`` [3]_."""
-    x, many = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
-    n = float(many.sum())
-    if n < 2:
-        return low
-    mean = float(many @ x) / n
-    variance = float(many @ np.square(x - mean)) / (n - 1)
-    doubt = math.log(2 / alpha)
-    return max(low, mean - math.sqrt(2 * variance * doubt / n) - 7 * (high - low) * doubt / (3 * (n - 1)))
-
-
-def divergence_lower(
-    function: StepFunction, left: ArrayLike, right: ArrayLike, *, alpha: float, limit: Limit = empirical_bernstein
-) -> float:
+def divergence_lower(function: StepFunction, left: ArrayLike, right: ArrayLike, *, alpha: float) -> float:
     """Return a lower bound (nats) on the divergence of the function's order, wrong with probability at most alpha.
 
     Parameters
     ----------
     function : StepFunction
-        Fixed before the runs.
+        Fixed before the runs, with its bets.
     left, right : array of int (steps,)
         How often the score was in each step, in either world.
     alpha : float
         In (0, 1).
-    limit : callable
-        What bounds each mean.
 
     Examples
     --------
     >>> coin = StepFunction(edges=(0.0,), values=(-1.0, 1.0))  # of randomised response at epsilon 1
-    >>> round(divergence_lower(coin, [2689, 7311], [7311, 2689], alpha=0.01), 3)  # the truth is 0.462
-    0.39
+    >>> round(divergence_lower(coin, [2689, 7311], [7311, 2689], alpha=0.01), 2)  # the truth is 0.462
+    0.4
     """
-    f, a = np.asarray(function.values), function.order
+    return max(0.0, _wealth(function, left, right).least(function.bound, alpha=alpha) * (1 - _ROUNDING))
+
+
+def divergence_p_value(function: StepFunction, left: ArrayLike, right: ArrayLike, divergence: float) -> float:
+    """Return a p-value of the claim that the divergence of the function's order is at most so much.
+
+    It is the inverse of the wealth against that claim: of a true one it is at most alpha with probability at most
+    alpha, for every alpha (Markov). Parameters are those of `divergence_lower`.
+    """
+    evidence = _wealth(function, left, right).evidence(function.bound, divergence / (1 - _ROUNDING))
+    return math.exp(-max(0.0, evidence))
+
+
+def _wealth(function: StepFunction, left: ArrayLike, right: ArrayLike) -> JointWealth:
+    """Return the wealth of the function's bets."""
     of_p, of_q = (left, right) if function.towards == "left" else (right, left)
-    # Values are taken relative to the largest: exponentials of them are at most 1, and what is taken off cancels.
-    shifted = f - f.max()
-    grown = np.exp(a * shifted)
-    upper = -limit(-grown, of_q, -1.0, -float(grown.min()), alpha=alpha / 2)
-    if a == 1:
-        lower = limit(shifted, of_p, float(shifted.min()), 0.0, alpha=alpha / 2)
-        return max(0.0, lower - math.log(upper))
-    weighted = np.exp((a - 1) * shifted)
-    lower = limit(weighted, of_p, float(weighted.min()), 1.0, alpha=alpha / 2)
-    # Of large orders the least value is 0 in floating point, and so may the limit be.
-    return max(0.0, a / (a - 1) * math.log(lower) - math.log(upper)) if lower > 0 else 0.0
+    runs = int(np.sum(of_p)) + int(np.sum(of_q))
+    bets = function.bets.times(math.sqrt(function.runs / runs)) if function.runs and runs else function.bets
+    return JointWealth(bets, (function.in_p, of_p), (function.in_q, of_q))
+
+
+def divergence_of(measure: Measure, order: float) -> float:
+    """Return the largest divergence of some order that a claim allows.
+
+    Raises
+    ------
+    ValueError
+        If it says nothing of that order.
+    """
+    if isinstance(measure, ZCDP):
+        return measure.rho * order
+    if isinstance(measure, RDP) and order <= measure.order:
+        return measure.epsilon
+    raise ValueError(f"{measure!r} says nothing of a divergence of order {order:g}")
 
 
 def level_of(measure: Measure, order: float, divergence: float) -> float:
@@ -154,10 +208,6 @@ def level_of(measure: Measure, order: float, divergence: float) -> float:
     Raises
     ------
     ValueError
-        If it gives none.
+        As `divergence_of`.
     """
-    if isinstance(measure, ZCDP):
-        return divergence / order
-    if isinstance(measure, RDP) and order <= measure.order:
-        return divergence
-    raise ValueError(f"a divergence of order {order:g} bounds no {measure!r}")
+    return divergence / divergence_of(measure.at(1.0), order)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from overclaim.audit.statistics.bounds import betting
-from overclaim.audit.statistics.bounds.betting import anytime_mean_interval, mean_interval, mean_lower_of_counts
+from overclaim.audit.statistics.bounds.betting import anytime_mean_interval, mean_interval
 
 LAWS = {
     "coin": (lambda rng, n: rng.random(n) < 0.5, 0.5),
@@ -161,20 +161,3 @@ def test_looking_later_never_takes_back_what_was_refuted():
 def test_refusals(interval, values, low, high, alpha, words):
     with pytest.raises(ValueError, match=words):
         interval(values, low, high, alpha=alpha)
-
-
-def test_counts_of_values_bound_the_mean_as_the_observations_do():
-    """One sample both ways: the order differs, so the limits do, by far less than their distance from the mean."""
-    rng = np.random.default_rng(0)
-    values = np.sort(rng.random(12))
-    kinds = rng.integers(0, 12, 3000)
-    low, high = mean_interval(values[kinds], 0.0, 1.0, alpha=0.02)
-    counts = np.bincount(kinds, minlength=12)
-    mean = values[kinds].mean()
-    lower = mean_lower_of_counts(values, counts, 0.0, 1.0, alpha=0.01)
-    upper = -mean_lower_of_counts(-values, counts, -1.0, 0.0, alpha=0.01)
-    assert lower - low == pytest.approx(0, abs=0.2 * (mean - low))
-    assert upper - high == pytest.approx(0, abs=0.2 * (high - mean))
-    assert lower == mean_lower_of_counts(values, counts, 0.0, 1.0, alpha=0.01)
-    with pytest.raises(ValueError, match="at least 2 observations"):
-        mean_lower_of_counts(values, np.eye(12, dtype=int)[0], 0.0, 1.0, alpha=0.01)
