@@ -74,16 +74,11 @@ LAWS = {
 }
 
 
-def ones(column):
-    return np.ones(len(column))
-
-
 def misses(law, n, samples, alpha, seed):
     """Return in how many samples the lower limit may exceed the mean."""
     x = law.draw(np.random.default_rng(seed), (n, samples))
     pilot, x = np.split(x, [betting._first(n)])
-    floor = np.array([betting._floor((column, ones(column)), len(x)) for column in pilot.T])
-    floor[pilot.min(axis=0) < floor] = 0.0
+    floor = betting._floors(pilot, len(x))
     surprised = x.min(axis=0) < floor
     split = (floor > 0) & ~surprised
     floor[surprised] = 0.0
@@ -92,10 +87,12 @@ def misses(law, n, samples, alpha, seed):
     error = np.where(split, 1 - betting._SURPRISED, np.where(surprised, betting._SURPRISED, 1.0)) * alpha
     with np.errstate(divide="ignore"):
         rest = np.floor(-len(x) * np.log1p(-chance) / betting._STEP) * betting._STEP
-    fine = (1 - betting._SKIPPED) * error * np.where(split, np.exp(np.minimum(rest, 700)), 1.0)
+    least = np.floor(rest / (betting._RANGE * betting._STEP) + 1e-9) * betting._RANGE * betting._STEP
+    fine, coarse = ((np.where(split, np.exp(np.minimum(r, 700)), 1.0) * error) for r in (rest, least))
+    fine *= 1 - betting._SKIPPED
     target = np.where(split, ((mean - part) / (1 - chance) - floor) / (1 - floor), mean)
     pilot, x = ((rows - floor) / (1 - floor) for rows in (pilot, x))
-    cells = [betting._cells((column, ones(column)), len(x)) for column in pilot.T]
+    cells = [betting._cells(*found, len(x)) for found in zip(*betting._mean_and_spread(pilot), strict=True)]
     blocks = betting._in_order(np.concatenate([pilot, x]))
     at = [min(np.searchsorted(c, m, side="right"), c.size - 1) for c, m in zip(cells, target, strict=True)]
     own = np.array([c[i] for c, i in zip(cells, at, strict=True)])
@@ -103,8 +100,10 @@ def misses(law, n, samples, alpha, seed):
     step = betting._TOGETHER
     ends = [-(-i // step) * step for i in at]
     group = np.array([c[i] if i < c.size else math.inf for c, i in zip(cells, ends, strict=True)])
-    refuted = betting._refuted(blocks, own, np.minimum(fine, 1.0)) | (fine >= 1)
-    skipped = betting._refuted(blocks, np.minimum(group, 1e9), betting._SKIPPED * error) & np.isfinite(group)
+    every = np.arange(samples)
+    refuted = betting._refuted(blocks, every, own, np.minimum(fine, 1.0)) | (fine >= 1)
+    coarse = np.minimum(betting._SKIPPED * coarse, 1.0)
+    skipped = betting._refuted(blocks, every, np.minimum(group, 1e9), coarse) & np.isfinite(group)
     return int((refuted | skipped).sum())
 
 

@@ -156,6 +156,7 @@ _REGRET = _table(
     ),
     by_sequence=_maybe({"type": "object", "additionalProperties": NUMBER}),
     found=_maybe(_list({})),
+    expected_losses={"type": ["boolean", "null"]},
     replay=_maybe(TEXT),
     adaptive=_maybe(_list(_table(adversary=TEXT, mean_regret=NUMBER, interval=_list(NUMBER, minItems=2, maxItems=2)))),
     interval=_maybe(_list(NUMBER, minItems=2, maxItems=2)),

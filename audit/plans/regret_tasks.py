@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from ...mechanisms.one_shot.zoo import Specimen
 from ..play.execution import HERE, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
-from ..regret.measurement import Regret, play_runs
+from ..regret.measurement import Played, Regret, play_sequences, regrets
 from ..regret.regret_audit import audit_regret
 from .targets import parse_parameters, resolve
 
@@ -44,12 +44,12 @@ class RegretTask:
             return {"name": self.target, **own_bound.to_json()}
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
-        printed = audit_regret(entry, setting, self.budget, execution).to_json()
-        price = [self._regret(entry, epsilon, execution) for epsilon in (*PRICED, UNNOTICED)]
+        audit = audit_regret(entry, setting, self.budget, execution)
+        price = self._price(entry, execution, {setting.epsilon: audit.plays.get(self.rounds // 4, ())})
         means, intervals = [one.mean for one in price], [list(one.interval) for one in price]
         return {
             "name": self.target,
-            **printed,
+            **audit.to_json(),
             "epsilons": list(PRICED),
             "price": means[:-1],
             "price_intervals": intervals[:-1],
@@ -69,18 +69,23 @@ class RegretTask:
         words += [word for name, value in self.parameters.items() for word in ("--set", f"{name}={value}")]
         return shlex.join(words)
 
-    def _regret(self, entry: Entry, epsilon: float, execution: Execution) -> Regret:
-        """Return the regret at an epsilon on the worst sequence, at a quarter of the horizon.
+    def _price(self, entry: Entry, execution: Execution, known: Mapping[float, Sequence[Played]]) -> list[Regret]:
+        """Return the regret at every epsilon on the worst sequence, at a quarter of the horizon.
 
         The error is shared by the sequences, among which the worst is chosen by the same runs.
         """
+        worst, many = [], 1
+        for epsilon in (*PRICED, UNNOTICED):
+            played = known.get(epsilon) or self._play(entry, epsilon, execution)
+            worst.append(max(played, key=lambda one: one.mean))
+            many = max(many, len(played))
+        return regrets(worst, 1 - self.budget.alpha / many)
+
+    def _play(self, entry: Entry, epsilon: float, execution: Execution) -> list[Played]:
         setting = entry.setting(rounds=max(1, self.rounds // 4), epsilon=epsilon)
         learner = entry.build(setting)
-        played = [
-            play_runs(learner, losses, self.budget, execution, label=i, part=f"epsilon {epsilon}")
-            for i, losses in enumerate(regret_losses(entry, setting, learner, self.budget.seed).values())
-        ]
-        return max(played, key=lambda one: one.mean).regret(1 - self.budget.alpha / len(played))
+        worlds = [*regret_losses(entry, setting, learner, self.budget.seed).values()]
+        return play_sequences(learner, worlds, self.budget, execution, part=f"epsilon {epsilon}")
 
 
 def regret_setting(

@@ -157,6 +157,7 @@ def play_rounds(
     feed: Callable[[int, Actions], Floats],
     learned: Callable[[int, Any], None] | None = None,
     updates: int | None = None,
+    before: Callable[[Any], None] | None = None,
 ) -> None:
     """Play a learner round by round: it acts, is fed back, and updates its state.
 
@@ -170,6 +171,8 @@ def play_rounds(
         Is given the round and the state after its update.
     updates : int, optional
         The rounds that are fed back; by default all but the last, whose feedback no action uses.
+    before : callable, optional
+        Is given the state before every action.
 
     Raises
     ------
@@ -178,6 +181,8 @@ def play_rounds(
     """
     state = learner.start(runs, draws)
     for t in range(rounds):
+        if before is not None:
+            before(state)
         actions = learner.act(state, draws)
         check_actions(actions, learner.arms, runs, t)
         see(t, actions)

@@ -13,7 +13,7 @@ from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..play.transcripts import play_rounds
 from ..statistics.bounds.betting import mean_interval
-from .measurement import play_block
+from .side_by_side import play_block
 
 #: Draws of random signs: no measurement has this label.
 _SIGNS = 3_000_000
@@ -168,7 +168,7 @@ def _trivial_bound(rounds: int = 8) -> UtilityClaim:
 
     losses = np.tile([1.0, -1.0], (rounds, 1))
     # Uniform exploration alone plays the worse arm throughout with probability 2^-T: the largest regret of a run.
-    totals, _ = play_block(Exp3(arms=2, eta=1e-9, gamma=1.0), losses, 0, 0, False, (0, 64 * 2**rounds))
+    totals, _ = play_block(Exp3(arms=2, eta=1e-9, gamma=1.0), [losses], 0, 0, "played", (0, 64 * 2**rounds))
     return UtilityClaim(
         name="agarwal-singh/reduction-exp2",
         paper="Agarwal & Singh 2017, proofs of Theorems 4.1 and 4.5",

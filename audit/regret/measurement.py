@@ -6,24 +6,24 @@ A learner that learns nothing is private for free, so every privacy claim comes 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ...learners.blame import blaming
-from ...learners.problems.losses import Loss, check_told, feedback
-from ...learners.protocol import Actions, Learner
-from ...mechanisms.draws import Draws, Floats, Stage
-from ...mechanisms.philox import CounterDraws
+from ...learners.problems.losses import check_told
+from ...learners.protocol import Learner
+from ...mechanisms.draws import Floats
 from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
-from ..play.kernel_totals import has_kernel_for, play_totals
+from ..play.kernel_totals import has_kernel_for
 from ..play.pairs import World
-from ..play.transcripts import blocks, play_rounds
-from ..statistics.bounds.betting import anytime_mean_interval, mean_interval
+from ..play.transcripts import BLOCK
+from ..statistics.bounds.betting import anytime_mean_interval, mean_intervals
 from .comparator import best_fixed, total_bounds
+from .side_by_side import counted, play_block
 
 #: Exact at any number of runs; and for losses that nothing bounds, which no verdict rests on.
 BETTING, ANYTIME, NORMAL = "betting", "betting, anytime-valid", "normal approximation"
@@ -51,6 +51,8 @@ class Regret:
         The regret of the worst actions; None where the losses are not bounded. A bound above it says nothing.
     rounds, runs, confidence
         T, the runs, and the interval's level.
+    expected_losses : bool
+        Whether the losses of a run are those expected under the probabilities that the learner states.
     """
 
     mean: float
@@ -61,6 +63,7 @@ class Regret:
     rounds: int
     runs: int
     confidence: float
+    expected_losses: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -81,6 +84,9 @@ class Played:
     rounds : int
     anytime : bool
         Whether the number of runs hung on the runs themselves: then the interval is one that holds at all sizes.
+    expected : bool
+        Whether a run's total is of the losses expected under the probabilities that the learner states, not of those
+        of its arms: their mean is the same, their variance less.
     """
 
     totals: Floats
@@ -89,6 +95,7 @@ class Played:
     gap: float
     rounds: int
     anytime: bool = False
+    expected: bool = False
 
     @property
     def mean(self) -> float:
@@ -106,24 +113,12 @@ class Played:
         It is by betting (`betting`) where the losses of a run are bounded: arms, and points of a domain under linear
         losses. Otherwise it is Student's, and says "normal approximation".
         """
-        if self.bounds is None:
-            low, high, method = *_student(self.totals, confidence), NORMAL
-        else:
-            interval = anytime_mean_interval if self.anytime else mean_interval
-            method = ANYTIME if self.anytime else BETTING
-            low, high = self.bounds
-            if low < high:
-                low, high = interval(np.clip(self.totals, low, high), low, high, alpha=1 - confidence)
-        return Regret(
-            mean=self.mean,
-            interval=(low - self.comparator, high - self.comparator + self.gap),
-            interval_method=method,
-            comparator=self.comparator,
-            largest=self.largest,
-            rounds=self.rounds,
-            runs=self.totals.size,
-            confidence=confidence,
-        )
+        return regrets([self], confidence)[0]
+
+    def sample(self) -> tuple[Floats, float, float]:
+        """Return the totals and what they cannot leave."""
+        assert self.bounds is not None
+        return np.clip(self.totals, *self.bounds), *self.bounds
 
     def none(self) -> Played:
         """Return the same without a run, to begin with."""
@@ -135,6 +130,39 @@ class Played:
         return replace(self, totals=np.concatenate([self.totals, more.totals]), bounds=bounds, anytime=True)
 
 
+def regrets(played: Sequence[Played], confidence: float) -> list[Regret]:
+    """Return mean regrets with their intervals, each at this confidence: in less time than one after the other."""
+    found: dict[int, tuple[float, float, str]] = {}
+    by_size: dict[int, list[int]] = {}
+    for i, one in enumerate(played):
+        if one.bounds is None:
+            found[i] = (*_student(one.totals, confidence), NORMAL)
+        elif one.bounds[0] >= one.bounds[1]:
+            found[i] = (*one.bounds, ANYTIME if one.anytime else BETTING)
+        elif one.anytime:
+            found[i] = (*anytime_mean_interval(*one.sample(), alpha=1 - confidence), ANYTIME)
+        else:
+            by_size.setdefault(one.totals.size, []).append(i)
+    for same in by_size.values():
+        intervals = mean_intervals([played[i].sample() for i in same], alpha=1 - confidence)
+        found |= {i: (*interval, BETTING) for i, interval in zip(same, intervals, strict=True)}
+    return [
+        Regret(
+            mean=one.mean,
+            interval=(low - one.comparator, high - one.comparator + one.gap),
+            interval_method=method,
+            comparator=one.comparator,
+            largest=one.largest,
+            rounds=one.rounds,
+            runs=one.totals.size,
+            confidence=confidence,
+            expected_losses=one.expected,
+        )
+        for i, one in enumerate(played)
+        for low, high, method in (found[i],)
+    ]
+
+
 def play_runs(
     learner: Learner,
     losses: World,
@@ -144,9 +172,23 @@ def play_runs(
     comparator: float | None = None,
     label: int = 0,
     part: str = "",
-    first: int = 0,
 ) -> Played:
-    """Play a learner on a fixed loss sequence.
+    """Play a learner on one fixed loss sequence; the rest as `play_sequences`."""
+    return play_sequences(learner, [losses], budget, execution, comparator=comparator, label=label, part=part)[0]
+
+
+def play_sequences(
+    learner: Learner,
+    sequences: Sequence[World],
+    budget: Budget = BUDGET,
+    execution: Execution = HERE,
+    *,
+    comparator: float | None = None,
+    label: int = 0,
+    part: str = "",
+    first: int = 0,
+) -> list[Played]:
+    """Play a learner on fixed loss sequences of one length, all its runs side by side.
 
     The best fixed action in hindsight is an arm; the best expert, where the learner has `advice`; the minimiser of a
     domain that offers `minimise(linear)`; else a vertex of the simplex. Under convex losses it is searched with the
@@ -154,8 +196,8 @@ def play_runs(
 
     Parameters
     ----------
-    losses : array (rounds, arms) or sequence of convex losses
-        Oblivious: the same for every run.
+    sequences : sequence of arrays (rounds, arms), or of sequences of convex losses
+        Oblivious: the same for every run. Each is met by the budget's runs.
     budget : Budget
         Its runs, and its seed.
     execution : Execution
@@ -178,29 +220,48 @@ def play_runs(
         If the learner misbehaves.
     """
     runs, memory = budget.of_at_least(FEWEST_RUNS).runs, execution.memory
-    _check(losses, comparator)
-    fast = execution.fast and has_kernel_for(learner, losses)
-    task = partial(play_block, learner, losses, budget.seed, label, fast)
-    stage = f"regret/{part}/{len(losses)}/{label}/{runs}{'/fast' if fast else ''}"
-    wanted = [(first + number, size) for number, size in blocks(runs)]
+    for losses in sequences:
+        _check(losses, comparator)
+    fast = execution.fast and all(has_kernel_for(learner, losses) for losses in sequences)
+    how = counted(learner, sequences, fast=fast)
+    task = partial(play_block, learner, sequences, budget.seed, label, how)
+    many, rounds = len(sequences), len(sequences[0])
+    stage = f"regret/{part}/{rounds}/{label}/{many} x {runs}{'/fast' if fast else ''}"
+    wanted = [(first + number, size) for number, size in shares(runs, many)]
     known = memory.recall_totals(stage) if memory is not None else {}
     missing = [block for block in wanted if block[0] not in known]
     for (number, _), (found, points) in zip(
         missing, in_parallel(task, missing, jobs=execution.jobs, alike=True), strict=True
     ):
-        known[number] = [float(points), *found.tolist()]
+        known[number] = [float(points), *found.ravel().tolist()]
         if memory is not None:
             memory.keep_totals(stage, number, known[number])
-    totals = np.concatenate([known[number][1:] for number, _ in wanted])
+    totals = np.concatenate([np.reshape(known[number][1:], (many, -1)) for number, _ in wanted], axis=1)
+    points = bool(known[first][0])
+    return [
+        _played(learner, losses, row, comparator, points=points, expected=how == "expected")
+        for losses, row in zip(sequences, totals, strict=True)
+    ]
+
+
+def shares(runs: int, many: int) -> list[tuple[int, int]]:
+    """Return (block number, runs of each sequence) for `runs` runs of each of so many sequences."""
+    each = max(1, BLOCK // many)
+    return [(i, min(each, runs - i * each)) for i in range(-(-runs // each))]
+
+
+def _played(
+    learner: Learner, losses: World, totals: Floats, comparator: float | None, *, points: bool, expected: bool
+) -> Played:
     gap = 0.0
     if comparator is None:
         comparator, gap = best_fixed(learner, losses)
-    bounds = total_bounds(learner, losses, points=bool(known[first][0]))
+    bounds = total_bounds(learner, losses, points=points)
     # A learner that smooths its points may step outside its domain: then nothing bounds its losses.
     slack = 1e-9 * len(losses)
     if bounds is not None and (totals.min() < bounds[0] - slack or totals.max() > bounds[1] + slack):
         bounds = None
-    return Played(totals, bounds, comparator, gap, len(losses))
+    return Played(totals, bounds, comparator, gap, len(losses), expected=expected)
 
 
 def _check(losses: World, comparator: float | None) -> None:
@@ -211,36 +272,6 @@ def _check(losses: World, comparator: float | None) -> None:
             check_told(loss, f"the loss of round {t + 1}")
     if comparator is not None and not math.isfinite(comparator):
         raise ValueError(f"comparator must be finite, got {comparator!r}")
-
-
-@blaming
-def play_block(
-    learner: Learner, losses: World, seed: int, label: int, fast: bool, block: tuple[int, int]
-) -> tuple[Floats, bool]:
-    """Return the total loss of every run, (runs,), and whether actions are points."""
-    number, runs = block
-    if fast:
-        return play_totals(learner, losses, CounterDraws(seed, Stage.REGRET, label, len(losses), number), runs)
-    draws = Draws(seed, Stage.REGRET, pair=label, part=len(losses), block=number)
-    totals, incurred, points = np.zeros(runs), np.zeros(runs), False
-    oblivious = [cast(Loss, loss) for loss in losses]
-
-    def see(t: int, actions: Actions) -> None:
-        nonlocal incurred, points, totals
-        points = actions.ndim == 2
-        incurred = feedback(oblivious[t], actions, "bandit")
-        check_told(incurred, f"the loss of round {t + 1}")
-        totals += incurred
-
-    def feed(t: int, actions: Actions) -> Floats:
-        if learner.feedback == "bandit":
-            return incurred
-        gradient = feedback(oblivious[t], actions, "full")
-        check_told(gradient, f"the loss of round {t + 1}")
-        return gradient
-
-    play_rounds(learner, draws, runs, len(losses), see=see, feed=feed)
-    return totals, points
 
 
 def _student(totals: Floats, confidence: float) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,12 @@ from ...learners.protocol import Learner
 from ...learners.scalar import recipe
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
-from ..play.transcripts import blocks
 from .adaptive import play_adaptive
 from .adversaries import convex_opposites, regret_losses
 from .adversary_search import find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
-from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, play_runs
+from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, play_sequences, regrets, shares
 from .verdicts import (
     FEWEST_DOUBLINGS,
     HOLDS,
@@ -77,6 +77,8 @@ class RegretAudit:
     adaptive : mapping
         The policy-free regret against adversaries that answer the past arms, each interval for itself. No verdict
         rests on it: bounds are for losses that are fixed in advance.
+    plays : mapping
+        The total losses of all runs, by the horizon.
     """
 
     regret: Regret
@@ -94,6 +96,7 @@ class RegretAudit:
     means: Mapping[str, float] = field(default_factory=dict)
     found: BlockSequence | None = None
     adaptive: Mapping[str, Regret] = field(default_factory=dict)
+    plays: Mapping[int, tuple[Played, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def verdict(self) -> str | None:
@@ -195,12 +198,13 @@ def audit_regret(
     played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
     grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
     audit = RegretAudit(
-        regret=replace(here.regret(here.index), confidence=budget.confidence),
+        regret=replace(here.regret(), confidence=budget.confidence),
         sequence=here.names[here.index],
         growth=grown,
         means={name: one.mean for name, one in zip(here.names, here.played, strict=True)},
         found=found,
         adaptive=adaptive,
+        plays={t: tuple(one.played) for t, one in played.items()},
     )
     if claim is None:
         return audit
@@ -276,7 +280,7 @@ class _Game:
         _check_losses(chosen, setting)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
             return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
-        return _Played(learner, chosen, _play_all(learner, chosen, budget, execution), budget)
+        return _Played(learner, chosen, play_sequences(learner, [*chosen.values()], budget, execution), budget)
 
 
 class _Played:
@@ -290,7 +294,6 @@ class _Played:
     ) -> None:
         self.learner, self.names, self.played = learner, tuple(sequences), tuple(played)
         self.confidence = 1 - budget.alpha / (2 * len(self.names))
-        self._regrets: dict[int, Regret] = {}
 
     @property
     def index(self) -> int:
@@ -304,15 +307,14 @@ class _Played:
     def bounded(self) -> bool:
         return all(one.largest is not None for one in self.played)
 
-    def regret(self, index: int) -> Regret:
-        """Return the regret on a sequence."""
-        if index not in self._regrets:
-            self._regrets[index] = self.played[index].regret(self.confidence)
-        return self._regrets[index]
+    def regret(self) -> Regret:
+        """Return the regret on the worst sequence."""
+        return self.regrets[self.index] if "regrets" in vars(self) else self.worst.regret(self.confidence)
 
-    @property
+    @cached_property
     def regrets(self) -> list[Regret]:
-        return [self.regret(i) for i in range(len(self.names))]
+        """The regret on every sequence."""
+        return regrets(self.played, self.confidence)
 
     def verdict(self, bound: float) -> str:
         """Return the verdict on a bound."""
@@ -327,15 +329,6 @@ class _Played:
         return max(regret.interval[0] for regret in self.regrets), max(regret.interval[1] for regret in self.regrets)
 
 
-def _play_all(
-    learner: Learner, sequences: Mapping[str, World], budget: Budget, execution: Execution, first: int = 0
-) -> list[Played]:
-    return [
-        play_runs(learner, losses, budget, execution, label=i, first=first)
-        for i, losses in enumerate(sequences.values())
-    ]
-
-
 def _play_early(
     learner: Learner, sequences: Mapping[str, World], budget: Budget, execution: Execution, bound: float
 ) -> _Played:
@@ -344,9 +337,9 @@ def _play_early(
     runs = first = 0
     while True:
         more = max(FEWEST_RUNS, min(runs or FIRST_LOOK, budget.runs - runs))
-        found = _play_all(learner, sequences, replace(budget, runs=more), execution, first)
+        found = play_sequences(learner, [*sequences.values()], replace(budget, runs=more), execution, first=first)
         played = [old.with_more(new) for old, new in zip(played or [one.none() for one in found], found, strict=True)]
-        runs, first = runs + more, first + len(blocks(more))
+        runs, first = runs + more, first + len(shares(more, len(found)))
         so_far = _Played(learner, sequences, played, budget)
         if runs + FEWEST_RUNS > budget.runs or so_far.verdict(bound) != UNDECIDED:
             return so_far

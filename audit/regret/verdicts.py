@@ -20,6 +20,11 @@ FEWEST_DOUBLINGS = 3
 _FARTHEST = 2**60
 
 
+def regret_verdict(verdict: Any) -> str:
+    """Return a verdict on regret with what it is about: other sequences may cost more than those that were played."""
+    return f"{HOLDS} on the sequences played" if verdict == HOLDS else str(verdict)
+
+
 def judge_bound(found: Sequence[Regret], bound: float) -> str:
     """Return the verdict on a bound from the regret on every sequence, whose intervals hold together."""
     exact = [regret for regret in found if regret.interval_method in EXACT]

@@ -15,6 +15,7 @@ from ...mechanisms.noise import Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon, check_positive
+from ..next_arm import next_arm
 from ..protocol import Arms, FeedbackKind, Kernel, Learner
 
 
@@ -74,6 +75,10 @@ class _Batched:
         state.fed += feedback
         state.rounds = 0
         self.inner.update(state.inner, actions, state.fed, draws)
+
+    def next_arm(self, state: BatchedState) -> Floats | None:
+        """Return what the inner learner says of its next arm, (arms, runs); None within a batch."""
+        return None if state.rounds else next_arm(self.inner, state.inner)
 
     def release(self, state: BatchedState) -> Floats | None:
         """Return the noisy batch mean at the end of a batch, (runs,)."""

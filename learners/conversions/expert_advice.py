@@ -10,6 +10,7 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace, Noise
 from ..abilities import has_release
+from ..next_arm import next_arm
 from ..problems.advice import Advice
 from ..protocol import Arms, FeedbackKind, Learner
 from ..sampling import draw_arm
@@ -75,6 +76,12 @@ class ExpertAdvice:
         """Feed the action's loss to the followed expert."""
         self.inner.update(state.inner, state.expert, feedback, draws)
         state.rounds += 1
+
+    def next_arm(self, state: AdvisedState) -> Floats:
+        """Return the law of the next action, (arms, runs): given the expert where it is held."""
+        advice, law = self.advice.at(state.rounds).T, next_arm(self.inner, state.inner)
+        found: Floats = advice.take(state.expert, axis=1) if law is None else advice @ law
+        return found
 
     def release(self, state: AdvisedState) -> Floats | None:
         """Return what the inner learner released, if anything."""

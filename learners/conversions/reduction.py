@@ -15,6 +15,7 @@ from ...mechanisms.noise import Gaussian, Laplace, Projected, laplace_sum_coeffi
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_epsilon, check_positive
+from ..next_arm import next_arm
 from ..protocol import Actions, FeedbackKind, Kernel, Learner
 
 #: Of two scales, the smaller over the larger: beyond it they are taken for equal.
@@ -65,6 +66,10 @@ class _Reduction:
             state.fed = draws.noise(law, feedback.shape, feedback, "loss at a point")
         state.fed += feedback
         self.inner.update(state.inner, actions, state.fed, draws)
+
+    def next_arm(self, state: ReductionState) -> Floats | None:
+        """Return what the inner learner says of its next arm, (arms, runs)."""
+        return next_arm(self.inner, state.inner)
 
     def release(self, state: ReductionState) -> Floats:
         """Return the noisy loss, (runs,)."""

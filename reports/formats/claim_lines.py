@@ -10,6 +10,7 @@ import click
 
 from ...audit.certification.blind_spot import words
 from ...audit.inputs.data import shown
+from ...audit.regret.verdicts import regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ..sanitise import (
@@ -142,7 +143,7 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
     lines = [
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
         f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, "
-        f"{audit['runs']} runs",
+        f"{audit['runs']} runs" + (", expected losses" if audit.get("expected_losses") else ""),
         f"growth exponent {number(audit['slope'])}, between {number(audit['slope_lower'])} and "
         f"{number(audit['slope_upper'])}, over T = {audit['horizons']}",
     ]
@@ -150,13 +151,14 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
         binds = audit.get("binds_from")
         none = "no largest regret is known" if audit.get("largest") is None else "it says nothing up to T = 2^60"
         says = f"it says something from T = {binds:,} on" if binds is not None else none
-        lines.append(f"bound {number(audit['bound'])}: {audit['bound_verdict']}; {says} ({audit['source']})")
+        verdict = regret_verdict(audit["bound_verdict"])
+        lines.append(f"bound {number(audit['bound'])}: {verdict}; {says} ({audit['source']})")
         own = audit.get("bound_slope")
         certified = [number(audit.get(f"growth_{end}")) for end in ("lower", "upper")]
         lines.append(
             f"claimed exponent {number(audit['exponent'])}"
             + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
-            + f": {audit['growth_verdict']}"
+            + f": {regret_verdict(audit['growth_verdict'])}"
             + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
     if audit.get("found"):

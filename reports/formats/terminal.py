@@ -14,7 +14,7 @@ import click
 
 from ...audit.certification.blind_spot import factor_words
 from ...audit.certification.witness import witness_lines
-from ...audit.regret.verdicts import YOURS
+from ...audit.regret.verdicts import YOURS, regret_verdict
 from ...audit.statistics.measure_words import is_epsilon
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
@@ -161,7 +161,7 @@ def claims_table(record: dict[str, Any]) -> str:
 def _bound_lines(record: Mapping[str, Any]) -> list[str]:
     """Return a line for every bound on regret of a plan's own, and for every one that is violated."""
     return [
-        f"regret of {visible_line(r['name'])}: {r['verdict']}: mean {number(r['mean_regret'])}, bound "
+        f"regret of {visible_line(r['name'])}: {regret_verdict(r['verdict'])}: mean {number(r['mean_regret'])}, bound "
         f"{number(r['bound'])}, T = {r['rounds']}, {visible_line(r['sequence'])} losses"
         for r in record.get("regret") or ()
         if r.get("source") == YOURS or r.get("verdict") == "VIOLATED"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.play.execution import Budget, Execution
-from overclaim.audit.regret import measurement
+from overclaim.audit.regret import measurement, side_by_side
 from overclaim.audit.regret.adversaries import adversaries
 from overclaim.audit.regret.measurement import ANYTIME, BETTING, play_runs
 from overclaim.audit.regret.regret_audit import FIRST_LOOK, audit_regret
@@ -47,9 +47,9 @@ def test_the_runs_of_an_early_measurement_are_new_ones_at_every_look(monkeypatch
     seen = []
     real = measurement.play_block
 
-    def note(learner, losses, seed, label, fast, block):
-        seen.append((len(losses), label, block[0]))
-        return real(learner, losses, seed, label, fast, block)
+    def note(learner, worlds, seed, label, how, block):
+        seen.append((len(worlds[0]), label, block[0]))
+        return real(learner, worlds, seed, label, how, block)
 
     monkeypatch.setattr(measurement, "play_block", note)
     audit_regret(UNIFORM, GAME, replace(EARLY, runs=1000), sequences=gap, claim=bound(32.0))
@@ -74,7 +74,8 @@ def test_a_kernel_pays_what_the_protocol_pays(learner, monkeypatch):
     pytest.importorskip("numba")
     losses = adversaries("symmetric", rounds=20, arms=3)["random signs"]
     fast = play_runs(learner, losses, Budget(runs=300), Execution(fast=True))
-    monkeypatch.setattr(measurement, "Draws", CounterDraws)
+    monkeypatch.setattr(side_by_side, "Draws", CounterDraws)
+    monkeypatch.setattr(measurement, "counted", lambda *_, **__: "played")
     slow = play_runs(learner, losses, Budget(runs=300))
     np.testing.assert_allclose(fast.totals, slow.totals, atol=1e-9)
     assert (fast.bounds, fast.comparator) == (slow.bounds, slow.comparator)

@@ -14,8 +14,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Generator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,18 +33,23 @@ _AT_RISK, _ALWAYS_AT_RISK = 0.999, 0.5
 _CELL, _NEAR = 0.03, 26.0
 #: The gambler aims at so much more than is needed, in logarithms: what nearly has its goal would bet next to nothing.
 _BEYOND = 0.1
+#: A product of so many factors, none below 1 - _AT_RISK, is a number of full precision, or larger than any goal.
+_FACTORS = 12
 #: Wealth is a sum of logarithms: so much is left for rounding.
 _ROUNDING = 1e-9
 #: Beyond, each cell is so much wider than the one before.
 _WIDENING = 1.2
-#: Cells that are refuted together where they can be, and the share of the error that is spent on that.
-_TOGETHER, _SKIPPED = 16, 0.01
+#: Cells that are refuted together where they can be, the share of the error that is spent on that, and the shares of
+#: the law for which it is done at once.
+_TOGETHER, _SKIPPED, _RANGE = 8, 0.01, 8
 #: Below what the pilot lets expect: so many standard deviations, and so far that it limits stakes to so much over all.
 _USUAL, _LEVERAGE = 5.0, 10.0
 #: The share of the error that is kept for samples with an observation down there, and how fine their share is told.
 _SURPRISED, _STEP = 0.1, 0.1
-#: Log-worths of a digital option, and the slope of each in standard deviations of the sum: the inverse Mills ratio.
-_PRICES = -np.geomspace(1e3, 1e-6, 2000)
+#: Log-worths of a digital option, from 0 down by one over _FINE, and the slope of each in standard deviations of the
+#: sum: the inverse Mills ratio.
+_FINE = 64
+_PRICES = -(np.arange(40 * _FINE) + 0.5) / _FINE
 _SLOPES = np.exp(-0.5 * np.square(special.ndtri_exp(_PRICES)) - _PRICES) / math.sqrt(2 * math.pi)
 
 
@@ -85,10 +89,39 @@ def mean_interval(values: ArrayLike, low: float, high: float, *, alpha: float) -
     >>> tuple(round(limit, 2) for limit in mean_interval(coins, 0.0, 1.0, alpha=0.01))
     (0.43, 0.52)
     """
-    x = _unit(values, low, high, alpha)
+    return mean_intervals([(values, low, high)], alpha=alpha)[0]
+
+
+def mean_intervals(
+    samples: Sequence[tuple[ArrayLike, float, float]], *, alpha: float | Sequence[float]
+) -> list[tuple[float, float]]:
+    """Return `mean_interval` of several samples of one size, in less time than one after the other.
+
+    Parameters
+    ----------
+    samples : sequence of (values, low, high)
+    alpha : float, or sequence of float
+        The error of each interval.
+
+    Raises
+    ------
+    ValueError
+        As `mean_interval`, or for samples of different sizes.
+    """
+    alphas = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (len(samples),))
+    units = [_unit(*sample, alpha=float(error)) for sample, error in zip(samples, alphas, strict=True)]
+    if len({x.size for x in units}) > 1:
+        raise ValueError(f"samples must have one size, got {sorted({x.size for x in units})}")
+    if not units:
+        return []
     # The upper limit of x is the lower one of 1 - x, each with half of the error.
-    lower, upper = _lower_limit(x, alpha / 2), 1 - _lower_limit(1 - x, alpha / 2)
-    return low + (high - low) * lower, low + (high - low) * upper
+    x = np.stack([side for one in units for side in (one, 1 - one)], axis=1)
+    limits = _lower_limits(x, np.repeat(alphas / 2, 2))
+    ends = [(limits[i], 1 - limits[i + 1]) for i in range(0, len(limits), 2)]
+    return [
+        (low + (high - low) * lower, low + (high - low) * upper)
+        for (_, low, high), (lower, upper) in zip(samples, ends, strict=True)
+    ]
 
 
 def anytime_mean_interval(values: ArrayLike, low: float, high: float, *, alpha: float) -> tuple[float, float]:
@@ -137,64 +170,78 @@ def _unit(values: ArrayLike, low: float, high: float, alpha: float) -> _Floats:
     return (x - low) / (high - low)
 
 
-#: Observations in an order: values, (kinds,) or (kinds, hypotheses), and how often each.
-_Block = tuple[_Floats, _Floats]
+#: A search for a limit: it asks whether hypotheses are refuted, each with an error of its own, and returns the limit.
+_Search = Generator[tuple[_Floats, _Floats], NDArray[np.bool_], float]
 
 
-def _in_order(x: _Floats) -> list[_Block]:
-    """Return the pilot and blocks of the other observations, (n,) or (n, hypotheses)."""
+def _in_order(x: _Floats) -> list[_Floats]:
+    """Return the pilot and blocks of the other observations of samples (n, samples)."""
     first = _first(len(x))
-    others = np.array_split(x[first:], max(1, min(_RENEWALS, (len(x) - first) // _EACH)))
-    return [(block, np.ones(len(block))) for block in (x[:first], *others)]
+    return [x[:first], *np.array_split(x[first:], max(1, min(_RENEWALS, (len(x) - first) // _EACH)))]
 
 
-def _lower_limit(x: _Floats, alpha: float) -> float:
-    """Return a lower limit of the mean of x in [0, 1], wrong with probability at most alpha."""
-    return _lower_of(_in_order(x), alpha)
-
-
-def _lower_of(blocks: Sequence[_Block], alpha: float) -> float:
-    """Return a lower limit of the mean of observations in [0, 1], the first block of which are the pilot."""
-    size = int(sum(times.sum() for _, times in blocks[1:]))
-    floor = _floor(blocks[0], size)
-    plain = (np.zeros(1), np.ones(1))
-    if floor == 0 or blocks[0][0].min() < floor:
-        return _limit(blocks, size, alpha, *plain)
-    if min(values.min() for values, _ in blocks) < floor:
-        return _limit(blocks, size, _SURPRISED * alpha, *plain)
+def _lower_limits(x: _Floats, alphas: _Floats) -> list[float]:
+    """Return a lower limit of the mean of each sample in [0, 1], x (n, samples), wrong with at most its error."""
+    blocks = _in_order(x)
+    size = len(x) - len(blocks[0])
+    floors = _floors(blocks[0], size)
+    surprised = (floors > 0) & (x.min(axis=0) < floors)
+    floors[surprised] = 0.0
+    errors = np.where(surprised, _SURPRISED * alphas, alphas)
     # If a share p lies below the floor, none of n does with probability e^-rest, where e^(-rest / n) = 1 - p. The
     # error of what follows is that times as much, and the mean is at least (1 - p) times that of the others.
-    alpha *= 1 - _SURPRISED
-    rests = np.arange(0.0, -math.log(alpha), _STEP)
-    above = [((values - floor) / (1 - floor), times) for values, times in blocks]
-    return _limit(above, size, alpha, rests, np.exp(-(rests + _STEP) / size), floor)
+    errors[floors > 0] *= 1 - _SURPRISED
+    above = [(rows - floors) / (1 - floors) for rows in blocks]
+    searches = []
+    for mean, spread, floor, alpha in zip(*_mean_and_spread(above[0]), floors.tolist(), errors.tolist(), strict=True):
+        rests = np.arange(0.0, -math.log(alpha), _STEP) if floor else np.zeros(1)
+        shares = np.exp(-(rests + _STEP) / size) if floor else np.ones(1)
+        searches.append(_limit(_cells(mean, spread, size), mean, alpha, rests, shares, floor))
+    return _together(above, searches)
 
 
-def _limit(
-    blocks: Sequence[_Block], size: int, alpha: float, rests: _Floats, shares: _Floats, floor: float = 0.0
-) -> float:
+def _together(blocks: Sequence[_Floats], searches: Sequence[_Search]) -> list[float]:
+    """Return what searches come to, one for each sample: what all of them ask is answered at once."""
+    limits = [0.0] * len(searches)
+    asked = {i: next(search) for i, search in enumerate(searches)}
+    while asked:
+        columns = np.repeat(list(asked), [means.size for means, _ in asked.values()])
+        means, errors = (np.concatenate(parts) for parts in zip(*asked.values(), strict=True))
+        refuted = _refuted(blocks, columns, means, errors)
+        for i in list(asked):
+            try:
+                asked[i] = searches[i].send(refuted[columns == i])
+            except StopIteration as ended:
+                limits[i] = ended.value
+                del asked[i]
+    return limits
+
+
+def _limit(cells: _Floats, about: float, alpha: float, rests: _Floats, shares: _Floats, floor: float = 0.0) -> _Search:
     """Return the least of the lower limits of the mean with errors alpha e^rest, in units of the range, times shares.
 
-    The range is that above the floor.
+    The range is that above the floor. A limit is the lower edge of the first cell that is not refuted, and cells are
+    looked at from below, in every rest as far as it may have the least limit; groups of them up to `about`.
     """
-    cells = _cells(blocks[0], size)
     edges = floor + (1 - floor) * cells
-    # Cells that even a group of them refutes at a small part of the error need no bets of their own.
-    skipped = _refuted(blocks, cells[_TOGETHER::_TOGETHER], _SKIPPED * alpha)
-    first = _TOGETHER * (skipped.size if skipped.all() else int(np.argmin(skipped)))
+    # Groups of cells that a small part of the least error of several rests refutes need no bets of their own.
+    ends, ranges = cells[_TOGETHER : np.searchsorted(cells, about) : _TOGETHER], rests[::_RANGE]
+    least = _SKIPPED * alpha * np.exp(ranges)
+    skipped = (yield np.tile(ends, ranges.size), np.repeat(least, ends.size)).reshape(ranges.size, -1)
+    skip = _TOGETHER * np.cumprod(skipped, axis=1).sum(axis=1)
+    at = np.minimum(np.repeat(skip, _RANGE)[: rests.size], cells.size - 1)
     errors = np.minimum((1 - _SKIPPED) * alpha * np.exp(rests), 1.0)
-    lowest, open_ = 1.0, np.ones(errors.size, dtype=bool)
-    for start in range(first, cells.size - 1, _TOGETHER):
-        open_ &= shares * edges[start] < lowest
-        if not open_.any():
-            break
-        means = cells[start + 1 : start + 1 + _TOGETHER]  # the lower the hypothesis, the larger the wealth
-        refuted = _refuted(blocks, np.tile(means, open_.sum()), np.repeat(errors[open_], means.size))
-        refuted = refuted.reshape(-1, means.size)
-        stands = ~refuted.all(axis=1)
-        ends = shares[open_] * edges[start + np.argmin(refuted, axis=1)]
-        lowest = min(lowest, float(ends.min(initial=1.0, where=stands)))
-        open_[np.flatnonzero(open_)[stands]] = False
+    lowest = 1.0
+    # Some rests first, which tell how far the others must be followed.
+    for some in (np.arange(rests.size)[::-_RANGE], np.arange(rests.size)):
+        while (some := some[(at[some] < cells.size - 1) & (shares[some] * edges[at[some]] < lowest)]).size:
+            these = np.minimum(at[some, None] + np.arange(_TOGETHER), cells.size - 2)
+            # The lower the hypothesis, the larger the wealth: a cell is refuted if its upper edge is.
+            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[some], _TOGETHER)).reshape(these.shape)
+            at[some] = np.minimum(at[some] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
+            stands = ~refuted.all(axis=1)
+            lowest = min(lowest, float((shares[some] * edges[at[some]]).min(initial=1.0, where=stands)))
+            some = some[~stands]
     return lowest
 
 
@@ -203,52 +250,56 @@ def _first(size: int) -> int:
     return math.ceil(max(_PILOT * size, min(_FEWEST, size / 10)))
 
 
-def _floor(pilot: _Block, left: int) -> float:
-    """Return below what observations would be a surprise; 0 where 0 is not far below the mean."""
+def _floors(pilot: _Floats, left: int) -> _Floats:
+    """Return for each sample below what observations would be a surprise; 0 where 0 is not far below the mean.
+
+    And 0 where the pilot has some there.
+    """
     mean, spread = _mean_and_spread(pilot)
-    return max(0.0, mean - spread * max(math.sqrt(left) / _LEVERAGE, _USUAL))
+    floors = np.maximum(0.0, mean - spread * max(math.sqrt(left) / _LEVERAGE, _USUAL))
+    floors[pilot.min(axis=0) < floors] = 0.0
+    return floors
 
 
-def _refuted(blocks: Sequence[_Block], means: _Floats, alpha: float | _Floats) -> NDArray[np.bool_]:
-    """Tell which hypotheses "the mean is at most this" a gambler refutes, each with error alpha.
+def _refuted(
+    blocks: Sequence[_Floats], columns: NDArray[np.intp], means: _Floats, alpha: _Floats
+) -> NDArray[np.bool_]:
+    """Tell which hypotheses "the mean of this sample is at most that" a gambler refutes, each with error alpha.
 
     Parameters
     ----------
-    blocks : sequence of (values, times)
-        The pilot, of which nothing is asked, and the observations to bet on: independent, at least 0. Values for all
-        hypotheses together, (kinds,), or for each its own, (kinds, hypotheses).
+    blocks : sequence of arrays (observations, samples)
+        The pilot, of which nothing is asked, and the observations to bet on: independent, at least 0.
+    columns : array of int (hypotheses,)
+        The sample that each is about.
     means, alpha : array (hypotheses,)
         Fixed before anything but the pilot is seen.
     """
     wealth, goal = np.zeros(means.shape), _ROUNDING - np.log(alpha)  # logarithms
-    total: Any = np.float64(0)
-    square: Any = np.float64(0)
-    seen = np.float64(0)
-    at_risk, left = _AT_RISK / means, sum(times.sum() for _, times in blocks)
-    for values, times in blocks:
-        if seen:
-            spread = np.sqrt(np.maximum(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2)
-            # The option is worth exp(price); the stake is its slope in the sum so far, by its worth.
-            stake = np.interp(wealth - goal - _BEYOND, _PRICES, _SLOPES) / (spread * math.sqrt(left))
-            stake = np.where(wealth >= goal, 0.0, np.minimum(stake, at_risk))
-            for row, often in zip(values, times, strict=True):
-                wealth += often * np.log1p(stake * (row - means))
-        total, square = total + times @ values, square + times @ np.square(values)
-        seen, left = seen + times.sum(), left - times.sum()
+    total, square = blocks[0].sum(axis=0), np.square(blocks[0]).sum(axis=0)
+    seen, left = len(blocks[0]), sum(map(len, blocks[1:]))
+    at_risk = _AT_RISK / means
+    for rows in blocks[1:]:
+        spread = np.sqrt(np.maximum(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2) * math.sqrt(left)
+        # The option is worth exp(price); the stake is its slope in the sum so far, by its worth.
+        short = np.maximum(goal - wealth, 0.0)
+        stake = _SLOPES.take(((short + _BEYOND) * _FINE).astype(np.intp), mode="clip") / spread.take(columns)
+        stake = np.minimum(stake, at_risk) * (short > 0)
+        for some in np.array_split(rows, -(-len(rows) // _FACTORS)):  # one logarithm for all of them
+            wealth += np.log((1 + stake * (some.take(columns, axis=1) - means)).prod(axis=0))
+        total, square = total + rows.sum(axis=0), square + np.square(rows).sum(axis=0)
+        seen, left = seen + len(rows), left - len(rows)
     return wealth >= goal
 
 
-def _mean_and_spread(pilot: _Block) -> tuple[float, float]:
-    """Return mean and standard deviation, the latter a little more than 0 where nothing differed."""
-    values, times = pilot
-    seen = float(times.sum())
-    mean = float(times @ values) / seen
-    return mean, math.sqrt(max(float(times @ np.square(values)) / seen - mean**2, 0.0) + 1 / seen**2)
+def _mean_and_spread(pilot: _Floats) -> tuple[_Floats, _Floats]:
+    """Return the means of samples and their standard deviations, a little more than 0 where nothing differed."""
+    mean = pilot.mean(axis=0)
+    return mean, np.sqrt(np.maximum(np.square(pilot).mean(axis=0) - mean**2, 0.0) + 1 / len(pilot) ** 2)
 
 
-def _cells(pilot: _Block, left: int) -> _Floats:
+def _cells(mean: float, spread: float, left: int) -> _Floats:
     """Return the edges of cells that cover [0, 1]: narrow about the pilot's mean, wider and wider beyond."""
-    mean, spread = _mean_and_spread(pilot)
     error = spread / math.sqrt(left)
     reach = _NEAR * error
     near = np.arange(-reach, reach, _CELL * error)

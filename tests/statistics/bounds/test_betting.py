@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from overclaim.audit.statistics.bounds import betting
-from overclaim.audit.statistics.bounds.betting import anytime_mean_interval, mean_interval
+from overclaim.audit.statistics.bounds.betting import anytime_mean_interval, mean_interval, mean_intervals
 
 LAWS = {
     "coin": (lambda rng, n: rng.random(n) < 0.5, 0.5),
@@ -56,9 +56,13 @@ def test_coverage(interval, law):
 TIMES, ERROR, MOST = 16, 0.01, int(stats.binom.isf(1e-6, 16, 0.01))
 
 
+def lower_limit(x):
+    return betting._lower_limits(x[:, None], np.array([ERROR]))[0]
+
+
 def lower_misses(draw, mean, n):
     rng = np.random.default_rng(0)
-    return sum(betting._lower_limit(draw(rng, n).astype(float), ERROR) > mean for _ in range(TIMES))
+    return sum(lower_limit(draw(rng, n).astype(float)) > mean for _ in range(TIMES))
 
 
 def test_a_cell_counts_by_its_worse_end(monkeypatch):
@@ -68,7 +72,7 @@ def test_a_cell_counts_by_its_worse_end(monkeypatch):
     assert lower_misses(draw, mean, 120) <= MOST
     right, width = betting._refuted, 6 * 0.5 / math.sqrt(108)
     monkeypatch.setattr(
-        betting, "_refuted", lambda blocks, means, alpha: right(blocks, np.maximum(means - width, 1e-9), alpha)
+        betting, "_refuted", lambda blocks, at, means, alpha: right(blocks, at, np.maximum(means - width, 1e-9), alpha)
     )
     assert lower_misses(draw, mean, 120) > MOST
 
@@ -77,24 +81,24 @@ def test_what_was_not_seen_below_the_floor_counts(monkeypatch):
     """If 7 in 10,000 are 0, half of the samples of 1000 have none: no limit of error 0.01 may then exceed the mean."""
     x, mean = 0.6995 + 0.001 * np.random.default_rng(0).random(1000), 0.9993 * 0.7
     monkeypatch.setattr(betting, "_FEWEST", 100)  # a floor that is near enough to tell
-    assert betting._lower_limit(x, ERROR) <= mean
+    assert lower_limit(x) <= mean
     limit = betting._limit
     monkeypatch.setattr(
         betting,
         "_limit",
-        lambda blocks, size, alpha, rests, shares, *rest: limit(
-            blocks, size, alpha, rests, np.ones_like(shares), *rest
+        lambda cells, about, alpha, rests, shares, floor: limit(
+            cells, about, alpha, rests, np.ones_like(shares), floor
         ),
     )
-    assert betting._lower_limit(x, ERROR) > mean
+    assert lower_limit(x) > mean
 
 
 def test_a_surprise_below_the_floor_is_bet_on_without_it():
     """The limits of a sample with five observations far below all others: between those with and without a floor."""
     x = 0.69 + 0.02 * np.random.default_rng(0).random(2000)
-    usual = betting._lower_limit(x, ERROR)
+    usual = lower_limit(x)
     x[100::450] = 0.0
-    assert betting._lower_limit(x, ERROR) < x.mean() < usual
+    assert lower_limit(x) < x.mean() < usual
 
 
 @pytest.mark.parametrize(
@@ -138,6 +142,22 @@ def test_units_do_not_matter(seed, shift, scale):
     low, high = mean_interval(x, 0.0, 1.0, alpha=0.05)
     moved = mean_interval(np.clip(shift + scale * x, shift, shift + scale), shift, shift + scale, alpha=0.05)
     np.testing.assert_allclose(moved, (shift + scale * low, shift + scale * high), rtol=1e-6, atol=1e-6 * scale)
+
+
+def test_several_samples_have_the_limits_that_each_has_alone():
+    """Samples of all kinds at once: with and without a floor, with a surprise below it, at errors of their own."""
+    rng = np.random.default_rng(0)
+    narrow = 0.6 + 0.02 * rng.random(200)
+    surprise = narrow.copy()
+    surprise[150] = 0.0
+    samples = [(x, 0.0, 1.0) for x in (narrow, surprise, rng.random(200), (rng.random(200) < 0.03).astype(float))]
+    alphas = [0.01, 0.1, 0.05, 0.01]
+    together = mean_intervals(samples, alpha=alphas)
+    alone = [mean_interval(*sample, alpha=alpha) for sample, alpha in zip(samples, alphas, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    assert mean_intervals([], alpha=0.1) == []
+    with pytest.raises(ValueError, match="samples must have one size"):
+        mean_intervals([(narrow, 0, 1), (narrow[:50], 0, 1)], alpha=0.1)
 
 
 def test_looking_later_never_takes_back_what_was_refuted():
