@@ -13,8 +13,9 @@ from importlib import import_module
 from typing import Any, get_type_hints
 
 from ...mechanisms.claim import EXPECTATIONS, Claim
+from ...mechanisms.statement import Statement
 from ..protocol import Learner
-from .statements import PUBLISHED, STANDINGS, Statement
+from .statements import PUBLISHED, STANDINGS
 
 CALIBRATIONS = ("as_published", "corrected")
 #: The papers' modules, each with a tuple `ENTRIES`.

@@ -5,7 +5,7 @@ Quotations are the papers' words. Where the text that we have has lost a formula
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...mechanisms.statement import Statement
 
 #: Whose claim a case is. `theorem`: a numbered statement of the paper, in its own parameters, loss set, neighbours and
 #: output. `proof`: a quantity that a proof calls private, though the algorithm does not output it. `reading`: it
@@ -14,42 +14,6 @@ from dataclasses import dataclass
 STANDINGS = ("theorem", "proof", "reading", "variant", "control")
 #: The standings of what is printed in a paper.
 PUBLISHED = ("theorem", "proof")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """A published statement about privacy.
-
-    Attributes
-    ----------
-    source : str
-        Paper and number. Two cases with one source are about one statement.
-    text : str
-        The words that matter, one sentence at most.
-    where : str
-        Where a reader of the paper finds them.
-    false : str
-        What is false about it; nothing where no audit of ours falsifies it.
-    answer : str
-        What its authors could answer.
-    repair : str
-        What would make it true.
-    """
-
-    source: str
-    text: str
-    where: str
-    false: str = ""
-    answer: str = ""
-    repair: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("source", "text", "where"):
-            if not getattr(self, name).strip():
-                raise ValueError(f"a statement must have a {name}, got {getattr(self, name)!r}")
-        told = [bool(getattr(self, name)) for name in ("false", "answer", "repair")]
-        if any(told) and not all(told):
-            raise ValueError(f"{self.source}: what is false about it, an answer and a repair must be given together")
 
 
 _AGARWAL_SINGH = "Agarwal & Singh 2017"

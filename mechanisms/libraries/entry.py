@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..claim import Claim
+from ..statement import Statement
 
 #: Of a library's claim: what its documentation says, or what we read where it says nothing of the relation.
 STANDINGS = ("documented", "reading")
@@ -95,18 +96,6 @@ class Finding:
     certified: bool = True
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A library's words about privacy, as the record shows them."""
-
-    source: str
-    text: str
-    where: str
-    false: str = ""
-    answer: str = ""
-    repair: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class LibraryEntry:
     """A mechanism, tool or model of a library.
@@ -188,7 +177,9 @@ class LibraryEntry:
         found = self.finding if relation in self.false_under else None
         answer = "" if found is None else f"{found.answer} Upstream: {found.upstream}"
         false, repair = ("", "") if found is None else (found.false, found.repair)
-        return Statement(self.source, self.quotation, self.where, false, answer, repair)
+        return Statement(
+            source=self.source, text=self.quotation, where=self.where, false=false, answer=answer, repair=repair
+        )
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.catalogue.entries import Case, Setting, entries, lookup
-from overclaim.learners.catalogue.statements import PUBLISHED, Statement
+from overclaim.learners.catalogue.statements import PUBLISHED
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.philox import CounterDraws
+from overclaim.mechanisms.statement import Statement
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.markdown import markdown
