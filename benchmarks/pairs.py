@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 import tables
-from mutations import Mutations, mutate
+from random_pair_changes import RandomChanges, halve_and_change
 from scipy.special import expit
 
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio
@@ -141,12 +141,12 @@ class Promising(Withheld):
         return lambda pair, index, runs: self._former(pair, index, runs)
 
     def _former(self, pair, index, runs):
-        recipes = self.attacks(pair)
-        learned = any(kind.trained for kind in recipes)
+        kinds = self.attacks(pair)
+        learned = any(kind.trained for kind in kinds)
         played = self._play(pair, index, Stage.SEARCH, 2 * runs if learned else runs)
         training, fresh = (played[:runs], played[runs:]) if learned else (None, played)
         worths = []
-        for kind in recipes:
+        for kind in kinds:
             scores = self.fit(kind, pair, training).score(fresh)
             event = choose_event(
                 scores, fresh.left, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs
@@ -228,13 +228,15 @@ def families_before(game, seed):
     return search.climb(game.options, game.audit(seed, former=True).trial(), budget(game))
 
 
-def mutations_before(game, seed):
+def random_changes_before(game, seed):
     trial = game.audit(seed, former=True).trial()
-    return mutate(game.options, trial, budget(game), Mutations(game.learner, game.claim, seed))
+    return halve_and_change(game.options, trial, budget(game), RandomChanges(game.learner, game.claim, seed))
 
 
-def mutations(game, seed):
-    return mutate(game.options, game.audit(seed).trial(), budget(game), Mutations(game.learner, game.claim, seed))
+def random_changes(game, seed):
+    return halve_and_change(
+        game.options, game.audit(seed).trial(), budget(game), RandomChanges(game.learner, game.claim, seed)
+    )
 
 
 def budget(game):
@@ -259,7 +261,7 @@ class Uniform(Proposals):
 
 
 class Local(Uniform):
-    """One to three coordinates of the best point so far are changed: mutation in the same space."""
+    """One to three coordinates of the best point so far are changed, in the same space."""
 
     best = ({}, -np.inf)
 
@@ -317,9 +319,9 @@ class Cma(Local):
 
 STRATEGIES = {
     "families, former judge": families_before,
-    "mutations, former judge": mutations_before,
+    "random changes, former judge": random_changes_before,
     "families": families,
-    "mutations": mutations,
+    "random changes": random_changes,
     "random points": climbing(Uniform),
     "local changes": climbing(Local),
     "CMA-ES (cma)": climbing(Cma),
@@ -330,10 +332,10 @@ NOTE = (
     f"sequences can be enumerated, else from the likelihood ratios of {FRESH} runs of no search; FTPL: what a trained "
     f"attack certifies on {FRESH_TRAINED} such runs. Means over seeds with their standard errors. Equal budgets: a "
     "tenth of the planned runs. Former judge: the bound that the counts of an event would give that was chosen on the "
-    "same runs; it was used by former versions, whose mutations are in benchmarks/mutations.py. The others judge by "
-    "likelihood ratios where there are any, else by the confidence of right guesses. Random points and local changes "
-    "(one to three coordinates of the best) are proposed in the same space and protocol as CMA-ES and TPE. CPU s: of "
-    "one search, without the measurement of worth."
+    "same runs; it was used by former versions, whose random changes are in benchmarks/random_pair_changes.py. The "
+    "others judge by likelihood ratios where there are any, else by the confidence of right guesses. Random points "
+    "and local changes (one to three coordinates of the best) are proposed in the same space and protocol as CMA-ES "
+    "and TPE. CPU s: of one search, without the measurement of worth."
 )
 
 

@@ -14,9 +14,9 @@ from tables import Rows, row
 
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.play import kernels
-from overclaim.audit.play.engines import cores
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, play
+from overclaim.audit.play.workers import cores
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners import BatchedLaplace, Exp3

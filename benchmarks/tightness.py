@@ -200,8 +200,8 @@ def particles(runs: int = 60_000) -> Rows:
     learner = BatchedLaplace(inner=Exp3(arms=8, eta=0.5, gamma=0.1), epsilon=1.0, batch=1)
     claim = Claim(epsilon=1.0, delta=1e-3)
     every, rows = attacks.ATTACKS, []
-    for recipe in (attacks.ParticleRatio, attacks.Trained, attacks.Boosted):
-        attacks.ATTACKS = (recipe,)
+    for attack in (attacks.ParticleRatio, attacks.Trained, attacks.Boosted):
+        attacks.ATTACKS = (attack,)
         began = time.process_time()
         result = falsify(learner, claim, pair=one_differs(64, 8), runs=runs)
         cost = time.process_time() - began

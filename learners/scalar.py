@@ -137,7 +137,7 @@ class Scalar:
         return LearnerError(f"{self.user_class.__name__}.{method} {what} ({where})")
 
 
-def recipe(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -> Learner:
+def as_learner(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -> Learner:
     """Return the batched learner behind a user's object.
 
     Parameters
@@ -171,15 +171,15 @@ def recipe(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -> Le
     return cast(Learner, learner)
 
 
-def weaker_recipe(
+def weaker_learner(
     user_object: Any, parameter: NoiseParameter, factor: float, *, arms: int, rounds: int, **parameters: Any
 ) -> Learner:
-    """Return what `recipe` returns, with less noise: a class or function is called with one parameter changed.
+    """Return what `as_learner` returns, with less noise: a class or function is called with one parameter changed.
 
     Parameters
     ----------
     user_object, arms, rounds, **parameters
-        As for `recipe`.
+        As for `as_learner`.
     parameter : NoiseParameter
         Its value is what `parameters` say, else its default; of a learner that is built, the field's.
     factor : float
@@ -188,14 +188,14 @@ def weaker_recipe(
     Raises
     ------
     LearnerError, ValueError
-        As for `recipe`; and if there is no such parameter, or it is no number.
+        As for `as_learner`; and if there is no such parameter, or it is no number.
     """
     if not isinstance(user_object, type) and not inspect.isroutine(user_object):
-        return recipe(with_parameter(user_object, parameter, factor), arms=arms, rounds=rounds)
+        return as_learner(with_parameter(user_object, parameter, factor), arms=arms, rounds=rounds)
     name = parameter.name
     value = parameters[name] if name in parameters else default_of(user_object, name)
     changed = {**parameters, name: parameter.weaker(value, factor)}
-    return recipe(user_object, arms=arms, rounds=rounds, **changed)
+    return as_learner(user_object, arms=arms, rounds=rounds, **changed)
 
 
 def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mapping[str, Any]) -> Any:

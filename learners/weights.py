@@ -14,7 +14,7 @@ from ..mechanisms.philox import LANES
 from .protocol import Arms
 
 #: The sum of the weights may drift this far before a run is moved back (exp(709) is the largest float).
-_LEAST, _MOST = math.exp(-500.0), math.exp(500.0)
+_SMALLEST, _LARGEST = math.exp(-500.0), math.exp(500.0)
 
 
 @dataclass
@@ -63,8 +63,8 @@ class WeightsState:
             np.exp(moved, out=moved)
         self.weights.reshape(-1)[places] = moved
         np.sum(self.weights, axis=0, out=self.total)
-        if not (self.total.min() > _LEAST and self.total.max() < _MOST):
-            self._recentre(np.flatnonzero((self.total <= _LEAST) | (self.total >= _MOST)))
+        if not (self.total.min() > _SMALLEST and self.total.max() < _LARGEST):
+            self._recentre(np.flatnonzero((self.total <= _SMALLEST) | (self.total >= _LARGEST)))
 
     def _recentre(self, runs: Arms) -> None:
         logs = self.log_weights[:, runs]
@@ -95,14 +95,14 @@ def shift_block(arrays: Any, arms: Any, change: Floats) -> None:
             total[i] += weights[k, i]
     far = 0
     for i in range(LANES):
-        far += 1 if (total[i] <= _LEAST) | (total[i] >= _MOST) else 0
+        far += 1 if (total[i] <= _SMALLEST) | (total[i] >= _LARGEST) else 0
     if far:
         _recentre_block(log_weights, weights, total)
 
 
 def _recentre_block(log_weights: Floats, weights: Floats, total: Floats) -> None:
     for i in range(LANES):
-        if (total[i] <= _LEAST) | (total[i] >= _MOST):
+        if (total[i] <= _SMALLEST) | (total[i] >= _LARGEST):
             top, total[i] = log_weights[0, i], 0.0
             for k in range(1, len(weights)):
                 top = max(top, log_weights[k, i])

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 #: The most answers, bits or hash functions: more do not fit into memory, as many times as an audit calls a mechanism.
-MOST = 10_000
+LARGEST = 10_000
 #: Noise of a scale some thousand times 1 / epsilon is still finite.
 LEAST_EPSILON = 1e-300
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is an integer in 1..`MOST`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= MOST:
-        raise ValueError(f"{name} must be an integer in 1..{MOST}, got {value!r}")
+    """Raise ValueError unless the value is an integer in 1..`LARGEST`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= LARGEST:
+        raise ValueError(f"{name} must be an integer in 1..{LARGEST}, got {value!r}")
 
 
 def check_finite(name: str, value: Any) -> None:

@@ -22,7 +22,7 @@ spec.loader.exec_module(commands)
 @pytest.mark.parametrize("page", commands.PAGES, ids=lambda page: page.name)
 def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
     """`make docs` writes what they print now. It does not depend on the processes, and starting them takes long."""
-    monkeypatch.setattr("overclaim.audit.play.engines.cores", lambda: 1)
+    monkeypatch.setattr("overclaim.audit.play.workers.cores", lambda: 1)
     text = page.read_text(encoding="utf-8")
     assert commands.Page(tmp_path).run(text) == text
 

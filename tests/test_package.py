@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,18 @@ def test_no_room_is_crowded():
     """12 modules at most; a fuller one holds two rooms."""
     rooms = Counter(file.parent for file, _ in sources() if file.name not in ("__init__.py", "conftest.py"))
     assert {room: modules for room, modules in rooms.items() if modules > 12 and room != Path("benchmarks")} == {}
+
+
+def test_files_that_the_glossary_and_the_contributors_page_name_exist():
+    """A page names a file by its path from the root, from `audit/` or from `reports/`."""
+    named = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|toml|md|html|yml))(?::[\w.]+)?`")
+    gone = [
+        f"{page.name}: {path}"
+        for page in (ROOT / "docs" / "glossary.md", ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+        for path in named.findall(page.read_text(encoding="utf-8"))
+        if not any((ROOT / room / path).exists() for room in ("", "audit", "reports")) and not path.startswith("out/")
+    ]
+    assert gone == []
 
 
 def functions(tree):

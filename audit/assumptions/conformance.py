@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...learners.blame import blaming, name_of, raised
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
-from ...learners.scalar import Scalar, recipe
+from ...learners.scalar import Scalar, as_learner
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Laplace
 from ..play.pairs import Pair
@@ -25,7 +25,7 @@ from .shared_state import check_unshared, shared_state
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
 #: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
-_STEPS, _MOST, _FEWEST = 2**15, 256, 8
+_STEPS, _MOST_RUNS, _FEWEST_RUNS = 2**15, 256, 8
 _ROUNDS = 8
 
 #: What a learner is told in round t after its actions.
@@ -118,7 +118,7 @@ def check_learner(
         raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")
     if runs < 2:
         raise ValueError(f"runs must be at least 2, got {runs!r}")
-    learner = recipe(learner_or_class, arms=arms, rounds=rounds, **(parameters or {}))
+    learner = as_learner(learner_or_class, arms=arms, rounds=rounds, **(parameters or {}))
     pair = _pair(losses, rounds, learner.arms, seed)
     _check_fresh(learner, pair, seed, runs)
     checked, skipped = ["arms and points", "fresh state", "no interaction"], []
@@ -142,7 +142,7 @@ def check_learner(
     if twin is None:
         skipped.append("twin")
     else:
-        other = recipe(twin, arms=learner.arms, rounds=pair.rounds, **_known(twin, parameters or {}))
+        other = as_learner(twin, arms=learner.arms, rounds=pair.rounds, **_known(twin, parameters or {}))
         _check_twin(learner, other, pair, seed, twin_runs)
         checked.append("twin")
     return Conformance(name_of(learner), tuple(checked), tuple(skipped))
@@ -154,7 +154,7 @@ def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
     The quick part of `check_learner`, for every audit: a keyed block must give the same actions when it is played
     again after another block, and the actions of a run must not depend on the losses of other runs.
     """
-    _check_fresh(learner, pair, seed, max(_FEWEST, min(_MOST, _STEPS // pair.rounds)))
+    _check_fresh(learner, pair, seed, max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // pair.rounds)))
 
 
 def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:

@@ -37,7 +37,7 @@ from .blocks import LearnerBlock, draws_of
 #: The probability that a learner which plays what it says is accused, all tests of one check together.
 FALSE_ALARM = 1e-9
 #: Steps (rounds times runs times arms) of the play, and the fewest and most runs.
-_STEPS, _FEWEST, _MOST = 2**16, 8, 4096
+_STEPS, _FEWEST_RUNS, _MOST_RUNS = 2**16, 8, 4096
 #: Arms are compared overall, and by what was played and told so many rounds before.
 _LAGS = 3
 #: The exponents of the supermartingales: small ones see small deviations of many runs, large ones rare events.
@@ -137,7 +137,7 @@ class _Seen:
 def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: int) -> _Seen | None:
     """Play, and note what is said before each round; None for points."""
     rounds, arms = pair.rounds, learner.arms
-    runs = max(_FEWEST, min(_MOST, _STEPS // (rounds * arms)))
+    runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (rounds * arms)))
     feed = _adversary(learner, pair, rows, seed, runs)
     draws = draws_of(seed, LearnerBlock.DECLARED)
     state = learner.start(runs, draws)
@@ -211,7 +211,7 @@ def check_kernel(learner: Any, pairs: Sequence[Pair], seed: int, *, surface: str
     Ours are held to their protocols by tests. Half of the runs play either world of each of a few pairs.
     """
     for number, pair in enumerate(pairs[:_KERNEL_PAIRS]):
-        runs = max(_FEWEST, min(_MOST, _STEPS // (pair.rounds * learner.arms)))
+        runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (pair.rounds * learner.arms)))
         key = seed, Stage.CONFORMANCE, number, 0, LearnerBlock.KERNEL
         fast = kernels.play(learner, pair, CounterDraws(*key), runs, surface=surface)
         slow = play(learner, pair, CounterDraws(*key), runs, surface=surface)
@@ -316,7 +316,7 @@ def _sums(mask: Floats, *values: Floats) -> list[Floats]:
 
 def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
     """Compare what is released, less its mean, with the law of the noise."""
-    runs = max(_FEWEST, min(_MOST, _STEPS // (pair.rounds * learner.arms)))
+    runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (pair.rounds * learner.arms)))
     found = play(learner, pair, draws_of(seed, LearnerBlock.NOISE), runs, surface="release")
     if found.releases is None:
         return

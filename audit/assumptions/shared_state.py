@@ -23,7 +23,7 @@ from ...learners.scalar import Scalar
 from ...learners.written import BOOKKEEPING
 
 #: Values that are looked into, at most: what lies beyond is not compared.
-MOST = 200_000
+MOST_OBJECTS = 200_000
 #: Our own rooms, and where installed packages lie: their code is not followed, values of their classes are.
 _ROOMS = tuple(
     f"{__name__.partition('.audit.')[0]}.{room}." for room in ("audit", "learners", "mechanisms", "reports")
@@ -70,7 +70,7 @@ class _Walk:
     """Follows a user's code, and takes digests of the values that it finds."""
 
     def __init__(self, found: Shared) -> None:
-        self.found, self.seen, self.left = found, set[int](), MOST
+        self.found, self.seen, self.left = found, set[int](), MOST_OBJECTS
 
     def owner(self, learner: Any) -> None:
         if isinstance(learner, Scalar):

@@ -20,11 +20,11 @@ from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, ru
 from ..attacks.encoding import scalars
 from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
-from ..play.engines import in_parallel
+from ..play.workers import in_parallel
 
 #: The share of the runs that the search takes; runs beyond which more of them serve certification better, at a claim
 #: of 1, and the most whatever the claim.
-SHARE, ENOUGH, MOST = 0.3, 60_000, 1_000_000
+SHARE, ENOUGH_RUNS, MOST_RUNS = 0.3, 60_000, 1_000_000
 #: Pairs of each generation, and how many of those before are kept for it; the others are changes of these.
 GENERATIONS = ((64, 0), (40, 14), (24, 10), (8, 5), (2, 2))
 #: Runs that a pair gets at least in one generation: from fewer nothing is learned.
@@ -112,7 +112,7 @@ class _Search:
         self.refused: list[str] = []
 
     def run(self) -> Searched:
-        budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH, MOST))
+        budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH_RUNS, MOST_RUNS))
         scale = min(1.0, budget / (LEAST * len(GENERATIONS) * GENERATIONS[0][0]))
         alive: list[_Candidate] = []
         for number, (many, kept) in enumerate(GENERATIONS):

@@ -26,7 +26,7 @@ FRESH = 1_000_000
 #: The most pairs that are certified.
 CERTIFICATES = 3
 #: The doubt of a trial: it must falsify with this alpha, so that a pair which passes by luck is still a good one.
-DOUBT = 1e-6
+TRIAL_ALPHA = 1e-6
 #: A trial has this part of the runs, and there are at most so many.
 PART, TRIALS = 4, 14
 #: The most runs of a trial and of a certificate.
@@ -35,7 +35,7 @@ TRIAL_RUNS, CERTIFIED_RUNS = 20_000, 200_000
 Thing = TypeVar("Thing")
 
 
-def ladder(accepted: Sequence[Thing]) -> list[Thing]:
+def to_certify(accepted: Sequence[Thing]) -> list[Thing]:
     """Return what to certify in turn: the last that was accepted, and a half and a quarter of the way to it."""
     places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
     return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
@@ -61,14 +61,16 @@ def shrink_inputs(audit: Any, space: Space, pair: DataPair) -> ShrunkInputs | No
             if trials == TRIALS:
                 break
             trials += 1
-            if _falsifies(audit, simpler, Budget(runs, budget.seed + FRESH + trials, 1 - DOUBT), f"shrink {trials}"):
+            if _falsifies(
+                audit, simpler, Budget(runs, budget.seed + FRESH + trials, 1 - TRIAL_ALPHA), f"shrink {trials}"
+            ):
                 accepted.append(case := simpler)
                 break
         else:
             break
     share = (1 - budget.confidence) / CERTIFICATES
     runs = min(budget.runs, CERTIFIED_RUNS)
-    for i, smaller in enumerate(ladder(accepted)):
+    for i, smaller in enumerate(to_certify(accepted)):
         own = budget.seed + FRESH + (i and TRIALS + i)  # beyond those of the trials
         result = _audited(audit, smaller, Budget(runs, own, 1 - share), f"shrunk {i}")
         if result is not None and result.verdict is Verdict.FALSIFIED:

@@ -22,8 +22,8 @@ from ..attacks.learned import OutputAttack
 from ..attacks.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..certification.frame import Audit, Choice
-from ..play.engines import in_parallel
 from ..play.transcripts import blocks
+from ..play.workers import in_parallel
 from ..statistics import event_choice, measure_choice
 from ..statistics.event_choice import transfer
 from ..statistics.events import Counts, Event, count

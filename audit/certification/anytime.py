@@ -14,13 +14,13 @@ from scipy.special import expit
 from ...mechanisms.draws import Stage
 from ..attacks.learner_attacks import SequenceRatio, applicable
 from ..attacks.protocol import FittedAttack
-from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate
+from ..play.workers import in_parallel
 from ..statistics import sequential
 from ..statistics.events import Certificate, Counts, Event, count
 from .frame import Choice, Found
-from .stages import MOST, SEARCH, LearnerAudit
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit
 
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
@@ -143,8 +143,8 @@ class _Attacks:
 
     def of(self, epoch: Epoch) -> Choice:
         """Return what guesses in an epoch."""
-        # More than MOST runs teach nothing more.
-        begin = max(e.begin for e in self.epochs if e.begin <= min(epoch.begin, 2 * MOST))
+        # More than MOST_TO_LEARN runs teach nothing more.
+        begin = max(e.begin for e in self.epochs if e.begin <= min(epoch.begin, 2 * MOST_TO_LEARN))
         if begin not in self.chosen:
             self.chosen[begin] = self._choose(begin)
         return self.chosen[begin]
@@ -166,10 +166,10 @@ class _Attacks:
         return applicable(self.audit.learner, self.pair, self.audit.claim.surface)[0] is SequenceRatio
 
     def _past(self, begin: int) -> list[tuple[int, int]]:
-        """Return the blocks to learn from: those before, until there are MOST runs."""
+        """Return the blocks to learn from: those before, until there are MOST_TO_LEARN runs."""
         found: list[tuple[int, int]] = []
         for block in (b for epoch in self.epochs if epoch.begin < begin for b in epoch.blocks):
-            if sum(size for _, size in found) < MOST:
+            if sum(size for _, size in found) < MOST_TO_LEARN:
                 found.append(block)
         return found
 
@@ -177,7 +177,7 @@ class _Attacks:
         """Yield the guesses of some blocks of an epoch, in order."""
         if not some:
             return
-        taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST + 1))
+        taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST_TO_LEARN + 1))
         choice = self.of(epoch)
         task = partial(_guess, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice, taught)
         for (number, _), found in zip(

@@ -35,13 +35,13 @@ from .stages import play_block
 from .verdict import Result
 
 #: At most this share of the certification runs, this many runs, and this many played numbers.
-SHARE, MOST, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000
+SHARE, MOST_RUNS, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000
 #: Points of a trade-off curve, bins of a histogram, points of a profile, prefixes of rounds and of runs.
 THRESHOLDS, BINS, PROFILE, ROUNDS, PREFIXES = 32, 40, 25, 8, 16
 #: Deltas at which the exact privacy profile is tabulated, where an exact method covers the claim.
 PROFILE_DELTAS = (1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4)
 #: The most telling sequences shown for each side.
-TELLING = 3
+SHOWN_SEQUENCES = 3
 
 _Labels = NDArray[np.bool_]
 
@@ -103,7 +103,7 @@ def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:
 def _budget(result: Result) -> int:
     width = 1 if result.losses.arms is None else result.losses.arms
     affordable = MOST_NUMBERS // (result.losses.rounds * width)
-    return max(300, min(MOST, result.certificate.counts.runs // SHARE, affordable))
+    return max(300, min(MOST_RUNS, result.certificate.counts.runs // SHARE, affordable))
 
 
 def _play(learner: Learner, claim: Claim, pair: Pair, seed: int, engine: str, runs: int) -> Transcripts:
@@ -255,7 +255,7 @@ def _telling(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) 
     sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))
     rows = []
     for says, named, law in (("left", table >= event.upper, p), ("right", table <= event.lower, q)):
-        for i in np.argsort(-rounded(np.where(named, law, -1.0)), kind="stable")[:TELLING]:
+        for i in np.argsort(-rounded(np.where(named, law, -1.0)), kind="stable")[:SHOWN_SEQUENCES]:
             if named[i]:
                 arms = [int(a) + 1 for a in sequences[:, i]]
                 rows.append({"arms": arms, "says": says, "left": _one(p[i]), "right": _one(q[i])})

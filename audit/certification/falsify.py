@@ -10,7 +10,7 @@ from typing import Any
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming
 from ...learners.protocol import Learner, publishes
-from ...learners.scalar import recipe, weaker_recipe
+from ...learners.scalar import as_learner, weaker_learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
@@ -140,7 +140,7 @@ def audit_learner(
     began = time.perf_counter()
     rounds = _check_rounds(rounds, pair)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    built = recipe(learner, arms=_arms(learner, arms, pair), rounds=rounds)
+    built = as_learner(learner, arms=_arms(learner, arms, pair), rounds=rounds)
     options = _check_pairs(built, claim, rounds, runs, pair, pairs)
     how = weakening(weaken, built, _by_parameter(learner, weaken, built.arms, rounds))
     engine = engine_of(built, options, fast=execution.fast)
@@ -169,7 +169,7 @@ def _by_parameter(learner: Any, weaken: Any, arms: int, rounds: int) -> Weaken |
     """Return what changes the parameter that a text names."""
     if not isinstance(weaken, str) or not weaken:
         return None
-    return partial(weaker_recipe, learner, NoiseParameter.parse(weaken), arms=arms, rounds=rounds)
+    return partial(weaker_learner, learner, NoiseParameter.parse(weaken), arms=arms, rounds=rounds)
 
 
 def _check_rounds(rounds: int | None, pair: Pair | None) -> int:

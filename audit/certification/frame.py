@@ -13,9 +13,9 @@ from typing import Any, Self, TypeVar
 
 from ...mechanisms.claim import Claim
 from ..attacks.protocol import FittedAttack
-from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.transcripts import BLOCK, blocks, together
+from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
 from ..statistics.events import Certificate, Counts, Event

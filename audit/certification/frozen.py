@@ -41,9 +41,9 @@ from ..attacks.rules import (
     texts_of,
 )
 from ..laws.sequences import MAX_SEQUENCES, all_sequences
-from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, play
+from ..play.workers import in_parallel
 from ..statistics.bounds.rounding import significant
 from ..statistics.event_rule import choose_event
 from ..statistics.events import Counts, Event, count

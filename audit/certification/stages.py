@@ -19,9 +19,9 @@ from ..attacks.learner_attacks import FEWEST_BOOSTED, Boosted, SequenceRatio, Se
 from ..attacks.particle import ParticleRatio
 from ..attacks.protocol import FittedAttack, LearnerAttack
 from ..play import kernels
-from ..play.engines import in_parallel
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
+from ..play.workers import in_parallel
 from ..search.exact_search import expected_bound, rank_exactly
 from ..search.influential_rounds import influential_pairs
 from ..search.pair_search import LEAST, Trial, climb
@@ -44,7 +44,7 @@ LEAST_TRAINED = 800
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
 OFTEN = 10
 #: No stage before certification uses more: beyond it the choice does not get better.
-MOST = 300_000
+MOST_TO_LEARN = 300_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class LearnerAudit(Audit):
         return choice, spent + used
 
     def _share(self, share: float) -> int:
-        return max(10, min(MOST, int(share * self.budget.runs)))
+        return max(10, min(MOST_TO_LEARN, int(share * self.budget.runs)))
 
     def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
         """Return the pair to audit on, its index, and the runs that it took to find it."""

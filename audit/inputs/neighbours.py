@@ -17,7 +17,7 @@ from .records import UnfitError, features_of, records_of, with_feature
 #: The neighbour relations by name.
 RELATIONS = ("replace", "add-remove", "substitute-feature")
 #: The most neighbours of one input that a user's function is asked for.
-MOST = 1000
+MOST_NEIGHBOURS = 1000
 #: The attribute of a strategy of pairs that holds how it was made.
 _MADE_BY = "overclaim_neighbours"
 
@@ -105,7 +105,7 @@ class Neighbours:
         assert callable(self.relation)
         try:
             found = self.relation(data)
-            return found if is_strategy(found) else list(islice(found, MOST))
+            return found if is_strategy(found) else list(islice(found, MOST_NEIGHBOURS))
         except Exception as error:
             raise raised("the neighbour relation", error) from error
 

@@ -25,7 +25,7 @@ from .plan_schema import ALLOWED
 #: Options of learners and their defaults: a mechanism is refused with another value.
 _GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
 #: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
-MOST = 10_000_000
+MOST_LOSSES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,15 +70,15 @@ class Request:
         if self.expected is not None and self.expected not in EXPECTATIONS:
             raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
         for name, value in (("rounds", self.rounds), ("arms", self.arms)):
-            if value is not None and not 1 <= value <= MOST:
-                expected = "at least 1" if value < 1 else f"at most {MOST:,}"
+            if value is not None and not 1 <= value <= MOST_LOSSES:
+                expected = "at least 1" if value < 1 else f"at most {MOST_LOSSES:,}"
                 raise ValueError(f"{name} must be {expected}, got {value!r}")
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
         if self.fast:
             require_numba()
-        if (self.rounds or 1) * (self.arms or 1) > MOST:
-            raise ValueError(f"rounds times arms must be at most {MOST:,}, got {self.rounds} times {self.arms}")
+        if (self.rounds or 1) * (self.arms or 1) > MOST_LOSSES:
+            raise ValueError(f"rounds times arms must be at most {MOST_LOSSES:,}, got {self.rounds} times {self.arms}")
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 

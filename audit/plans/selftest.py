@@ -11,15 +11,15 @@ from typing import Any
 
 from ...learners.planted import planted_learners, plants
 from ...learners.protocol import LearnerError
-from ...learners.scalar import recipe
+from ...learners.scalar import as_learner
 from ...mechanisms.claim import Claim
 from ..assumptions.mechanism_runs import DataPair
 from ..blackbox.falsify import audit_mechanism
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Verdict
-from ..play.engines import in_parallel
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair
+from ..play.workers import in_parallel
 from ..traces.summary import place_of_fault
 from .targets import source_place
 
@@ -111,7 +111,7 @@ def _traced(index: int, bug: str) -> str:
     if index < 0:
         made = next(c for c in planted_learners.CLASSES if c.__name__ == bug)
         code: Any = made
-        text = place_of_fault(recipe(made, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
+        text = place_of_fault(as_learner(made, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
     else:
         subject = plants.SUBJECTS[index]
         pair, code = DataPair(subject.left, subject.right), subject.play

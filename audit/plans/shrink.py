@@ -20,7 +20,7 @@ from typing import Any
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
-from ..blackbox.shrink_inputs import CERTIFICATES, DOUBT, FRESH, ladder
+from ..blackbox.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, to_certify
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkWitness
@@ -143,7 +143,7 @@ def shrink(
     best = _fewer_rounds(judge, best)
     best = _simpler_losses(judge, best)
     _fewer_rounds(judge, best)
-    for i, smaller in enumerate(ladder(judge.accepted)):
+    for i, smaller in enumerate(to_certify(judge.accepted)):
         learner, claim = build(smaller)
         own = budget.seed + FRESH + (i and EXACT + i)  # beyond those of the trials
         afresh = replace(execution, memory=execution.prefixed(f"shrunk {i}"))
@@ -232,7 +232,7 @@ class _Judge:
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
         seed = self.seed + FRESH + self.trials
-        budget, execution = Budget(self._runs, seed, 1 - DOUBT), Execution(fast=self.execution.fast)
+        budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution(fast=self.execution.fast)
         result = audit_learner(learner, claim, budget, execution, pair=pair, arms=learner.arms)
         return result.verdict is Verdict.FALSIFIED
 

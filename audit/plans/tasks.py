@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, Setting
-from ...learners.scalar import recipe, weaker_recipe
+from ...learners.scalar import as_learner, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
@@ -86,8 +86,8 @@ class Task(Request):
         rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
         arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **parameters.own}
-        learner = recipe(target, **game)
-        how = self._weakening(learner, partial(weaker_recipe, target, **game))
+        learner = as_learner(target, **game)
+        how = self._weakening(learner, partial(weaker_learner, target, **game))
         return Prepared(self, learner, claim, self._given(), "", rounds, weakening=how)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:

@@ -1,4 +1,4 @@
-"""The workers of a dask cluster as an engine: tasks and results, refusals of other versions, returns after losses."""
+"""The workers of a dask cluster: tasks and results, refusals of other versions, returns after losses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from functools import cache, lru_cache, partial
 from itertools import count
 from typing import Any
 
-from .engines import Failed, Item, Result, attempt, unwrapped
 from .provenance import digest, own_code, packages
 from .window import Window
+from .workers import Failed, Item, Result, attempt, unwrapped
 
 #: Seconds to wait for a scheduler and its first worker at the beginning, and for both to come back midway.
 CONNECT, PATIENCE = 5.0, 30.0

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic
 
-from .engines import Item, Result
+from .workers import Item, Result
 
 #: Tasks in flight for each worker, and how many times as many may be ahead of the oldest that is not finished.
 IN_FLIGHT, AHEAD = 4, 16

@@ -14,7 +14,7 @@ from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, RegretClaim, Setting, entries
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
-from ...learners.scalar import recipe
+from ...learners.scalar import as_learner
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
@@ -174,7 +174,7 @@ def audit_regret(
     Raises
     ------
     ValueError, LearnerError
-        As `play_runs`, `growth` and `recipe`.
+        As `play_runs`, `growth` and `as_learner`.
     """
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
@@ -382,4 +382,4 @@ def _number(bound: float) -> float:
 def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) -> Learner:
     if isinstance(target, Entry):
         return target.build(game, **parameters)
-    return recipe(target, arms=game.arms, rounds=game.rounds, **parameters)
+    return as_learner(target, arms=game.arms, rounds=game.rounds, **parameters)

@@ -16,7 +16,7 @@ from ..statistics.bounds.rounding import rounded
 from .loss_choices import Alphabet
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
-MOST, FEWEST, NUMBERS = 1000, 50, 4_000_000
+MOST_RUNS, FEWEST_RUNS, MOST_NUMBERS = 1000, 50, 4_000_000
 #: Rounds up to which the families and what is proposed beside them leave out few places.
 SHORT = 6
 #: The chance that a learner which tells nothing seems to tell something.
@@ -41,8 +41,8 @@ def influential_pairs(
         Runs at most. Where it is small, for few rounds, or for convex losses none is played.
     """
     extremes, batch = alphabet.differing[:EXTREMES], batch_of(learner)
-    runs = min(budget, MOST, NUMBERS // (rounds * learner.arms)) // len(extremes)
-    if runs < FEWEST or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
+    runs = min(budget, MOST_RUNS, MOST_NUMBERS // (rounds * learner.arms)) // len(extremes)
+    if runs < FEWEST_RUNS or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
         return [], 0
     found = []
     for losses in extremes:

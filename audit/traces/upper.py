@@ -23,7 +23,7 @@ from .replay import Trace, learner_playing, trace, traces
 #: Runs of a block whose action is forced: paths that cost the same but for rounding.
 _FORCED = 2
 #: The most rounds times pairs times branches that are played for a bound on every pair.
-_MOST = 20_000
+_MOST_PAIRS = 20_000
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, found: list[
     single coordinates, for the L2 ball these and the diagonal (L1 norms).
     """
     rows = _extremes(learner, claim, pair)
-    if not rows or pair.rounds**2 * len(rows) * learner.arms > _MOST:
+    if not rows or pair.rounds**2 * len(rows) * learner.arms > _MOST_PAIRS:
         return None
     largest, how = 0.0, Branches("maximised", "")
     for t0 in range(pair.rounds - (claim.surface != "publication")):  # the last round is not learned from

@@ -130,7 +130,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
 @playing_command
 def check(
     jobs: int | None,
-    engine: str,
+    workers: str,
     scheduler: str | None,
     weaken: str | None,
     shrink: bool | None,
@@ -143,8 +143,8 @@ def check(
     Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED or, with --weaken, if the audit would not have caught three times too
     little noise; 2 for bad input, 4 if the learner crashed.
     """
-    from ...audit.play.engines import cores
     from ...audit.play.execution import Execution
+    from ...audit.play.workers import cores
     from ..formats.claim_lines import claim_lines
     from ..record import claim_record, to_text
     from ..sanitise import is_untested
@@ -154,7 +154,7 @@ def check(
         raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
     with own_process():
         prepared = task.prepare()
-        where = Execution(jobs or cores(), progress=True, cluster=cluster_of(engine, scheduler))
+        where = Execution(jobs or cores(), progress=True, cluster=cluster_of(workers, scheduler))
         result = prepared.audit(where, shrink=shrink is not False)
         record = claim_record(prepared, result, with_trace=trace)
         if shrink:
@@ -237,7 +237,7 @@ def run(
     plan_file: Path | None,
     out: Path,
     jobs: int | None,
-    engine: str,
+    workers: str,
     scheduler: str | None,
     libraries: bool,
     seed: int | None,
@@ -263,7 +263,7 @@ def run(
     plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
     check_folder(out, *REPORTS, plan=plan_file)
     with owned(out):
-        ledger, record = audited(plan, out, resume, jobs, _command_line(), cluster_of(engine, scheduler))
+        ledger, record = audited(plan, out, resume, jobs, _command_line(), cluster_of(workers, scheduler))
         if base is not None:
             hold_against(record, base, baseline_file, plan, jobs=jobs)
         write_atomically(out / "record.json", to_text(record))
@@ -371,8 +371,8 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
     Exits 0 if every bug was caught without a false alarm, else 1.
     """
     from ...audit.plans.selftest import selftest as plant
-    from ...audit.play.engines import cores
     from ...audit.play.execution import Execution
+    from ...audit.play.workers import cores
     from .selftest_words import summary, table_of
 
     found = plant(Execution(jobs or cores(), progress=True), seed=seed)

@@ -23,7 +23,7 @@ def hold_against(
     record: dict[str, Any], base: dict[str, Any], file: Path | None, plan: Plan, *, jobs: int | None
 ) -> None:
     """Put the comparison with a baseline into a record; learners that crash in it are errors of the record."""
-    from ...audit.play.engines import cores
+    from ...audit.play.workers import cores
     from ..baseline import compare
 
     with own_process():
@@ -35,7 +35,7 @@ def hold_against(
 
 def count_again(plan: Plan, pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]], *, jobs: int) -> list[Again]:
     """Return what came of counting the events of baselines again: (claim, its baseline) each."""
-    from ...audit.play.engines import DeadWorkerError, in_parallel
+    from ...audit.play.workers import DeadWorkerError, in_parallel
 
     tasks = {task.command(): task for task in plan.tasks}
     items = [(tasks[new["replay"]], new, old) for new, old in pairs]
@@ -51,7 +51,7 @@ def count_again(plan: Plan, pairs: Sequence[tuple[dict[str, Any], dict[str, Any]
 
 def _count_alone(count: Any, item: Item) -> Again:
     """Return what came of counting in a process of its own, which the target may end."""
-    from ...audit.play.engines import DeadWorkerError, alone
+    from ...audit.play.workers import DeadWorkerError, alone
     from ..baseline import Again
 
     try:

@@ -143,6 +143,7 @@ WHERE = options(
     JOBS,
     click.option(
         "--engine",
+        "workers",
         type=click.Choice(["processes", "dask"]),
         default="processes",
         show_default=True,

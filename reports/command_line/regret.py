@@ -61,8 +61,8 @@ def regret(
     growth rate is violated.
     """
     from ...audit.plans.regret_tasks import regret_setting
-    from ...audit.play.engines import cores
     from ...audit.play.execution import Budget, Execution
+    from ...audit.play.workers import cores
     from ...audit.regret.block_sequences import BlockSequence
     from ...audit.regret.regret_audit import audit_regret
     from ..formats.claim_lines import regret_lines

@@ -32,8 +32,8 @@ def audited(
     """Return the ledger of a plan's run and its record."""
     from ...audit.plans.ledger import Ledger
     from ...audit.play.cluster import ClusterError
-    from ...audit.play.engines import cores
     from ...audit.play.execution import Execution
+    from ...audit.play.workers import cores
 
     ledger = Ledger.begin(out, plan, resume=resume)
     kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
@@ -134,7 +134,7 @@ Item = tuple["Task", int, "Ledger | None"]
 
 def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
-    from ...audit.play.engines import DeadWorkerError, as_completed
+    from ...audit.play.workers import DeadWorkerError, as_completed
 
     jobs = execution.jobs
     few = len(items) < jobs or jobs == 1
@@ -161,7 +161,7 @@ def verdict_line(outcome: Outcome) -> str:
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:
     """Return the outcome of one claim, audited in a process that it may end."""
-    from ...audit.play.engines import DeadWorkerError, alone
+    from ...audit.play.workers import DeadWorkerError, alone
 
     task, index, ledger = item
     if only_users and ":" not in task.target:
@@ -224,7 +224,7 @@ def _measured(
     plan: Plan, known: dict[int, dict[str, Any]], *, jobs: int, ledger: Ledger | None
 ) -> list[dict[str, Any]]:
     """Return the measurements of regret; in the ledger they come after the claims."""
-    from ...audit.play.engines import in_parallel
+    from ...audit.play.workers import in_parallel
 
     items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
     found = in_parallel(_measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret")
@@ -233,7 +233,7 @@ def _measured(
 
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
     """Return one measurement of regret, kept in the ledger; what a user's target does wrong, as an error."""
-    from ...audit.play.engines import alone
+    from ...audit.play.workers import alone
 
     task = item[0]
     if task.bound is None:
@@ -280,11 +280,11 @@ def exit_code(record: dict[str, Any]) -> int:
     return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
 
 
-def cluster_of(engine: str, scheduler: str | None) -> Cluster | None:
+def cluster_of(workers: str, scheduler: str | None) -> Cluster | None:
     """Return the cluster that was asked for, reached and found to be of this version."""
     from ...audit.play.cluster import Cluster
 
-    if engine == "processes":
+    if workers == "processes":
         if scheduler is not None:
             raise ValueError("--scheduler goes with --engine dask")
         return None

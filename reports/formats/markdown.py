@@ -24,20 +24,20 @@ def markdown(record: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{tally[v]} {word}" for v, word in WORDS.items() if tally[v] or v != "UNDERPOWERED")
     untested = sum(map(is_untested, claims))
     counts += f", {untested} of them untested: no attack known" if untested else ""
-    surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    unexpected = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
     lines = [f"### overclaim: {counts}", ""]
-    if surprises:
-        lines += [f"**{len(surprises)} not as expected:**", "", *_table(surprises), ""]
+    if unexpected:
+        lines += [f"**{len(unexpected)} not as expected:**", "", *_table(unexpected), ""]
         lines += [
-            f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in surprises[:MOST_ROWS] if c.get("replay")
+            f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in unexpected[:MOST_ROWS] if c.get("replay")
         ]
     elif any(c.get("expected") for c in claims):
         lines.append("Every verdict is as expected.")
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
-    falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in surprises]
-    for title, rows in (("falsified, as expected" if surprises else "falsified", falsified), ("all claims", claims)):
+    falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
+    for title, rows in (("falsified, as expected" if unexpected else "falsified", falsified), ("all claims", claims)):
         if rows:
             lines += ["", f"<details><summary>{len(rows)} {title}</summary>", "", *_table(rows), "", "</details>"]
     alpha = record["alpha"]

@@ -128,8 +128,8 @@ def claims_table(record: dict[str, Any]) -> str:
         label = shorten(f"{shorten(short, longest):<{longest}}  {_setting(claim)}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
-    surprises = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
-    for claim in surprises:
+    unexpected = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    for claim in unexpected:
         lines.append("")
         lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {_setting(claim)}")
         lines.append(
@@ -153,7 +153,7 @@ def claims_table(record: dict[str, Any]) -> str:
     if bounded := sum(map(is_bounded, claims)):
         counts.append(f"{bounded} of them bounded by their traces")
     judged = sum(1 for c in claims if c.get("expected"))
-    as_expected = f"; {judged - len(surprises)} of {judged} as expected" if judged else ""
+    as_expected = f"; {judged - len(unexpected)} of {judged} as expected" if judged else ""
     lines += ["", *headline_lines(record), f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ from ..sanitise import visible, visible_line
 from .terminal import table, width
 
 #: The numbers of an input that are printed, and the calls of a run.
-_FEW, _MOST = 3, 40
+_FEW_VALUES, _MOST_CALLS = 3, 40
 
 
 def trace_lines(found: Mapping[str, Any]) -> str:
@@ -21,8 +21,8 @@ def trace_lines(found: Mapping[str, Any]) -> str:
     lines = [f"{visible_line(found['name'])}: claimed epsilon {claimed['epsilon']:g}{at}; one run in both worlds"]
     if calls:
         head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
-        lines.append(table(head, (_row(call) for call in calls[:_MOST])))
-    lines += [f"and {len(calls) - _MOST} more calls"] if len(calls) > _MOST else []
+        lines.append(table(head, (_row(call) for call in calls[:_MOST_CALLS])))
+    lines += [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
     lines += [] if calls else ["no noisy call"]
     words = _words(found)
     wrapped = (textwrap.fill(w, width(), subsequent_indent="  ", break_on_hyphens=False) for w in words)
@@ -39,8 +39,8 @@ def _row(call: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _numbers(values: list[float | None]) -> str:
-    words = ["none" if value is None else f"{value:.4g}" for value in values[:_FEW]]
-    more = ", ..." if len(values) > _FEW else ""
+    words = ["none" if value is None else f"{value:.4g}" for value in values[:_FEW_VALUES]]
+    more = ", ..." if len(values) > _FEW_VALUES else ""
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
 
 

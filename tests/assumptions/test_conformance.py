@@ -12,7 +12,7 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.problems.domains import EntropySimplex
-from overclaim.learners.scalar import recipe
+from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.noise import Laplace
 
 EXP3 = Exp3(arms=3, eta=0.5, gamma=0.1)
@@ -184,11 +184,11 @@ def test_state_that_is_not_the_runs_own_is_caught(cls, told):
 @pytest.mark.parametrize(("cls", "told"), FRESH_BUGS, ids=FRESH_IDS)
 def test_the_quick_check_catches_it_too(cls, told):
     with pytest.raises(LearnerError, match=told):
-        check_fresh(recipe(cls, arms=2, rounds=8), PAIR, 0)
+        check_fresh(as_learner(cls, arms=2, rounds=8), PAIR, 0)
 
 
 def test_the_quick_check_accepts_what_is_sound():
-    for learner in [recipe(Plain, arms=2, rounds=8), replace(SOUND[2], inner=replace(EXP3, arms=2))]:
+    for learner in [as_learner(Plain, arms=2, rounds=8), replace(SOUND[2], inner=replace(EXP3, arms=2))]:
         assert check_fresh(learner, PAIR, 5) is None
 
 

@@ -9,7 +9,7 @@ from overclaim.audit.assumptions.blocks import homogeneity_p_value
 from overclaim.audit.assumptions.conformance import check_learner
 from overclaim.learners import Exp3, Ftrl, LearnerError
 from overclaim.learners.problems.domains import EntropySimplex
-from overclaim.learners.scalar import recipe
+from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.noise import Laplace
 
 
@@ -45,7 +45,7 @@ def test_exp3_has_the_law_of_its_twin(arms):
 @pytest.mark.parametrize("slip", ["no mixing", "no weighting"])
 def test_a_twin_with_a_slip_is_told_apart(slip):
     def twin(arms, rounds):
-        return recipe(Exp3Twin, arms=arms, rounds=rounds, slip=slip)
+        return as_learner(Exp3Twin, arms=arms, rounds=rounds, slip=slip)
 
     with pytest.raises(LearnerError, match="Exp3 and its twin Exp3Twin play by different laws"):
         check_learner(Exp3(arms=2, eta=0.5, gamma=0.3), twin=twin, twin_runs=8000)

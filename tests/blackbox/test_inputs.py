@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify_mechanism
-from overclaim.audit.blackbox.shrink_inputs import ladder
+from overclaim.audit.blackbox.shrink_inputs import to_certify
 from overclaim.learners.protocol import LearnerError
 from overclaim.testing import neighbours
 
@@ -141,8 +141,8 @@ def test_bad_inputs_are_refused_in_one_line(inputs, options, message):
 
 
 def test_the_last_that_was_accepted_is_certified_first():
-    assert ladder([]) == []
-    assert ladder(list("abcdefgh")) == ["h", "d", "b"]
+    assert to_certify([]) == []
+    assert to_certify(list("abcdefgh")) == ["h", "d", "b"]
 
 
 def unseeded(data):

@@ -10,7 +10,7 @@ import pytest
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.certification.verdict import decide
-from overclaim.audit.play import engines
+from overclaim.audit.play import workers
 from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import lookup
@@ -296,11 +296,11 @@ def test_small_audits_start_no_processes(monkeypatch):
         started.append(jobs)
         return map(task, items)
 
-    monkeypatch.setattr(engines, "_on_processes", recorded)
+    monkeypatch.setattr(workers, "_on_processes", recorded)
     results = []
     for start in (1e9, 0.0):
         assert not started
-        monkeypatch.setattr(engines, "START", start)
+        monkeypatch.setattr(workers, "START", start)
         results.append(falsify(learner, Claim(epsilon=1.0), rounds=4, runs=50_000, jobs=2).certificate)
     assert results[0] == results[1]
     assert set(started) == {2}
@@ -309,14 +309,14 @@ def test_small_audits_start_no_processes(monkeypatch):
 @pytest.mark.parametrize("epsilon", [1.0, 1.2])  # one that survives, one that ends within an epoch
 def test_early_audits_use_every_process(monkeypatch, epsilon):
     """Later epochs are long enough to be shared: same guesses, same end, whoever plays them."""
-    learner, shared, real = BatchedLaplace(EXP3, epsilon=epsilon, batch=1), [], engines._on_processes
+    learner, shared, real = BatchedLaplace(EXP3, epsilon=epsilon, batch=1), [], workers._on_processes
 
     def recorded(task, items, jobs):
         shared.append(len(items))
         return real(task, items, jobs)
 
-    monkeypatch.setattr(engines, "_on_processes", recorded)
-    monkeypatch.setattr(engines, "START", 0.0)
+    monkeypatch.setattr(workers, "_on_processes", recorded)
+    monkeypatch.setattr(workers, "START", 0.0)
     alone, both, kept = (
         falsify(learner, Claim(epsilon=0.95), rounds=2, runs=200_000, stop="early", jobs=jobs, memory=memory)
         for jobs, memory in ((1, None), (2, None), (2, Connected()))

@@ -15,7 +15,7 @@ from scipy import stats
 from overclaim.audit.assumptions.conformance import check_learner
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.problems.domains import EntropySimplex
-from overclaim.learners.scalar import recipe
+from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 
@@ -389,13 +389,13 @@ TWINS = [
 @pytest.mark.parametrize(("learner", "cls", "parameters"), TWINS, ids=["exp3", "reduction", "batched", "mini-batch"])
 def test_learners_have_the_law_of_their_twins(learner, cls, parameters):
     """Chi-square over the last six actions, 8192 runs each, false alarm 1e-6."""
-    check_learner(learner, twin=lambda arms, rounds: recipe(cls, arms=arms, rounds=rounds, **parameters))
+    check_learner(learner, twin=lambda arms, rounds: as_learner(cls, arms=arms, rounds=rounds, **parameters))
 
 
 @pytest.mark.parametrize(("batch", "scale"), [(1, 1.0), (2, 4.0)])
 def test_another_batch_or_another_noise_is_told_apart(batch, scale):
     def twin(arms, rounds):
-        return recipe(BatchedTwin, arms=arms, rounds=rounds, batch=batch, scale=scale)
+        return as_learner(BatchedTwin, arms=arms, rounds=rounds, batch=batch, scale=scale)
 
     learner = BatchedLaplace(inner=replace(INNER, eta=0.5), epsilon=1.0, batch=2)
     with pytest.raises(LearnerError, match="play by different laws"):

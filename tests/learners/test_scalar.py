@@ -8,7 +8,7 @@ import pytest
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError, Threshold
-from overclaim.learners.scalar import Scalar, recipe
+from overclaim.learners.scalar import Scalar, as_learner
 from overclaim.mechanisms.draws import Draws
 
 ROUNDS = 4
@@ -30,7 +30,7 @@ class Fair:
 
 
 def playing(cls, runs=5, **parameters):
-    return play(recipe(cls, arms=2, rounds=ROUNDS, **parameters), PAIR, Draws(3), runs).actions
+    return play(as_learner(cls, arms=2, rounds=ROUNDS, **parameters), PAIR, Draws(3), runs).actions
 
 
 def with_method(name, function, base=Fair):
@@ -143,18 +143,18 @@ def test_a_raise_in_the_constructor_and_an_exit_are_caught():
 
 def test_missing_methods_and_unknown_feedback_are_refused_at_once():
     with pytest.raises(LearnerError, match="Mine must have act, update; it has no update"):
-        recipe(with_method("update", None), arms=2, rounds=2)
+        as_learner(with_method("update", None), arms=2, rounds=2)
     with pytest.raises(LearnerError, match=r"Mine\.feedback must be one of 'bandit', 'full', got 'partial'"):
-        recipe(with_method("feedback", "partial"), arms=2, rounds=2)
+        as_learner(with_method("feedback", "partial"), arms=2, rounds=2)
     naked = type("Naked", (), {"act": Fair.act, "update": Fair.update})
     with pytest.raises(LearnerError, match=r"Naked\.feedback must be .* got none"):
-        recipe(naked, arms=2, rounds=2)
+        as_learner(naked, arms=2, rounds=2)
 
 
 @pytest.mark.parametrize("object_", [3, "Exp3", None, object(), np, lambda arms: 4])
 def test_what_is_no_learner_is_refused(object_):
     with pytest.raises(LearnerError, match="must have start, act, update"):
-        recipe(object_, arms=2, rounds=2)
+        as_learner(object_, arms=2, rounds=2)
 
 
 @pytest.mark.parametrize(
@@ -167,19 +167,19 @@ def test_what_is_no_learner_is_refused(object_):
 )
 def test_another_constructor_is_told_the_expected_one(constructor, lacking):
     with pytest.raises(LearnerError, match=rf"must be __init__\(self, arms, rounds, rng\), it takes no {lacking}"):
-        recipe(with_method("__init__", constructor), arms=2, rounds=2)
+        as_learner(with_method("__init__", constructor), arms=2, rounds=2)
 
 
 def test_parameters_reach_the_constructor_and_unknown_ones_are_named():
     assert (playing(Fair, bias=1.0) == 1).all()
     with pytest.raises(ValueError, match="Fair takes no parameter bais; it takes bias"):
-        recipe(Fair, arms=2, rounds=2, bais=1.0)
+        as_learner(Fair, arms=2, rounds=2, bais=1.0)
 
     def needs(self, arms, rounds, rng, eta):
         raise AssertionError
 
     with pytest.raises(ValueError, match="Mine needs a value for eta"):
-        recipe(with_method("__init__", needs), arms=2, rounds=2)
+        as_learner(with_method("__init__", needs), arms=2, rounds=2)
 
 
 def test_a_constructor_may_take_anything():
@@ -191,32 +191,32 @@ def test_a_constructor_may_take_anything():
 
 def test_a_built_learner_is_returned_as_it_is():
     learner = Threshold(arms=2, threshold=1.0)
-    assert recipe(learner, arms=5, rounds=9) is learner
+    assert as_learner(learner, arms=5, rounds=9) is learner
     with pytest.raises(ValueError, match="Threshold is built already and takes no eta"):
-        recipe(learner, arms=2, rounds=2, eta=1.0)
+        as_learner(learner, arms=2, rounds=2, eta=1.0)
 
 
 def test_a_batched_class_is_given_what_it_takes():
-    assert recipe(Exp3, arms=3, rounds=9, eta=0.5) == Exp3(arms=3, eta=0.5)
+    assert as_learner(Exp3, arms=3, rounds=9, eta=0.5) == Exp3(arms=3, eta=0.5)
     with pytest.raises(ValueError, match="Exp3 needs a value for eta"):
-        recipe(Exp3, arms=3, rounds=9)
+        as_learner(Exp3, arms=3, rounds=9)
     with pytest.raises(ValueError, match="Exp3 takes no parameter etta; it takes eta, feedback, gamma"):
-        recipe(Exp3, arms=3, rounds=9, etta=1.0)
+        as_learner(Exp3, arms=3, rounds=9, etta=1.0)
     with pytest.raises(ValueError, match="eta must be positive"):  # its own check, unchanged
-        recipe(Exp3, arms=3, rounds=9, eta=-1.0)
+        as_learner(Exp3, arms=3, rounds=9, eta=-1.0)
 
 
 def test_a_function_may_build_the_learner():
     def private(arms, rounds, *, epsilon=1.0):
         return BatchedLaplace(inner=Exp3(arms=arms, eta=0.5), epsilon=epsilon, batch=rounds // 4)
 
-    assert recipe(private, arms=3, rounds=8, epsilon=2.0) == private(3, 8, epsilon=2.0)
+    assert as_learner(private, arms=3, rounds=8, epsilon=2.0) == private(3, 8, epsilon=2.0)
 
     def broken(arms):
         raise KeyError(arms)
 
     with pytest.raises(LearnerError, match=r"^broken raised KeyError: 3 when built$"):
-        recipe(broken, arms=3, rounds=8)
+        as_learner(broken, arms=3, rounds=8)
 
 
 def test_a_plain_dataclass_works():

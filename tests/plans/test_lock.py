@@ -72,7 +72,7 @@ def test_rows_of_another_run_are_not_read(tmp_path):
 #: Tells the numbers of its workers, and keeps them busy for minutes.
 BUSY = """
 import os, sys, time
-from overclaim.audit.play.engines import in_parallel
+from overclaim.audit.play.workers import in_parallel
 
 def work(item):
     print(os.getpid(), flush=True)

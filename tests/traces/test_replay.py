@@ -15,7 +15,7 @@ from overclaim.learners.conversions.batched import MiniBatch
 from overclaim.learners.planted import planted_learners
 from overclaim.learners.planted.plants import SUBJECTS, planted
 from overclaim.learners.protocol import LearnerError
-from overclaim.learners.scalar import recipe
+from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
@@ -61,17 +61,17 @@ def test_learners_without_noise_leak_at_the_first_action_that_differs(learner):
 
 
 def test_plain_classes():
-    found = traces(recipe(planted_learners.SOUND_CLASS, arms=2, rounds=4), PAIR)
+    found = traces(as_learner(planted_learners.SOUND_CLASS, arms=2, rounds=4), PAIR)
     assert not any(one.leak for one in found)
     assert len(found[0].calls) == 4
     claim = Claim(epsilon=1.0)
-    little = tracing(recipe(planted_learners.LittleNoise, arms=2, rounds=4), PAIR, claim)
+    little = tracing(as_learner(planted_learners.LittleNoise, arms=2, rounds=4), PAIR, claim)
     assert little.leak is None
     assert little.pair_upper.epsilon == pytest.approx(3 * 2 / 0.25)
-    once = tracing(recipe(planted_learners.NoiseOnce, arms=2, rounds=4), PAIR, claim)
+    once = tracing(as_learner(planted_learners.NoiseOnce, arms=2, rounds=4), PAIR, claim)
     assert once.leak.what.startswith("action of round")
     with pytest.raises(UntraceableError, match="draws from elsewhere"):
-        traces(recipe(planted_learners.GlobalGenerator, arms=2, rounds=4), PAIR)
+        traces(as_learner(planted_learners.GlobalGenerator, arms=2, rounds=4), PAIR)
 
 
 def noise_is_not_watched(data, rng):

@@ -38,7 +38,7 @@ MARGINS = (2e-4, 1e-3, 5e-3, 0.05)
 #: The same for figures, where the first of these is not seen.
 COARSE = MARGINS[2:]
 #: Cells of a row at first, in epsilon and in q; how often cells are cut; and how many of a row may be left.
-_CELLS, _CUTS, _MOST = (3, 12), 16, 20_000
+_CELLS, _CUTS, _MOST_CELLS = (3, 12), 16, 20_000
 #: Runs from which on a density is not computed closely enough, and its relative error below.
 _MANY, _ROUNDING = 1e7, 1e-6
 
@@ -114,7 +114,7 @@ def covered(data: Data, box: Ends, quantile: Floats, ends: Ends, scores: tuple[S
         row, low, high, left, right = (x[unclear] for x in (row, low, high, left, right))
         if not row.size:
             return ~unproved
-        unproved |= np.bincount(row, minlength=rows) > _MOST
+        unproved |= np.bincount(row, minlength=rows) > _MOST_CELLS
         middle, centre, row = (low + high) / 2, (left + right) / 2, np.tile(row, 4)
         low, high = np.concatenate([low, low, middle, middle]), np.concatenate([middle, middle, high, high])
         left, right = np.concatenate([left, centre, left, centre]), np.concatenate([centre, right, centre, right])

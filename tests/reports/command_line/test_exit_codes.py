@@ -136,7 +136,7 @@ def test_a_fault_of_our_own_exits_70(monkeypatch):
 
 def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypatch):
     """Every block is worth processes, and a lock cannot travel to them."""
-    monkeypatch.setattr("overclaim.audit.play.engines.START", 0.0)
+    monkeypatch.setattr("overclaim.audit.play.workers.START", 0.0)
     words = ("--epsilon", 1, "--rounds", 2, "--runs", 40_000)
     one = overclaim("check", "own.py:Locked", *words, "--jobs", 1)
     two = overclaim("check", "own.py:Locked", *words, "--jobs", 2)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from overclaim.audit.play.engines import cores
+from overclaim.audit.play.workers import cores
 from overclaim.tests.support.command_line import FIELDS, PLAN, check, overclaim, run_plan
 
 LEARNERS = '''

@@ -1,6 +1,6 @@
 """Where tasks are computed: in this process, in processes of this machine, or by other machines.
 
-Every engine yields the results in the order of the items, so a record does not depend on who computed it.
+Wherever it is, results come in the order of the items, so a record does not depend on who computed it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The random mutations that the search over pairs made before it had an optimiser, to compare with."""
+"""The random changes that the search over pairs made before it had an optimiser, to compare with."""
 
 from dataclasses import dataclass
 
@@ -13,23 +13,23 @@ from overclaim.learners.protocol import Learner
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws, Purpose, Stage
 
-#: Mutants of the best pair that compete in one round, and the least runs that each gets.
-MUTANTS, LEAST = 6, 60
+#: Changed pairs of the best one that compete in one round, and the least runs that each gets.
+CHANGED, LEAST = 6, 60
 
 
-def mutate(options, trial, budget, mutations):
-    """Return the pair that wins, its index, and the runs spent: successive halving, then mutation of the winner."""
+def halve_and_change(options, trial, budget, changes):
+    """Return the pair that wins, its index, and the runs spent: successive halving, then changes of the winner."""
     alive = list(enumerate(options))
     families = budget // 2
     best, spent, _ = _halve(alive, trial, families)
     number = len(options)
-    each_round = max((budget - families) // 3, 2 * LEAST * MUTANTS)
+    each_round = max((budget - families) // 3, 2 * LEAST * CHANGED)
     while spent + each_round <= budget:
-        mutants = mutations(best[1], MUTANTS, number)
-        if not mutants:
+        changed = changes(best[1], CHANGED, number)
+        if not changed:
             break
-        alive = [best, *enumerate(mutants, start=number)]
-        number += len(mutants)
+        alive = [best, *enumerate(changed, start=number)]
+        number += len(changed)
         winner, used, _ = _halve(alive, trial, each_round)
         spent += used
         best = winner
@@ -37,7 +37,7 @@ def mutate(options, trial, budget, mutations):
 
 
 @dataclass(frozen=True)
-class Mutations:
+class RandomChanges:
     """Random changes of a pair: one round, a whole stretch of rounds, or the place of the differing one."""
 
     learner: Learner
@@ -45,25 +45,25 @@ class Mutations:
     seed: int
 
     def __call__(self, pair: Pair, count: int, number: int) -> list[Pair]:
-        """Return `count` distinct mutants.
+        """Return `count` distinct changed pairs.
 
         Parameters
         ----------
         number : int
-            Of the first mutant: with the seed, the key of the random choices.
+            Of the first changed_pair: with the seed, the key of the random choices.
         """
         alphabet = alphabet_of(self.learner, self.claim)
         generator = Draws(self.seed, Stage.SEARCH, number).stream(Purpose.ADVERSARY)
         found: dict[str, Pair] = {}
         for _ in range(8 * count):
-            mutant = self._mutant(pair, alphabet, generator)
-            if mutant is not None and repr(mutant.to_json()) != repr(pair.to_json()):
-                found.setdefault(repr(mutant.to_json()), mutant)
+            changed_pair = self._changed_pair(pair, alphabet, generator)
+            if changed_pair is not None and repr(changed_pair.to_json()) != repr(pair.to_json()):
+                found.setdefault(repr(changed_pair.to_json()), changed_pair)
             if len(found) == count:
                 break
         return list(found.values())
 
-    def _mutant(self, pair: Pair, alphabet: Alphabet, generator: np.random.Generator) -> Pair | None:
+    def _changed_pair(self, pair: Pair, alphabet: Alphabet, generator: np.random.Generator) -> Pair | None:
         kind, rounds, batch = generator.integers(3), pair.rounds, batch_of(self.learner)
         if kind == 0:  # one round
             options = list(changes(pair, int(generator.integers(rounds)), alphabet, self.claim))
