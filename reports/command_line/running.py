@@ -260,7 +260,7 @@ def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any
 
 
 def exit_code(record: dict[str, Any]) -> int:
-    """Return the exit code of a run: crashes first, then regressions and unexpected verdicts, then what is undecided."""
+    """Return the exit code of a run: crashes first, then regressions and unexpected verdicts, then undecided ones."""
     from ..baseline import failed
 
     for code, kind in KINDS.items():
