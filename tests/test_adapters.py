@@ -25,6 +25,7 @@ def example(monkeypatch):
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_opendp(example):
     pytest.importorskip("opendp")
@@ -38,6 +39,7 @@ def test_opendp(example):
     assert found["make_laplace(scale=1)"].epsilon_lower > 0.7
 
 
+@pytest.mark.slow
 def test_diffprivlib(example):
     if importlib.util.find_spec("diffprivlib") is None:
         pytest.skip("diffprivlib is not installed")
@@ -49,7 +51,12 @@ def test_diffprivlib(example):
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict"), [("Bare", "FALSIFIED"), ("Private", "SURVIVED"), ("HalfNoise", "FALSIFIED")]
+    ("name", "verdict"),
+    [
+        ("Bare", "FALSIFIED"),
+        pytest.param("Private", "SURVIVED", marks=pytest.mark.slow),
+        pytest.param("HalfNoise", "FALSIFIED", marks=pytest.mark.slow),
+    ],
 )
 def test_river(example, name, verdict):
     pytest.importorskip("river")

@@ -6,6 +6,7 @@ import re
 import sys
 import tomllib
 from email.message import Message
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
@@ -83,6 +84,12 @@ def test_every_locked_package_has_its_hashes_and_no_address():
     assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ ", LOCK)
 
 
+@cache
+def distributions():
+    """Distributions by the modules that they install: it reads what each says of itself."""
+    return packages_distributions()
+
+
 def imported(folders):
     """Top-level modules that are neither ours nor Python's, by the files below some folders that import them."""
     found = {}
@@ -110,7 +117,7 @@ def test_what_is_imported_is_declared(folders, groups):
     declared = {"dependencies": project["dependencies"], **project["optional-dependencies"]}
     allowed = {canonicalize_name(Requirement(need).name) for group in groups for need in declared[group]}
     allowed.add("pytest")  # the plugin is loaded by pytest alone
-    places = packages_distributions()
+    places = distributions()
     undeclared = {
         name: files
         for name, files in imported(folders).items()

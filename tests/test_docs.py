@@ -19,7 +19,15 @@ sys.modules[spec.name] = commands  # its dataclasses look themselves up
 spec.loader.exec_module(commands)
 
 
-@pytest.mark.parametrize("page", commands.PAGES, ids=lambda page: page.name)
+#: Pages whose audits take long.
+LONG = ("tutorial.md", "mechanisms.md", "findings.md")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in commands.PAGES],
+    ids=lambda page: page.name,
+)
 def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
     """`make docs` writes what they print now. It does not depend on the processes, and starting them takes long."""
     monkeypatch.setattr("overclaim.audit.play.workers.cores", lambda: 1)

@@ -140,6 +140,7 @@ def honest_learner(kind, epsilon, delta):
     return Honest
 
 
+@pytest.mark.slow
 def test_honest_learners_are_falsified_no_more_than_alpha():
     """At the claim's very boundary; the count's false-alarm probability is 1e-6, by the binomial law at alpha."""
     rng, alarms, audits = np.random.default_rng(), 0, 60 * MORE
@@ -168,6 +169,7 @@ def honest_mechanism(epsilon):
     return respond
 
 
+@pytest.mark.slow
 def test_honest_mechanisms_are_falsified_no_more_than_alpha():
     """As for learners."""
     rng, alarms, audits = np.random.default_rng(1 if MORE == 1 else None), 0, 30 * MORE

@@ -193,6 +193,7 @@ def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
     assert (tmp_path / "no home").is_file()
 
 
+@pytest.mark.slow
 def test_a_wheel_installed_elsewhere_is_whole(tmp_path):
     """Every room and the report's templates are in it: it audits, renders, and brings its pytest plugin."""
     build = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"

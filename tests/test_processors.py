@@ -85,6 +85,7 @@ assert printed == text, differ[:3]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not plain(), reason="nothing of this processor can be switched off")
 def test_a_plan_has_the_same_counts_without_what_this_processor_has(tmp_path):
     plan = tmp_path / "plan.toml"

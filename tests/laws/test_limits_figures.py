@@ -35,7 +35,12 @@ def test_htinf_without_noise():
     ("parameters", "rounds", "told"),
     [
         ({"eta": 2.0, "gamma": 0.1, "batch": 2}, 4, "At γ = 0.1 the claim stays true for noise {:.0f} times smaller"),
-        ({"eta": 1.0, "gamma": 1.0, "batch": 1, "experts": 12}, 2, "with 12 experts for noise {:.1f} times smaller"),
+        pytest.param(
+            {"eta": 1.0, "gamma": 1.0, "batch": 1, "experts": 12},
+            2,
+            "with 12 experts for noise {:.1f} times smaller",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_batched_exp4_has_slack(parameters, rounds, told):

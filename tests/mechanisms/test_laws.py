@@ -45,7 +45,16 @@ def test_the_largest_log_ratio_is_the_exact_epsilon(laws, name, left, right, eps
 
 
 @pytest.mark.parametrize(
-    "name", ["laplace", "truncated-geometric", "noisy-max-1", "noisy-max-2", "svt1", "svt4", "svt5"]
+    "name",
+    [
+        "laplace",
+        "noisy-max-1",
+        "svt5",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("truncated-geometric", "noisy-max-2", "svt1", "svt4")
+        ),
+    ],
 )
 def test_no_audit_certifies_much_more_than_is_attainable(laws, name):
     """A certificate five standard deviations beyond has probability 3e-7; one of the exact law would be as wrong."""

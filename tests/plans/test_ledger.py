@@ -175,17 +175,20 @@ def interrupted(plan, folder, monkeypatch, after):
     return made, kept
 
 
-@pytest.mark.parametrize("after", [1, 20])
-def test_resumed_at_any_block(folder, monkeypatch, after):
+@pytest.mark.parametrize(("after", "jobs"), [(1, 1), (20, 2)])
+def test_resumed_at_any_block(folder, monkeypatch, after, jobs):
     plan = read_plan(Path("plan.toml"))
     whole = run_plan(plan, Execution(1), command="")
     made, _ = interrupted(plan, folder / "out", monkeypatch, after)
-    again = run_plan(plan, Execution(2), command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
+    again = run_plan(plan, Execution(jobs), command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
     assert timeless(to_text(again)) == timeless(to_text(whole))
     assert len(made.outcomes()) == 3
 
 
-def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
+@pytest.mark.parametrize(
+    "claim", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
+def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch, claim):
     """In the middle of an exact attack, of one that is learned, whose past is played again, and of regret."""
     monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda *_, **__: [])
     Path("plan.toml").write_text(EARLY)
@@ -195,19 +198,18 @@ def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch):
     assert [claim["method"] for claim in whole["claims"]] == ["anytime", "anytime"]
     finished, blocks = interrupted(plan, folder / "all", monkeypatch, None)
     finished.remove()
-    for claim in range(3):
-        assert blocks.count(claim) > 4
-        after = blocks.index(claim) + blocks.count(claim) // 2
-        made, _ = interrupted(plan, folder / "out", monkeypatch, after)
-        with closing(sqlite3.connect(made.path)) as connection:
-            assert connection.execute("SELECT claim, count(*) FROM blocks GROUP BY claim").fetchall() == [
-                (claim, blocks.count(claim) // 2)
-            ]
-        resumed = Ledger.begin(folder / "out", plan, resume=True)
-        again, kept = run_plan(plan, Execution(1), command="", ledger=resumed), made.outcomes()
-        assert timeless(to_text(again)) == timeless(to_text(whole))
-        assert len(kept) == 3
-        made.remove()
+    assert blocks.count(claim) > 4
+    after = blocks.index(claim) + blocks.count(claim) // 2
+    made, _ = interrupted(plan, folder / "out", monkeypatch, after)
+    with closing(sqlite3.connect(made.path)) as connection:
+        assert connection.execute("SELECT claim, count(*) FROM blocks GROUP BY claim").fetchall() == [
+            (claim, blocks.count(claim) // 2)
+        ]
+    resumed = Ledger.begin(folder / "out", plan, resume=True)
+    again, kept = run_plan(plan, Execution(1), command="", ledger=resumed), made.outcomes()
+    assert timeless(to_text(again)) == timeless(to_text(whole))
+    assert len(kept) == 3
+    made.remove()
 
 
 def test_a_ledger_of_another_measurement_is_refused(folder):
@@ -309,6 +311,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(folder):
         "import resource, sys; from overclaim.reports.command_line.cli import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2); main(sys.argv[1:])"
     )
+    Path("plan.toml").write_text(PLAN.split("\n\n")[0])
     words = ["run", "plan.toml", "--out", "out", "--jobs", "1"]
 
     def limited(size, *more):

@@ -53,7 +53,13 @@ def timeless(record):
     return to_text({**record, "created": ""})
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+#: The others take as many attempts for other kinds.
+QUICK = ("a user's class", "a mechanism", "a mechanism of texts")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CLAIMS]
+)
 def test_attempts_that_keep_only_a_few_things_finish_with_the_same_record(own, monkeypatch, name):
     """Each attempt is stopped right after it has kept so many new things, far fewer than there are."""
     (own / "plan.toml").write_text(f"[[claims]]\n{CLAIMS[name]}")

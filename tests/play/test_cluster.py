@@ -63,6 +63,7 @@ def test_the_same_record_as_on_one_machine(machines, folder):
     assert not (machines.folder / "mine.py").exists()  # a user's file travels
 
 
+@pytest.mark.slow
 def test_the_same_counts_with_kernels(machines):
     pytest.importorskip("numba")
     machines.keep()
@@ -169,6 +170,7 @@ def test_the_scheduler_restarted_midway(machines):
     assert watch.kept == list(range(len(watch.kept)))
 
 
+@pytest.mark.slow
 def test_the_scheduler_stays_away_and_a_resume_goes_on(machines, folder, monkeypatch):
     machines.start(1)
     words = ["--out", "out", "--engine", "dask", "--scheduler", machines.address]
@@ -240,6 +242,7 @@ def test_a_worker_of_another_version_is_refused(machines, tmp_path):
     machines.kill_all()  # none of these is for another test
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers(machines, monkeypatch):
     machines.kill_all()
     machines.start_scheduler()
@@ -252,6 +255,7 @@ def test_a_cluster_without_workers(machines, monkeypatch):
         list(Cluster(machines.address).in_parallel(abs, [1]))
 
 
+@pytest.mark.slow
 def test_workers_paused_for_memory_are_none(machines, monkeypatch):
     from distributed import Client
 

@@ -29,7 +29,15 @@ class Odd(ERROR):
 """
 
 
-@pytest.mark.parametrize("kind", ["Exception", "ValueError", "ImportError", "BaseException"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "Exception",
+        pytest.param("ValueError", marks=pytest.mark.slow),
+        pytest.param("ImportError", marks=pytest.mark.slow),
+        "BaseException",
+    ],
+)
 def test_an_exception_that_cannot_be_pickled(machines, folder, kind):
     """Of a learner and of a mechanism: their claims crash, with its words; the plan goes on."""
     machines.keep()

@@ -245,6 +245,7 @@ def test_every_domain_of_a_leader_has_the_right_block():
     np.testing.assert_array_equal(points, Cube(3).minimise(linear))
 
 
+@pytest.mark.slow
 def test_advice_that_changes_is_followed_to_its_last_round():
     table = np.random.default_rng(1).dirichlet(np.ones(3), size=(6, 4))
     learner = Exp4(advice=Advice(table), eta=0.5, gamma=0.1)
@@ -255,6 +256,7 @@ def test_advice_that_changes_is_followed_to_its_last_round():
     assert kernels.engine_of(learner, [pair(7, 3)], fast=True) == "numpy"
 
 
+@pytest.mark.slow
 def test_the_width_of_a_block_changes_nothing():
     learner, worlds = BatchedLaplace(Exp3(arms=2, eta=0.3, gamma=0.1), epsilon=1.0, batch=1), pair(8, 2)
     plays = [kernels.play(learner, worlds, CounterDraws(2), RUNS, width=width) for width in (LANES, None)]

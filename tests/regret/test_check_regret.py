@@ -117,7 +117,7 @@ def test_the_fixture_fails_a_test_whose_bound_is_violated(pytester):
         def test_fails(check_regret):
             check_regret(UNIFORM, 10.0, rounds=64, runs=100)
     """)
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*exceeds the bound of 10 in 64 rounds*"])
 

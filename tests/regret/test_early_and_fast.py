@@ -61,11 +61,12 @@ def test_an_early_measurement_needs_something_to_decide():
         audit_regret(UNIFORM, GAME, EARLY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [
         Exp3(arms=3, eta=0.2, gamma=0.1),
-        pytest.param(Ftrl(domain=Ball(3), rounds=20, eta=0.1, noise=Laplace(2.0)), marks=pytest.mark.slow),
+        Ftrl(domain=Ball(3), rounds=20, eta=0.1, noise=Laplace(2.0)),
     ],
     ids=["arms, their own losses", "points, whole losses"],
 )

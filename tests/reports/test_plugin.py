@@ -4,9 +4,15 @@ import importlib.util
 import subprocess
 import sys
 
+# What a session in this process imports first is unloaded after it, and compiled modules load only once.
+import joblib  # noqa: F401
 import pytest
+import sklearn.ensemble
+import sklearn.linear_model  # noqa: F401
 
-import overclaim.audit.certification.falsify  # noqa: F401  (what a session in this process imports first is unloaded)
+import overclaim.audit.blackbox.falsify
+import overclaim.audit.certification.falsify
+import overclaim.audit.plans.shrink  # noqa: F401
 
 pytest_plugins = ["pytester"]
 
@@ -59,8 +65,10 @@ def project(pytester):
     return pytester
 
 
-def test_promises_are_tests_on_two_workers(project):
-    result = project.runpytest_subprocess("-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider")
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_promises_are_tests(project, workers):
+    run = project.runpytest_subprocess if workers else project.runpytest_inprocess
+    result = run("-n", str(workers), "--dist", "loadfile", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(
         [
@@ -105,11 +113,12 @@ def test_budget_and_seed_of_the_command_line(pytester):
                 bool(result)
         """
     )
-    result = pytester.runpytest_subprocess("--overclaim-runs", "500", "--overclaim-seed", "7", "--strict-markers")
+    result = pytester.runpytest_inprocess("--overclaim-runs", "500", "--overclaim-seed", "7", "--strict-markers")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["overclaim: runs 500, seed 7"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
 def test_fast_from_the_marker_and_from_the_command_line(pytester):
     """The engine is the one asked for, and a failed promise is repeated on it."""
@@ -132,7 +141,7 @@ def test_fast_from_the_marker_and_from_the_command_line(pytester):
             falsify(LEAKY, Claim(epsilon=1.0), rounds=2, runs=4000).require_survived()
         """
     )
-    result = pytester.runpytest_subprocess("--overclaim-fast")
+    result = pytester.runpytest_inprocess("--overclaim-fast")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["overclaim: fast", "replay * --overclaim-seed 0 --overclaim-fast"])
 
@@ -230,7 +239,7 @@ class TestWide:
 def test_fixtures_of_every_scope(pytester):
     """Each audits with the markers of what it belongs to, and is repeated by its name."""
     pytester.makepyfile(learners=LEARNERS, test_wide=WIDE)
-    result = pytester.runpytest_subprocess("--overclaim-runs", "600", "-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("--overclaim-runs", "600", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=3)
     for what, seed in (("", 0), ("test_wide.py ", 3), ("test_wide.py::TestWide ", 3)):
         assert f"replay      pytest {what}--overclaim-runs 600 --overclaim-seed {seed}" in result.outlines
@@ -249,10 +258,10 @@ def test_parrot(falsify, word):
 
 def test_the_replay_is_one_command_for_a_shell(pytester):
     """Every line is given to a shell, in which a `pytest` prints what it is called with."""
-    pytester.makepyfile(learners=LEARNERS)
     folder = pytester.mkdir("a folder; touch pwned")
+    (folder / "learners.py").write_text(LEARNERS)
     (folder / "test_awkward.py").write_text(AWKWARD)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     # Where CI is set, pytest repeats a failure in its summary: each line counts once.
     replays = {line.removeprefix("replay ").strip() for line in result.outlines if line.startswith("replay ")}
     assert len(replays) == 4
@@ -318,7 +327,7 @@ def test_early(falsify):
 
 def test_mechanisms_are_audited_as_learners_are(pytester):
     pytester.makepyfile(MECHANISM)
-    result = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["*FALSIFIED: total*", "*left *", "*right *"])
     result.stdout.fnmatch_lines(["*mechanisms are audited with stop budget*"])

@@ -241,7 +241,10 @@ def test_regret_stays_below_its_bound(name, epsilon):
         assert suffered.mean() - best[kind] <= bound
 
 
-@pytest.mark.parametrize("name", ["ftpl-simplex", "reduction-exp2-actions", "reduction-scrible"])
+@pytest.mark.parametrize(
+    "name",
+    ["ftpl-simplex", *(pytest.param(f"reduction-{on}", marks=pytest.mark.slow) for on in ("exp2-actions", "scrible"))],
+)
 def test_cases_get_their_expected_verdicts(name):
     one = entry(name)
     for case in one.cases:

@@ -242,9 +242,11 @@ def bound(learner, pair, surface, runs=400_000):
         ("pftal", 4, "release", 1.25, 4 / 3),
         ("pftal", 8, "release", 1.40, 1.5),
         ("pftal", 4, "actions", 1.15, math.log(2 * math.exp(1 / 3) - 1) + 2 / 3),
-        ("pftal", 8, "actions", 1.30, math.log(2 * math.exp(1 / 4) - 1) + 1),
+        pytest.param("pftal", 8, "actions", 1.30, math.log(2 * math.exp(1 / 4) - 1) + 1, marks=pytest.mark.slow),
         ("pftal-bandit", 4, "release", 1.25, 4 / 3),
-        ("pftal-bandit", 4, "actions", 1.10, math.log(2 * math.exp(1 / 3) - 1) + 2 / 3),
+        pytest.param(
+            *("pftal-bandit", 4, "actions", 1.10, math.log(2 * math.exp(1 / 3) - 1) + 2 / 3), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_published_noise_is_falsified(name, rounds, surface, least, exact):

@@ -257,7 +257,7 @@ def test_only_what_is_published_whole_can_be_audited_whole():
         )
 
 
-@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("fast", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_publication_has_the_noise_that_it_states_in_every_round(fast):
     """The node that ends in round T too: 20,000 runs of four rounds; false-alarm probability 1e-9 (audit's own)."""
     entry = lookup("agarwal-singh/ftrl-ball")

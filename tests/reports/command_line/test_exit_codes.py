@@ -172,7 +172,7 @@ class Interrupted(Sound):
 """
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["Killed", "Interrupted"])
 def test_whatever_a_claim_does_to_its_process_the_others_are_written(own, name, jobs):
     (own / "killed.py").write_text(KILLED)

@@ -19,7 +19,7 @@ def hears_ctrl_c():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path, jobs):
     """The terminal sends it to every process of the command."""
     plan = tmp_path / "plan.toml"

@@ -344,6 +344,7 @@ def test_the_claim_of_a_mechanism_of_the_zoo(target, words, claimed, code):
     assert result.exit_code == code, result.output
 
 
+@pytest.mark.slow
 def test_a_fast_plan_of_learners_and_mechanisms(tmp_path):
     """The whole plan may be fast, a mechanism alone not."""
     plan = '[[claims]]\ntarget = "mechanisms/laplace"\nruns = 400\n' + PLAN.partition("confidence = 0.95\n")[2]
