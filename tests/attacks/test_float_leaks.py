@@ -106,7 +106,7 @@ def test_tree_sums_of_ftrl_are_falsified_by_their_bits():
 def test_discrete_tree_sums_resist():
     """Certificate at 1 - 1e-6: the test's false-alarm probability."""
     specimen = zoo()["mechanisms/tree-sums-discrete"]
-    options = {"pairs": specimen.pairs, "runs": 20_000, "bits": True, "confidence": 1 - 1e-6}
+    options = {"pairs": specimen.pairs, "runs": 40_000, "bits": True, "confidence": 1 - 1e-6}
     result = falsify_mechanism(specimen.build(1.0), CLAIM, **options)
     assert result.verdict is Verdict.SURVIVED
     assert result.epsilon_lower > 0.5

@@ -91,7 +91,7 @@ run()
     ("module", "way"),
     [
         ("click", "raised"),
-        ("scipy.optimize", "swallowed"),
+        ("scipy.special", "swallowed"),
         ("overclaim.reports.record", "raised"),
         ("overclaim.reports.record", "swallowed"),
     ],
