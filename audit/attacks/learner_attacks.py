@@ -84,7 +84,9 @@ class NoiselessRatio(LawAttack):
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Replay; impossible in both worlds is an error of the learner and scores nan, which is never guessed."""
-        left, right = (log_likelihood(self.learner, self.pair, transcripts.actions, world) for world in (True, False))
+        both = np.concatenate([transcripts.actions] * 2, axis=-1)
+        worlds = np.repeat([True, False], transcripts.runs)
+        left, right = np.split(log_likelihood(self.learner, self.pair, both, worlds), 2)
         with np.errstate(invalid="ignore"):
             return rounded(left - right)
 

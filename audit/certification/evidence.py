@@ -30,7 +30,7 @@ from ..statistics.bounds.power import required_runs
 from ..statistics.bounds.rounding import best, rounded
 from ..statistics.certificates import lower_of
 from ..statistics.event_rule import choose_event
-from ..statistics.events import Counts, Event, bound_of, count
+from ..statistics.events import Counts, Event, bound_of, bounds_of, count
 from .stages import play_block
 from .verdict import Result
 
@@ -273,13 +273,14 @@ def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
 
 def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, Any]:
     """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
-    runs, bounds = [], []
     prefixes = list(_some_prefixes(parts, PREFIXES))
-    for counts in prefixes:
-        margins = MARGINS if counts is prefixes[-1] else COARSE
-        runs.append(counts.runs)
-        bounds.append(lower_of(measure, event, counts, alpha=alpha, margins=margins))
-    return {"runs": runs, "bound": _short(bounds)}
+    before, last = prefixes[:-1], prefixes[-1:]
+    if measure.is_epsilon and before:
+        bounds = bounds_of(event, before, delta=measure.stated[1], alpha=alpha, margins=COARSE).tolist()
+    else:
+        bounds = [lower_of(measure, event, counts, alpha=alpha, margins=COARSE) for counts in before]
+    bounds += [lower_of(measure, event, counts, alpha=alpha, margins=MARGINS) for counts in last]
+    return {"runs": [counts.runs for counts in prefixes], "bound": _short(bounds)}
 
 
 def _some_prefixes(parts: Sequence[Counts], many: int) -> Iterator[Counts]:

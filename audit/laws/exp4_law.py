@@ -7,6 +7,8 @@ and has the same law in both worlds, so the loss is the mixture of these over th
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ...learners.bandits.exp4 import BatchedExp4, mixture
@@ -30,6 +32,11 @@ def release_loss(learner: BatchedExp4, pair: Pair) -> PrivacyLoss | None:
     shifts = advice * change / (p * learner.tau * learner.noise.scale)  # (experts, arms), in scales
     if not shifts.any():
         return PrivacyLoss.of_laplace([])
-    step = float(shifts.max()) / STEPS
-    parts = [PrivacyLoss.of_laplace(shifts[:, a].tolist(), step=step) for a in range(learner.arms)]
-    return PrivacyLoss.mixture(p.tolist(), parts, step)
+    return _mixture(tuple(p.tolist()), tuple(map(tuple, shifts.T.tolist())))
+
+
+@lru_cache(maxsize=16)  # pairs that differ alike in the first batch have one law
+def _mixture(weights: tuple[float, ...], shifts: tuple[tuple[float, ...], ...]) -> PrivacyLoss:
+    """Return the loss where an arm is drawn, and then Laplace noise is shifted by so many scales."""
+    step = max(map(max, shifts)) / STEPS
+    return PrivacyLoss.mixture(list(weights), [PrivacyLoss.of_laplace(list(s), step=step) for s in shifts], step)

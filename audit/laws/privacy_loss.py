@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy  # its parts load when first used: scipy.fft takes as long as all else
@@ -55,6 +55,7 @@ class PrivacyLoss:
     most: float | None = None
     resolution: float = 0.0
     parts: tuple[PrivacyLoss, ...] = ()
+    _found: dict[float, float] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_laplace(cls, shifts: list[float], *, step: float | None = None) -> PrivacyLoss:
@@ -63,12 +64,7 @@ class PrivacyLoss:
         The grid's step is a fixed share of the largest shift where it is not given. The ends of the support are exact;
         the continuous part is off by at most half a step per variable.
         """
-        shifts = [s for s in shifts if s > 0]
-        if not shifts:
-            return cls(1.0 if step is None else step, 0, np.ones(1), np.ones(1))
-        step = max(shifts) / STEPS if step is None else step
-        atoms = {shift: _laplace_loss(shift, step) for shift in set(shifts)}
-        return cls.of_parts([atoms[shift] for shift in shifts])
+        return _of_laplace(tuple(s for s in shifts if s > 0), step)
 
     @classmethod
     def mixture(cls, weights: list[float], parts: list[PrivacyLoss], step: float) -> PrivacyLoss:
@@ -155,9 +151,19 @@ class PrivacyLoss:
         low, high = 0.0, max(-least, most, 0.0)
         if delta == 0:
             return high
-        if self.delta(0.0) <= delta:
-            return 0.0
-        return bisect(lambda e: self.delta(e) > delta, low, high)[1]
+        if delta not in self._found:
+            private = self.delta(0.0) <= delta
+            self._found[delta] = 0.0 if private else bisect(lambda e: self.delta(e) > delta, low, high)[1]
+        return self._found[delta]
+
+
+@lru_cache(maxsize=64)  # the pairs of a search often move a release by the same
+def _of_laplace(shifts: tuple[float, ...], step: float | None) -> PrivacyLoss:
+    if not shifts:
+        return PrivacyLoss(1.0 if step is None else step, 0, np.ones(1), np.ones(1))
+    step = max(shifts) / STEPS if step is None else step
+    atoms = {shift: _laplace_loss(shift, step) for shift in set(shifts)}
+    return PrivacyLoss.of_parts([atoms[shift] for shift in shifts])
 
 
 def _tilt(parts: tuple[PrivacyLoss, ...], world: str, target: float) -> float:

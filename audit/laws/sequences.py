@@ -125,8 +125,8 @@ def _all_actions(learner: Learner, pair: Pair) -> Actions:
     return np.repeat(all_sequences(learner.arms, decisions(pair.rounds, batch)), batch, axis=0)[: pair.rounds]
 
 
-def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool) -> Floats:
-    """Return the log probability of each run's arms in one world, for a learner without noise: (runs,).
+def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool | NDArray[np.bool_]) -> Floats:
+    """Return the log probability of each run's arms in its world, for a learner without noise: (runs,).
 
     Raises
     ------

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,7 @@ def play(
     actions: list[Actions] = []
     past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
     releases: list[Floats] = []
+    releasing = cast(HasRelease, learner)
 
     def see(t: int, played: Actions) -> None:
         if actions and played.shape != actions[0].shape[1:]:
@@ -129,8 +130,7 @@ def play(
         return told
 
     def learned(t: int, state: Any) -> None:
-        assert isinstance(learner, HasRelease)
-        released = learner.release(state)
+        released = releasing.release(state)
         if released is not None:
             releases.append(released)
 

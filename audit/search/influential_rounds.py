@@ -46,9 +46,9 @@ def influential_pairs(
         return [], 0
     found = []
     for losses in extremes:
-        score = _dependence(*_play(learner, losses, rounds, draws, runs))
-        least = -ndtri(LUCK / (2 * score.size))
-        told = score.max(axis=(0, 2))
+        coins, seen = _play(learner, losses, rounds, draws, runs)
+        told = _dependence(coins, seen)
+        least = -ndtri(LUCK / (2 * len(coins) * seen.shape[0] * seen.shape[1]))
         order = np.argsort(told, kind="stable").tolist()
         places = {batch * (t // batch): float(told[t]) for t in order if told[t] > least}
         found += [(told_of, t0, losses) for t0, told_of in places.items()]
@@ -78,11 +78,15 @@ def _play(
 
 
 def _dependence(coins: Floats, seen: Floats) -> Floats:
-    """Return by how many standard errors later features depend on each coin, (features, coins, rounds)."""
+    """Return by how many standard errors some later feature depends on each coin, at most, (coins,)."""
     runs = coins.shape[1]
     centred = seen - seen.mean(axis=2, keepdims=True)
     spread = centred.std(axis=2)
     scaled = centred / np.where(spread > 0, spread, 1.0)[..., None]
-    score = np.abs(np.einsum("cr,tfr->fct", coins, scaled)) / np.sqrt(runs)
     later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
-    return rounded(np.where(later, score, 0.0))
+    told = np.zeros(len(coins))
+    for feature in range(seen.shape[1]):  # one at a time: all of them are as large as rounds times rounds
+        score = np.einsum("cr,tr->ct", coins, scaled[:, feature])
+        np.abs(score, out=score)
+        told = np.maximum(told, score.max(axis=1, initial=0.0, where=later))
+    return rounded(told / np.sqrt(runs))

@@ -73,6 +73,9 @@ def refutes(
     measure: Measure, event: Event, counts: Counts, *, alpha: float, margins: tuple[float, ...] = MARGINS
 ) -> bool:
     """Tell whether the certificate of these counts is above what is claimed; `margins` as for `lower_of`."""
+    if measure.is_epsilon and not margins:
+        epsilon, delta = measure.level, measure.stated[1]
+        return bound_of(event, counts, delta=delta, alpha=alpha, margins=(), level=epsilon) > epsilon
     if measure.is_epsilon or event.function is not None:
         return lower_of(measure, event, counts, alpha=alpha, margins=margins) > measure.level
     sides = sides_of(event, counts)

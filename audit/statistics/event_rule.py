@@ -12,7 +12,6 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -193,11 +192,12 @@ class _Rule:
         bound = intervals.epsilon_guess(c, made, n, delta=slack[i, j], alpha=self.alpha)
         return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
 
-    def best_joint(self, tails: _Tails) -> Iterator[tuple[float, Event]]:
-        """Yield the best one-directional event towards each world, with its worth."""
+    def best_joint(self, tails: _Tails) -> list[tuple[float, Event]]:
+        """Return the best one-directional event towards each world, with its worth."""
+        games, doubts, events = [], [], []
         n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
         if n_left == 0 or n_right == 0:
-            return
+            return []
         for towards, k_p, n_p, k_q, n_q in (
             ("left", tails.left_upper, n_left, tails.right_upper, n_right),
             ("right", tails.right_lower, n_right, tails.left_lower, n_left),
@@ -212,13 +212,17 @@ class _Rule:
             i = int(np.argmax(worth))
             threshold, named = float(tails.thresholds[i]), float(share[i])
             played = max(1, round(self.runs * named)), max(1, round(self.runs * (1 - named)))
-            expected = round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]
-            bound = joint_bound.epsilon_joint(*expected, delta=self.delta, alpha=self.alpha, margins=())
+            games.append((round(played[0] * float(p[i])), played[0], round(played[1] * float(q[i])), played[1]))
+            doubts.append((float(pilot[i]), float(worth[i])))
             if towards == "left":
-                event = Event(UNUSED, threshold, "joint", named)
+                events.append(Event(UNUSED, threshold, "joint", named))
             else:
-                event = Event(threshold, UNUSED, "joint", round(1 - named, 2))
-            yield _settle(float(bound), float(pilot[i]), float(worth[i])), event
+                events.append(Event(threshold, UNUSED, "joint", round(1 - named, 2)))
+        bounds = np.asarray(
+            joint_bound.epsilon_joint(*np.array(games).T, delta=self.delta, alpha=self.alpha, margins=())
+        )
+        settled = (_settle(bound, *doubt) for bound, doubt in zip(bounds.tolist(), doubts, strict=True))
+        return list(zip(settled, events, strict=True))
 
     def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
         """Return the rule's value, rounded; `variance` is that of one certification run, `pilot` that of the pilot."""

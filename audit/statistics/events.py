@@ -263,18 +263,42 @@ def certify(event: Event, counts: Counts, *, delta: float, alpha: float) -> Cert
 
 @lru_cache(maxsize=4096, typed=True)  # a resumed audit, its p-value and its figures ask for the same again
 def bound_of(
-    event: Event, counts: Counts, *, delta: float, alpha: float, margins: tuple[float, ...] = MARGINS
+    event: Event,
+    counts: Counts,
+    *,
+    delta: float,
+    alpha: float,
+    margins: tuple[float, ...] = MARGINS,
+    level: float | None = None,
 ) -> float:
     """Return the bound on epsilon that `certify` states.
 
-    Parameters are its own, and `margins` those of `epsilon_joint`: without any it is a ranking, not proved.
+    Parameters are its own, and `margins` and `level` those of `epsilon_joint`: without margins it is a ranking, not
+    proved, of which a level says only whether it is above.
     """
-    if event.method != "guess":
-        (side,) = sides_of(event, counts)
-        played = counts.runs_left > 0 and counts.runs_right > 0
-        return float(joint_bound.epsilon_joint(*side, delta=delta, alpha=alpha, margins=margins)) if played else 0.0
-    game, slack = (counts.right, counts.guesses, counts.runs), _run_delta(event, delta)
-    return float(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
+    return float(bounds_of(event, (counts,), delta=delta, alpha=alpha, margins=margins, level=level)[0])
+
+
+def bounds_of(
+    event: Event,
+    parts: Sequence[Counts],
+    *,
+    delta: float,
+    alpha: float,
+    margins: tuple[float, ...] = MARGINS,
+    level: float | None = None,
+) -> _Floats:
+    """Return `bound_of` several counts, each by itself, (parts,)."""
+    if event.method == "guess":
+        game, slack = np.array([(c.right, c.guesses, c.runs) for c in parts]).T, _run_delta(event, delta)
+        return np.asarray(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
+    played = [c.runs_left > 0 and c.runs_right > 0 for c in parts]
+    sides = [sides_of(event, c)[0] for c, both in zip(parts, played, strict=True) if both]
+    found = np.zeros(len(played))
+    if sides:
+        game = np.array(sides).T
+        found[played] = joint_bound.epsilon_joint(*game, delta=delta, alpha=alpha, margins=margins, level=level)
+    return found
 
 
 def _run_delta(event: Event, delta: float) -> float:

@@ -254,6 +254,7 @@ def run(
     it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
     from ...audit.plans.lock import owned
+    from ...audit.play.engines import cores
     from .. import baseline
     from ..formats.html import render
     from ..formats.terminal import claims_table, shrunk_words
@@ -267,7 +268,7 @@ def run(
         if base is not None:
             hold_against(record, base, baseline_file, plan, jobs=jobs)
         write_atomically(out / "record.json", to_text(record))
-        write_atomically(out / "report.html", render(record))
+        write_atomically(out / "report.html", render(record, jobs=jobs or cores()))
         ledger.remove()
     if as_json:
         say(to_text(record), nl=False)

@@ -67,6 +67,12 @@ def of_regret(entry: Mapping[str, Any], prefix: str) -> list[Figure]:
     return figures
 
 
+def drawn(item: tuple[bool, Mapping[str, Any], str]) -> list[Figure]:
+    """Return the figures of a claim, or of a measurement of regret: whether it is that, its data and the prefix."""
+    is_regret, data, prefix = item
+    return (of_regret if is_regret else of_claim)(data, prefix)
+
+
 def count_text(value: float, _: Any = None) -> str:
     """Return 10k for 10000: the ticks of an axis that counts."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -233,7 +239,7 @@ def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
         if rounds[-1] > 50:
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(count_text)
-            axes.xaxis.set_minor_formatter(matplotlib_library().ticker.NullFormatter())
+            axes.xaxis.set_minor_locator(matplotlib_library().ticker.NullLocator())
         else:
             axes.xaxis.set_major_locator(matplotlib_library().ticker.MaxNLocator(6, integer=True))
         axes.set_ylim(0, 1.4 * max([*values, epsilon]))
@@ -277,7 +283,7 @@ def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, st
         axes.set_xlim(low / 1.3, high * 1.5)
         axes.set_ylim(0, 1.4 * max([*bounds, claimed, exact or 0.0]))
         axes.xaxis.set_major_formatter(count_text)
-        axes.xaxis.set_minor_formatter(matplotlib_library().ticker.NullFormatter())
+        axes.xaxis.set_minor_locator(matplotlib_library().ticker.NullLocator())
         axes.text(0.03, 0.97, "certified", color=LEFT, va="top", transform=axes.transAxes)
         axes.text(0.35, 0.97, "claim", color=BAD, va="top", transform=axes.transAxes)
         if exact is not None:
@@ -311,7 +317,7 @@ def _power_law(entry: Mapping[str, Any], points: list[Any], *, of_horizon: bool)
         axes.set_ylim(min(ys) / 1.5, top * 3)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(count_text)
-            axis.set_minor_formatter(matplotlib_library().ticker.NullFormatter())
+            axis.set_minor_locator(matplotlib_library().ticker.NullLocator())
         axes.text(0.03, 0.96, "measured", color=LEFT, va="top", transform=axes.transAxes)
         if of_horizon and (exponent is not None or bound):
             axes.text(0.35, 0.96, "promised", color=BAD, va="top", transform=axes.transAxes)

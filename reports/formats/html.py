@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
+from ...audit.play.engines import in_parallel
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
@@ -57,8 +58,8 @@ LOSSES = {
 }
 
 
-def render(record: Mapping[str, Any]) -> str:
-    """Return the HTML page of a record; every value is escaped."""
+def render(record: Mapping[str, Any], *, jobs: int = 1) -> str:
+    """Return the HTML page of a record, its figures drawn by so many processes; every value is escaped."""
     environment = Environment(
         loader=PackageLoader(__package__ or "overclaim.reports.formats"),
         autoescape=True,
@@ -67,7 +68,7 @@ def render(record: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, grouped=grouped, share=share)
-    return environment.get_template("report.html").render(view(record))
+    return environment.get_template("report.html").render(view(record, jobs=jobs))
 
 
 def grouped(value: Any) -> str:
@@ -81,16 +82,21 @@ def share(value: float) -> str:
     return f"{100 * value:.{max(3, digits)}g}\u202f%"
 
 
-def view(record: Mapping[str, Any]) -> dict[str, Any]:
+def view(record: Mapping[str, Any], *, jobs: int = 1) -> dict[str, Any]:
     """Return what the template shows."""
     record = legible(record)
     alpha = record["alpha"]
     claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
     worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])[:MOST_FIGURES]
+    regret = [_regret(entry) for entry in record.get("regret") or ()]
+    drawn = [(False, claim, f"c{claim['index']}") for claim in worst]
+    drawn += [(True, entry, f"r{index}") for index, entry in enumerate(record.get("regret") or ())]
+    pictures = in_parallel(figures.drawn, drawn, jobs=jobs, alike=True, progress="figures")
     for claim in falsified:
-        claim["figures"] = _figures(figures.of_claim(claim, f"c{claim['index']}")) if claim in worst else []
-        claim["mends"] = _mends(claim, claims)
+        claim |= {"figures": [], "mends": _mends(claim, claims)}
+    for one, found in zip([*worst, *regret], pictures, strict=True):
+        one["figures"] = _figures(found)
     unaudited = len(record["errors"])  # of records that do not say how many claims were planned
     planned = (record.get("ledger_of_tests") or {}).get("planned") or len(claims) + unaudited
     tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
@@ -122,7 +128,7 @@ def view(record: Mapping[str, Any]) -> dict[str, Any]:
         "utility": [{**u, "witness": _facts(u.get("witness", "-"))} for u in record.get("utility") or ()],
         "prices": _figures(price_figures.of_papers(record.get("regret") or ())),
         "regret_not_measured": record.get("regret_not_measured") or (),
-        "regret": [_regret(entry, i) for i, entry in enumerate(record.get("regret") or ())],
+        "regret": regret,
         "selftest": record.get("selftest") or [],
         "undrawn": bool(falsified or record.get("regret")) and not available(),
         "errors": record["errors"],
@@ -357,12 +363,12 @@ _REGRET: dict[str, Any] = dict.fromkeys(
 _PAINTED = {"VIOLATED": "FALSIFIED", "HOLDS": "SURVIVED"}
 
 
-def _regret(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _regret(entry: Mapping[str, Any]) -> dict[str, Any]:
     shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
-    return {**shown, "figures": _figures(figures.of_regret(entry, f"r{index}"))}
+    return shown
 
 
 def _span(values: Any) -> str:

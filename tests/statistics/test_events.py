@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from overclaim.audit.statistics import event_rule
 from overclaim.audit.statistics.bounds import intervals, joint_bound
+from overclaim.audit.statistics.bounds.joint_cover import COARSE
 from overclaim.audit.statistics.event_rule import choose_event
-from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
+from overclaim.audit.statistics.events import UNUSED, Counts, Event, bound_of, bounds_of, certify, count
 
 LAW = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 numbers = st.integers(0, 10**6)
@@ -227,3 +228,17 @@ def test_a_large_pilot_has_few_candidates(ties):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "event", [Event(-1.0, 1.0, "guess"), Event(UNUSED, 1.0, "joint"), Event(0.0, UNUSED, "joint")]
+)
+def test_bounds_of_several_counts_are_those_of_each(event):
+    parts = [
+        Counts(runs=300, runs_left=160, left_upper=90 + i, right_upper=20, left_lower=15, right_lower=75)
+        for i in (0, 7, 30)
+    ]
+    parts += [Counts(), Counts(runs=5, runs_left=5, left_upper=5)] if event.method == "joint" else []
+    found = bounds_of(event, parts, delta=0.01, alpha=0.05, margins=COARSE)
+    assert found.tolist() == [bound_of(event, one, delta=0.01, alpha=0.05, margins=COARSE) for one in parts]
+    assert found[:3].min() > 0

@@ -45,6 +45,7 @@ def epsilon_joint(
     delta: ArrayLike = 0.0,
     alpha: ArrayLike = 0.05,
     margins: Sequence[float] = MARGINS,
+    level: float | None = None,
 ) -> Reals:
     """Return a lower bound on epsilon (nats) from both binomial tails together.
 
@@ -61,6 +62,9 @@ def epsilon_joint(
         What may be given up to prove that all null points below the bound are rejected (`joint_cover`). None, and they
         are only looked at on a grid, which may find some 1e-3 standard errors too much: enough to choose among events,
         and never for what is said of a learner.
+    level : float, optional
+        Only whether the bound is above it is asked, without a proof: the search ends as soon as that is clear, and
+        what is returned lies on the bound's side of the level.
     """
     in_p, runs_p = count_pair("k_p", k_p, "n_p", n_p)
     in_q, runs_q = count_pair("k_q", k_q, "n_q", n_q)
@@ -69,22 +73,29 @@ def epsilon_joint(
     # Runs of an audit repeat the same few counts: each distinct row is solved once.
     distinct, place = np.unique(rows, axis=1, return_inverse=True)
     starts = range(0, distinct.shape[1], _CHUNK)
-    solved = [_joint_rows(margins, *distinct[:, start : start + _CHUNK, None]) for start in starts]
+    solved = [_joint_rows(margins, level, *distinct[:, start : start + _CHUNK, None]) for start in starts]
     found = np.concatenate(solved) if solved else np.empty(0)
     return unwrap(found[place.ravel()].reshape(columns[0].shape))
 
 
 def _joint_rows(
-    margins: Sequence[float], k_p: Floats, n_p: Floats, k_q: Floats, n_q: Floats, delta: Floats, alpha: Floats
+    margins: Sequence[float],
+    level: float | None,
+    k_p: Floats,
+    n_p: Floats,
+    k_q: Floats,
+    n_q: Floats,
+    delta: Floats,
+    alpha: Floats,
 ) -> Floats:
     """Solve a column of joint problems, each array of shape (rows, 1)."""
     g = NUISANCE_SHARE * alpha
     p_box, q_box = lower_bound(k_p, n_p, g / 2), upper_bound(k_q, n_q, g / 2)
     # Below `floor` the box holds no null point: all is rejected. At `ceiling` it holds one where both scores are
     # at most 0 (or at the quantile itself if alpha > 1/2), which is not.
-    level = np.maximum(0.5, alpha)
+    half = np.maximum(0.5, alpha)
     floor = log_ratio(p_box - delta, q_box)
-    ceiling = log_ratio(lower_bound(k_p, n_p, level) - delta, upper_bound(k_q, n_q, level))
+    ceiling = log_ratio(lower_bound(k_p, n_p, half) - delta, upper_bound(k_q, n_q, half))
     answer = floor[:, 0]
     live = ceiling[:, 0] > answer
     if not live.any():
@@ -112,6 +123,8 @@ def _joint_rows(
     )
     for _ in range(_STEPS):
         wide = high - low > _CLOSE  # a row that is found stays as it is, whatever the others need
+        if level is not None:
+            wide &= (low <= level) & (high > level)
         if not wide.any():
             break
         # Regula falsi, the end that stays twice at half its value (Illinois); bisection where it says nothing.

@@ -20,6 +20,8 @@ from .bisection import bisect
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
 _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
 _MOST_RUNS = 2**50
+#: Of an interval of some nats: the power of a discrete test says no more than nine digits of an epsilon.
+_HALVINGS = 30
 
 
 def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
@@ -95,7 +97,7 @@ def detectable_epsilon(
     gap = 1.0
     while not enough(claimed + gap):
         gap *= 2  # ends: e^-true underflows to 0, which is the infinite epsilon
-    return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=50)[1]
+    return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=_HALVINGS)[1]
 
 
 @lru_cache(maxsize=256)

@@ -12,6 +12,7 @@ import pytest
 from overclaim.audit.attacks.learner_attacks import ATTACKS
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play import engines
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
 from overclaim.reports.formats.claim_lines import claim_lines
@@ -54,6 +55,14 @@ class Page(HTMLParser):
 
 def test_same_record_same_bytes(record, page):
     assert page == render(json.loads(json.dumps(record)))
+
+
+def test_any_number_of_processes_draws_the_same_page(record, page, monkeypatch):
+    monkeypatch.setattr(engines, "START", 0.0)  # however little there is to draw
+    sent = []
+    monkeypatch.setattr(engines, "_on_processes", lambda task, items, jobs: sent.append(jobs) or map(task, items))
+    assert render(record, jobs=3) == page
+    assert sent == [3]
 
 
 def test_page_is_self_contained(page, hostile_page):

@@ -54,6 +54,14 @@ def test_every_null_point_below_the_bound_is_rejected(game):
 
 
 @pytest.mark.parametrize("game", GAMES, ids=str)
+def test_a_level_says_the_same_as_the_whole_search(game):
+    """Also where it lies within 1e-6 of the bound, on both sides."""
+    found = bound(game, margins=())
+    for level in (0.0, *(found + np.array([-1.0, -1e-3, -1e-6, 1e-6, 1e-3, 1.0]))):
+        assert (bound(game, margins=(), level=level) > level) == (found > level)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=str)
 def test_little_is_given_up_for_the_proof(game):
     """Of a bracket of some four standard errors: 2e-4 usually; for the coarse margins 25 times as much."""
     proved, coarse, found = bound(game), bound(game, margins=COARSE), bound(game, margins=())
