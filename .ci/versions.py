@@ -73,9 +73,9 @@ def requirements(project: dict, python: str) -> list[Requirement]:
     extras = project["optional-dependencies"]
     texts = [*project["dependencies"], *(need for extra in EXTRAS for need in extras[extra])]
     texts += [need for need in extras["dev"] if Requirement(need).name == "pytest"]
-    found = map(Requirement, texts)
+    needed = map(Requirement, texts)
     here = {"python_version": python, "python_full_version": f"{python}.0"}
-    return [need for need in found if need.marker is None or need.marker.evaluate(here)]
+    return [need for need in needed if need.marker is None or need.marker.evaluate(here)]
 
 
 def lowest(needs: list[Requirement]) -> dict[str, str]:
@@ -103,8 +103,8 @@ def interpreters() -> Iterator[tuple[str, str | None]]:
         places += sorted(map(str, root.glob(f"versions/{version}.*/bin/python")))
         ask = "import sys; print('{}.{}'.format(*sys.version_info))"
         for place in filter(None, places):
-            told = subprocess.run([place, "-c", ask], capture_output=True, text=True, check=False)
-            if told.stdout.strip() == version:
+            answer = subprocess.run([place, "-c", ask], capture_output=True, text=True, check=False)
+            if answer.stdout.strip() == version:
                 yield version, place
                 break
         else:
@@ -119,8 +119,8 @@ def wheel(folder: Path) -> Path:
     built = subprocess.run([sys.executable, "-c", build], cwd=copy, capture_output=True, text=True, check=False)
     if built.returncode:
         sys.exit(built.stderr)
-    (made,) = folder.glob("*.whl")
-    return made
+    (wheel_file,) = folder.glob("*.whl")
+    return wheel_file
 
 
 def use(python: Path, folder: Path) -> None:

@@ -94,13 +94,13 @@ def blamed(error: BaseException, target: Any = None) -> BaseException:
         return error
     place = audited_code(error)
     if place is not None:
-        found = raised(place if target is None else name_of(target), error)
+        blame = raised(place if target is None else name_of(target), error)
     elif target is None or isinstance(error, MemoryError) or deliberate(error) or _is_ours(target):
         return error
     else:
-        found = LearnerError(f"the audit of {name_of(target)} cannot go on with what it is or returns: {said(error)}")
-    found.__cause__ = error
-    return found
+        blame = LearnerError(f"the audit of {name_of(target)} cannot go on with what it is or returns: {said(error)}")
+    blame.__cause__ = error
+    return blame
 
 
 def blaming(play: Play) -> Play:
@@ -114,10 +114,10 @@ def blaming(play: Play) -> Play:
         try:
             return play(learner, *args, **kwargs)
         except BaseException as error:
-            found = blamed(error, learner)
-            if found is error:
+            blame = blamed(error, learner)
+            if blame is error:
                 raise
-            raise found from error
+            raise blame from error
 
     return cast(Play, wrapped)
 

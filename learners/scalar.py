@@ -80,12 +80,12 @@ class Scalar:
         for run in range(runs):
             try:
                 rng = draws.run_generator(run)
-                made = self.user_class(arms=self.arms, rounds=self.rounds, rng=rng, **self.parameters)
+                learner = self.user_class(arms=self.arms, rounds=self.rounds, rng=rng, **self.parameters)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 raise self._raised("__init__", error, 0, run) from error
-            objects.append(made)
+            objects.append(learner)
         return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp))
 
     def act(self, state: ScalarState, draws: Draws) -> Arms:
@@ -120,10 +120,10 @@ class Scalar:
         if actions is not state.played and not np.array_equal(actions, state.played):
             raise ValueError("the actions of a plain class cannot be clamped")
         runs = len(state.objects)
-        told = feedback.tolist() if feedback.ndim == 1 else np.broadcast_to(feedback, (self.arms, runs)).T
+        fed = feedback.tolist() if feedback.ndim == 1 else np.broadcast_to(feedback, (self.arms, runs)).T
         for run, learner in enumerate(state.objects):
             try:
-                learner.update(told[run] if feedback.ndim == 1 else told[run].copy())
+                learner.update(fed[run] if feedback.ndim == 1 else fed[run].copy())
             except KeyboardInterrupt:
                 raise
             except BaseException as error:

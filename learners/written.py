@@ -72,28 +72,28 @@ def is_written(kind: type) -> bool:
 
 @cache  # a failure is not kept: what was replaced may be put back
 def _beneath(kind: type) -> tuple[_Written, ...]:
-    found: dict[tuple[int, str], _Written] = {}
-    _visit_class(kind, found)
-    return tuple(found.values())
+    written: dict[tuple[int, str], _Written] = {}
+    _visit_class(kind, written)
+    return tuple(written.values())
 
 
-def _visit_class(kind: type, found: dict[tuple[int, str], _Written]) -> None:
+def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
     for owner in kind.__mro__:
         if vars(owner).get("_is_protocol", False) or owner.__module__ in ("builtins", "typing", "abc", "enum"):
             continue
         module = vars(sys.modules[owner.__module__])
         if not owner.__module__.startswith(_ROOMS) or module.get(owner.__qualname__) is not owner:
             raise _ReplacedError(owner.__qualname__)
-        found[id(owner), ""] = (vars(owner), "", playing(vars(owner)))
+        written[id(owner), ""] = (vars(owner), "", playing(vars(owner)))
         for name, value in vars(owner).items():
-            if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in found:
+            if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in written:
                 continue
-            found[id(owner), name] = (vars(owner), name, value)
+            written[id(owner), name] = (vars(owner), name, value)
             for function in _functions(value):
                 if isinstance(value, staticmethod):  # a function of the module, under a name of the class
-                    _visit_named(function, name, found)
+                    _visit_named(function, name, written)
                 elif not _is_trusted(function):  # as enumerations have
-                    _visit_function(function, module, f"{owner.__qualname__}.{name}", found)
+                    _visit_function(function, module, f"{owner.__qualname__}.{name}", written)
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
@@ -112,26 +112,26 @@ def _functions(value: Any) -> Iterator[FunctionType]:
 
 
 def _visit_function(
-    function: FunctionType, module: Mapping[str, Any], name: str, found: dict[tuple[int, str], _Written]
+    function: FunctionType, module: Mapping[str, Any], name: str, written: dict[tuple[int, str], _Written]
 ) -> None:
     if function.__globals__ is not module or function.__code__.co_qualname != name:
         raise _ReplacedError(name)
     for named in set(_names(function.__code__)) & module.keys():
-        if (id(module), named) not in found:
-            found[id(module), named] = (module, named, module[named])
-            _visit_named(module[named], named, found)
+        if (id(module), named) not in written:
+            written[id(module), named] = (module, named, module[named])
+            _visit_named(module[named], named, written)
 
 
-def _visit_named(value: Any, name: str, found: dict[tuple[int, str], _Written]) -> None:
+def _visit_named(value: Any, name: str, written: dict[tuple[int, str], _Written]) -> None:
     """Visit what a name of a module stands for: a function or class of ours. Modules and constants are let be."""
     value = getattr(value, "__wrapped__", value)
     if isinstance(value, type) and value.__module__.startswith(_ROOMS):
-        _visit_class(value, found)
+        _visit_class(value, written)
     elif isinstance(value, FunctionType) and not _is_trusted(value):
         home = vars(sys.modules.get(value.__globals__.get("__name__", ""), sys))
         if not home.get("__name__", "").startswith(_ROOMS):
             raise _ReplacedError(name)
-        _visit_function(value, home, value.__code__.co_qualname, found)
+        _visit_function(value, home, value.__code__.co_qualname, written)
     elif isinstance(value, type) and value.__module__.partition(".")[0] not in _TRUSTED:
         raise _ReplacedError(name)
 

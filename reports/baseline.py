@@ -224,11 +224,11 @@ def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
 
 def _shown(counts: Mapping[str, int]) -> str:
     tally = Counts.of_json(counts)
-    found = named_world({"method": "joint", "counts": counts})
+    world = named_world({"method": "joint", "counts": counts})
     two_sided = tally.left_upper + tally.right_upper and tally.left_lower + tally.right_lower
-    if two_sided or found is None or not found.runs or not found.others:
+    if two_sided or world is None or not world.runs or not world.others:
         return f"is right in {100 * tally.right / tally.guesses:.2f} % of its guesses"
-    name, hits, runs, other, misses, others = found
+    name, hits, runs, other, misses, others = world
     return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
 
 
@@ -237,22 +237,22 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
     now, then = measure(new), measure(old)
     same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in (*LEVELS, "delta"))
     levels = [name for name in (*LEVELS, "delta") if same_kind and name in now and name in then]
-    found = [
+    changes = [
         _finding("weakened", new, f"the claimed {name} is {now[name]:g}, it was {then[name]:g}")
         for name in levels
         if now[name] > then[name]
     ]
     if now["kind"] == then["kind"] == "profile" and _allows_more(now, then):
-        found.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
+        changes.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
     same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
     if same and _gap(new) > SLACK * _gap(old):
         catches, caught = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
-        told = f"at best it catches {catches}, before {caught} ({new['runs']:,} runs, were {old['runs']:,})"
-        found.append(_finding("lost power", new, told))
+        text = f"at best it catches {catches}, before {caught} ({new['runs']:,} runs, were {old['runs']:,})"
+        changes.append(_finding("lost power", new, text))
     if same and _blinder(new, old):
         sees, saw = (blind_words(claim["blind_spot"]) for claim in (new, old))
-        found.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))
-    return found
+        changes.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))
+    return changes
 
 
 def _allows_more(now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:

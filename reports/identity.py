@@ -89,12 +89,12 @@ def matched(
     for j, claim in enumerate(old):
         before[game(claim)].append(j)
     ours, theirs = [details(claim) for claim in new], [details(claim) for claim in old]
-    found = sorted(
+    alike = sorted(
         (_difference(ours[i], theirs[j]), i, j) for i, claim in enumerate(new) for j in before.get(game(claim), ())
     )
     partner: dict[int, int] = {}
     taken: set[int] = set()
-    for _, i, j in found:
+    for _, i, j in alike:
         if i not in partner and j not in taken:
             partner[i] = j
             taken.add(j)

@@ -166,13 +166,13 @@ def named_world(claim: Mapping[str, Any]) -> ByWorld | None:
 
 def counted_words(claim: Mapping[str, Any]) -> str:
     """Return the counts that a certificate rests on."""
-    found, counts = named_world(claim), claim["counts"]
+    world, counts = named_world(claim), claim["counts"]
     if claim.get("method") == "variational" and counts.get("tally"):
         steps, left = len(counts["tally"]) // 2, counts["runs_left"]
         return f"a function of {steps} steps of the score, in {left:,} left and {counts['runs'] - left:,} right runs"
-    if found is None:
+    if world is None:
         return f"{counts['right']:,} right of {counts['guesses']:,} guesses in {counts['runs']:,} certification runs"
-    name, hits, runs, other, misses, others = found
+    name, hits, runs, other, misses, others = world
     return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
 
 

@@ -211,15 +211,15 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
         return np.where(kept, same, changed)
 
     second, new_traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
-    told = (
+    fed = (
         f"the runs of {name_of(learner)} interact: other losses in half of them changed the actions of the other half"
     )
     if np.array_equal(traces, new_traces):
         if (where := _difference(first[..., kept], second[..., kept])) is not None:
-            raise LearnerError(f"{told} (round {where[0]}, run {where[1]})")
+            raise LearnerError(f"{fed} (round {where[0]}, run {where[1]})")
     # Where the number of draws depends on the losses, the same key no longer means the same draws: compare the laws.
     elif homogeneity_p_value(first[..., kept], second[..., kept]) < FALSE_ALARM:
-        raise LearnerError(f"{told} in law")
+        raise LearnerError(f"{fed} in law")
 
 
 def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
@@ -284,12 +284,12 @@ def _check_abilities(learner: Learner, pair: Pair, extremes: bool, seed: int) ->
 
 
 def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
-    told: list[Floats] = []
+    shown: list[Floats] = []
     releases: list[Floats] = []
 
     def feed(t: int, actions: Actions) -> Floats:
-        told.append(pair.feedback(t, actions, quiet.feedback, True))
-        return told[-1]
+        shown.append(pair.feedback(t, actions, quiet.feedback, True))
+        return shown[-1]
 
     def watch(state: Any) -> None:
         released = quiet.release(state)
@@ -298,7 +298,7 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
 
     actions, _ = _played(quiet, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.QUIET), watch)
     if releases:
-        means = quiet.release_means(actions, np.stack(releases), told)
+        means = quiet.release_means(actions, np.stack(releases), shown)
         if not np.allclose(releases, means, rtol=1e-9, atol=1e-9):
             worst = float(np.abs(np.stack(releases) - means).max())
             raise LearnerError(f"{name_of(quiet)} adds noise at epsilon = inf: a release is {worst:.3g} off its mean")

@@ -159,12 +159,12 @@ def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: in
         seen.actions[t] = played
         if t == rounds - 1:
             break
-        told = feed(t, played)
-        seen.told[t] = told if told.ndim == 1 else np.broadcast_to(told, (arms, runs))[played, np.arange(runs)]
-        learner.update(state, played, told.copy(), draws)
+        fed = feed(t, played)
+        seen.told[t] = fed if fed.ndim == 1 else np.broadcast_to(fed, (arms, runs))[played, np.arange(runs)]
+        learner.update(state, played, fed.copy(), draws)
         if replayed is not None:
             try:
-                learner.update(replayed, seen.actions[t].copy(), told.copy(), NoDraws(0))
+                learner.update(replayed, seen.actions[t].copy(), fed.copy(), NoDraws(0))
             except NotEnumerableError:
                 replayed, seen.draws = None, True
     return seen
@@ -177,8 +177,8 @@ def _adversary(learner: Learner, pair: Pair, rows: Any, seed: int, runs: int) ->
     past: list[Actions] = []
     choices = None
     if isinstance(pair.left, np.ndarray) and isinstance(pair.right, np.ndarray):
-        found = [pair.left, pair.right, *([] if rows is None else [np.asarray(rows, dtype=float)])]
-        choices = np.unique(np.concatenate(found), axis=0)
+        sets = [pair.left, pair.right, *([] if rows is None else [np.asarray(rows, dtype=float)])]
+        choices = np.unique(np.concatenate(sets), axis=0)
 
     def feed(t: int, played: Actions) -> Floats:
         own = pair.feedback(t, played, learner.feedback, left, past)
@@ -294,8 +294,8 @@ def _strata(seen: _Seen) -> Iterator[_Stratum]:
     hits = (seen.actions[:, None] == np.arange(arms)[:, None]).astype(float)
     values = hits, seen.stated, seen.stated * (1 - seen.stated)
     names = [f"round {t + 1}" for t in range(rounds)]
-    told = seen.told[: max(1, rounds - 1)]
-    high = seen.told > (told.min() + told.max()) / 2
+    losses = seen.told[: max(1, rounds - 1)]
+    high = seen.told > (losses.min() + losses.max()) / 2
     yield _Stratum("", names, *_sums(np.ones_like(hits), *values))
     for likely, word in ((True, "likely"), (False, "unlikely")):
         mask = ((seen.stated > 1 / arms) == likely).astype(float)
@@ -317,12 +317,14 @@ def _sums(mask: Floats, *values: Floats) -> list[Floats]:
 def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
     """Compare what is released, less its mean, with the law of the noise."""
     runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (pair.rounds * learner.arms)))
-    found = play(learner, pair, draws_of(seed, LearnerBlock.NOISE), runs, surface="release")
-    if found.releases is None:
+    transcripts = play(learner, pair, draws_of(seed, LearnerBlock.NOISE), runs, surface="release")
+    if transcripts.releases is None:
         return
-    actions = found.actions.astype(np.intp) if found.actions.ndim == 2 else found.actions
-    told = [pair.feedback(t, actions[t], learner.feedback, found.left, actions[:t]) for t in range(pair.rounds - 1)]
-    noise = found.releases - learner.release_means(actions, found.releases, told)
+    actions = transcripts.actions.astype(np.intp) if transcripts.actions.ndim == 2 else transcripts.actions
+    losses = [
+        pair.feedback(t, actions[t], learner.feedback, transcripts.left, actions[:t]) for t in range(pair.rounds - 1)
+    ]
+    noise = transcripts.releases - learner.release_means(actions, transcripts.releases, losses)
     bare = ~noise.any(axis=-1)  # what is released beside the noisy quantities, as it is
     if not isinstance(learner.noise, L2Laplace) and not bare.all():
         noise = noise[~bare]

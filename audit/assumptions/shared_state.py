@@ -39,10 +39,10 @@ Shared = dict[str, tuple[Any, str]]
 
 def shared_state(learner: Any) -> Shared:
     """Return everything that the runs of a learner share, with digests, by its name; nothing for one of ours."""
-    found: Shared = {}
+    shared: Shared = {}
     if not is_ours(learner):
-        _Walk(found).owner(learner)
-    return found
+        _Walk(shared).owner(learner)
+    return shared
 
 
 def check_unshared(learner: Any, before: Shared) -> None:
@@ -69,8 +69,8 @@ def _differ(before: tuple[Any, str] | None, after: tuple[Any, str] | None) -> bo
 class _Walk:
     """Follows a user's code, and takes digests of the values that it finds."""
 
-    def __init__(self, found: Shared) -> None:
-        self.found, self.seen, self.left = found, set[int](), MOST_OBJECTS
+    def __init__(self, shared: Shared) -> None:
+        self.found, self.seen, self.left = shared, set[int](), MOST_OBJECTS
 
     def owner(self, learner: Any) -> None:
         if isinstance(learner, Scalar):

@@ -71,15 +71,15 @@ def preimages(released: Floats, value: float, noise: Laplace) -> NDArray[np.int6
     guess = released - value
     u = np.exp(-np.abs(guess) / noise.scale)
     grid = np.floor(u * 2.0**52)  # u = (2 grid + 1) 2**-53
-    found = np.zeros(released.shape, dtype=np.int64)
+    counts = np.zeros(released.shape, dtype=np.int64)
     # A last-place error of `guess` moves u by u ulp(guess) / scale: widen the window where that is more than a few.
     for step in range(-_NEAR, _NEAR + 1):
         place = grid + step
         inside = (place >= 0) & (place < 2.0**52)
         candidate = (2 * np.where(inside, place, 0.0) + 1) * 2.0**-53
         sent = np.copysign(np.log(candidate) * noise.scale, guess)
-        found += inside & (sent + value == released)
-    return found
+        counts += inside & (sent + value == released)
+    return counts
 
 
 @runtime_checkable

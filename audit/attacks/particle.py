@@ -188,8 +188,8 @@ class ParticleRatio(LawAttack):
         cumulative = np.minimum(np.cumsum(weight[poor], axis=1), 1.0)
         cumulative[:, -1] = 1.0
         offset = 2.0 * np.arange(poor.size)[:, None]
-        found = np.searchsorted((cumulative + offset).ravel(), (self.strata + offset).ravel())
-        source[poor] = found.reshape(poor.size, m) - m * np.arange(poor.size)[:, None]
+        ancestors = np.searchsorted((cumulative + offset).ravel(), (self.strata + offset).ravel())
+        source[poor] = ancestors.reshape(poor.size, m) - m * np.arange(poor.size)[:, None]
         weight[poor] = 1 / m
         flat = (source + m * np.arange(runs)[:, None]).ravel()
         ratios = ratios.reshape(2, -1)[:, flat].reshape(2, runs, m)

@@ -43,24 +43,24 @@ class Responses(LawAttack):
 
     def response(self, actions: Floats, batch: int) -> Floats:
         """Return the response that a batch (from 0) played around, (dim, runs)."""
-        made = self.learner
+        learner = self.learner
         if batch == 0:
-            return made.template._vertex(actions.shape[-1])
-        played = actions[batch * made.batch : (batch + 1) * made.batch]
-        if made.arms == 1 and 2 * made.zeta >= made.oracle.diameter:
-            first: Floats = played[0] - made.zeta * np.sign(played[0])
+            return learner.template._vertex(actions.shape[-1])
+        played = actions[batch * learner.batch : (batch + 1) * learner.batch]
+        if learner.arms == 1 and 2 * learner.zeta >= learner.oracle.diameter:
+            first: Floats = played[0] - learner.zeta * np.sign(played[0])
             return first
         mean: Floats = played.mean(axis=0)
         return mean
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Return the sum of the later responses against the difference of the gradients, (runs,)."""
-        made, t0, actions = self.learner, self.pair.t0, transcripts.actions
+        learner, t0, actions = self.learner, self.pair.t0, transcripts.actions
         left, right = (
-            self.pair.feedback(t0, actions[t0], made.feedback, world, actions[:t0]) for world in (True, False)
+            self.pair.feedback(t0, actions[t0], learner.feedback, world, actions[:t0]) for world in (True, False)
         )
-        change = made._estimate(self.response(actions, t0 // made.batch), actions[t0], left - right)
-        later = range(t0 // made.batch + 2, -(-self.pair.rounds // made.batch))
+        change = learner._estimate(self.response(actions, t0 // learner.batch), actions[t0], left - right)
+        later = range(t0 // learner.batch + 2, -(-self.pair.rounds // learner.batch))
         total = sum((self.response(actions, batch) for batch in later), start=np.zeros_like(change))
         score: Floats = np.round(-(change * total).sum(axis=0), DIGITS)
         return score

@@ -62,8 +62,8 @@ class Sequences:
         """Look the sequences up."""
         if seen.actions.ndim != 2 or self.says.size != self.arms ** decisions(len(seen.actions), self.batch):
             raise NotFrozenError("the sequences of arms are others than the baseline's")
-        found: Sides = self.says[index_of(seen.actions, self.arms, self.batch)]
-        return found
+        chosen: Sides = self.says[index_of(seen.actions, self.arms, self.batch)]
+        return chosen
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
@@ -79,8 +79,8 @@ class Intervals:
 
     def sides(self, seen: Outputs) -> Sides:
         """Look the numbers up."""
-        found: Sides = self.says[np.searchsorted(self.cuts, _numbers(seen, 1)[0], "right")]
-        return found
+        chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(seen, 1)[0], "right")]
+        return chosen
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
@@ -215,12 +215,12 @@ def columns_of(seen: Any, arms: int, columns: int | None = None) -> Floats:
         if seen.actions.ndim == 2:
             actions = (seen.actions[:, None] == np.arange(1, arms)[:, None]).astype(float)
         parts = [actions, *([] if seen.releases is None else [seen.releases])]
-        found = np.concatenate([part.reshape(-1, seen.runs) for part in parts])
+        stacked = np.concatenate([part.reshape(-1, seen.runs) for part in parts])
     else:
         _, numbers = vectors(seen)
         if numbers is None:
             raise NotFrozenError("its outputs are neither numbers nor few")
-        found = np.asarray(numbers, dtype=np.float64)
-    if columns is not None and len(found) != columns:
+        stacked = np.asarray(numbers, dtype=np.float64)
+    if columns is not None and len(stacked) != columns:
         raise NotFrozenError("what is seen has another form than the baseline's")
-    return found
+    return stacked

@@ -66,10 +66,10 @@ def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
         raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.budget.runs}: {many}")
     trained = applicable(audit.learner, pair, audit.claim.surface)[0].trained
     first = min(FIRST, max(10, budget // 4)) if trained else 0
-    some = epochs(first, budget)
-    bets, attacks = sequential.Bets(claimed, audit.claim.delta), _Attacks(audit, pair, best, some)
-    counts, bound, end = Counts(), 0.0, some[-1]
-    for epoch in some[1:] if trained else some:
+    planned = epochs(first, budget)
+    bets, attacks = sequential.Bets(claimed, audit.claim.delta), _Attacks(audit, pair, best, planned)
+    counts, bound, end = Counts(), 0.0, planned[-1]
+    for epoch in planned[1:] if trained else planned:
         for got, falsified in _counted(audit, bets, attacks, epoch, counts):
             counts = counts + got
             wrong = counts.guesses - counts.right
@@ -88,13 +88,13 @@ def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
 
 def epochs(first: int, budget: int) -> list[Epoch]:
     """Return the epochs of an audit, each as long as all before it; one of `first` runs, if any, comes before."""
-    found: list[Epoch] = []
+    planned: list[Epoch] = []
     begin, number = 0, 0
     while begin < budget:
         sizes = tuple((number + i, size) for i, size in blocks(min(max(first or FIRST, begin), budget - begin)))
-        found.append(Epoch(begin, sizes))
+        planned.append(Epoch(begin, sizes))
         begin, number = begin + sum(size for _, size in sizes), number + len(sizes)
-    return found
+    return planned
 
 
 def _counted(
@@ -167,25 +167,25 @@ class _Attacks:
 
     def _past(self, begin: int) -> list[tuple[int, int]]:
         """Return the blocks to learn from: those before, until there are MOST_TO_LEARN runs."""
-        found: list[tuple[int, int]] = []
+        earlier: list[tuple[int, int]] = []
         for block in (b for epoch in self.epochs if epoch.begin < begin for b in epoch.blocks):
-            if sum(size for _, size in found) < MOST_TO_LEARN:
-                found.append(block)
-        return found
+            if sum(size for _, size in earlier) < MOST_TO_LEARN:
+                earlier.append(block)
+        return earlier
 
-    def guesses(self, epoch: Epoch, some: Sequence[tuple[int, int]]) -> Iterator[_Guesses]:
+    def guesses(self, epoch: Epoch, numbered: Sequence[tuple[int, int]]) -> Iterator[_Guesses]:
         """Yield the guesses of some blocks of an epoch, in order."""
-        if not some:
+        if not numbered:
             return
         taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST_TO_LEARN + 1))
         choice = self.of(epoch)
         task = partial(_guess, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice, taught)
-        for (number, _), found in zip(
-            some, in_parallel(task, some, jobs=self.audit.execution.jobs, alike=True), strict=True
+        for (number, _), guesses_of_block in zip(
+            numbered, in_parallel(task, numbered, jobs=self.audit.execution.jobs, alike=True), strict=True
         ):
-            if found.transcripts is not None:
-                self.seen[number] = found.transcripts
-            yield found
+            if guesses_of_block.transcripts is not None:
+                self.seen[number] = guesses_of_block.transcripts
+            yield guesses_of_block
 
 
 def _guess(
@@ -219,12 +219,12 @@ def _choose(audit: LearnerAudit, pair: Pair, index: int, past: Transcripts) -> C
     """Return the attack and event of the next epoch, from all runs so far."""
     claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
     best: tuple[float, Choice] | None = None
-    for made in applicable(audit.learner, pair, audit.claim.surface):
-        half = past.runs // 2 if made.trained else 0
-        attack: FittedAttack[Transcripts] = audit.fit(made, pair, past[:half] if made.trained else None)
+    for kind in applicable(audit.learner, pair, audit.claim.surface):
+        half = past.runs // 2 if kind.trained else 0
+        attack: FittedAttack[Transcripts] = audit.fit(kind, pair, past[:half] if kind.trained else None)
         fresh = past[half:]
         scores = attack.score(fresh)
-        if made.trained:
+        if kind.trained:
             p, q, seen = fresh.left / fresh.runs, ~fresh.left / fresh.runs, fresh.runs
         else:  # the score is a likelihood ratio and tells the odds of the labels, with less noise than the labels do
             p, q, seen = expit(scores) / fresh.runs, expit(-scores) / fresh.runs, None
@@ -236,12 +236,12 @@ def _choose(audit: LearnerAudit, pair: Pair, index: int, past: Transcripts) -> C
     return best[1]
 
 
-def _bet(alpha: float, bets: sequential.Bets, counts: Counts, found: _Guesses) -> tuple[Counts, bool]:
+def _bet(alpha: float, bets: sequential.Bets, counts: Counts, guesses: _Guesses) -> tuple[Counts, bool]:
     """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
-    named, true = found.sides, np.where(found.left, 1, -1)
+    named, true = guesses.sides, np.where(guesses.left, 1, -1)
     right = counts.right + np.cumsum(named == true)
     wrong = counts.guesses - counts.right + np.cumsum(named == -true)
     runs = counts.runs + np.arange(1, true.size + 1)
     end = sequential.first_crossing(bets, right, wrong, runs, alpha)
     seen = slice(None if end is None else end + 1)
-    return count(SIDES, named[seen], found.left[seen]), end is not None
+    return count(SIDES, named[seen], guesses.left[seen]), end is not None

@@ -66,24 +66,24 @@ class BlindSpot:
         }
 
 
-def factor_words(found: Mapping[str, Any] | None) -> str:
+def factor_words(blind_spot: Mapping[str, Any] | None) -> str:
     """Return the factor of a record's `blind_spot`, more than what was tried, or a dash where there is none."""
-    if not found or (found["factor"] is None and not found.get("tried")):
+    if not blind_spot or (blind_spot["factor"] is None and not blind_spot.get("tried")):
         return "-"
-    return f"> {found['tried']:g}" if found["factor"] is None else f"{found['factor']:g}"
+    return f"> {blind_spot['tried']:g}" if blind_spot["factor"] is None else f"{blind_spot['factor']:g}"
 
 
-def words(found: Mapping[str, Any]) -> str:
+def words(blind_spot: Mapping[str, Any]) -> str:
     """Return what a record's `blind_spot` says, in one line."""
-    factor, missed, name, slack = (found.get(key) for key in ("factor", "missed", "parameter", "true_to"))
+    factor, missed, name, slack = (blind_spot.get(key) for key in ("factor", "missed", "parameter", "true_to"))
     what = "noise divided by" if name in (None, "noise") else f"{name} times"
     if factor is None:
-        told = f"not even with {what} {found.get('tried') or 1:g} is the claim falsified"
+        text = f"not even with {what} {blind_spot.get('tried') or 1:g} is the claim falsified"
     else:
-        told = f"with {what} {factor:g} the claim is falsified" + (f", with {missed:g} not" if missed else "")
-    told += f", in {found['runs']:,} runs each" if found.get("runs") else ""
-    if slack and slack == found.get("tried"):
-        told += "; by exact laws it is true there on the standard pairs: there is nothing to see"
+        text = f"with {what} {factor:g} the claim is falsified" + (f", with {missed:g} not" if missed else "")
+    text += f", in {blind_spot['runs']:,} runs each" if blind_spot.get("runs") else ""
+    if slack and slack == blind_spot.get("tried"):
+        text += "; by exact laws it is true there on the standard pairs: there is nothing to see"
     elif slack:
-        told += f"; up to {slack:.3g} it is true on the standard pairs, by exact laws"
-    return told
+        text += f"; up to {slack:.3g} it is true on the standard pairs, by exact laws"
+    return text

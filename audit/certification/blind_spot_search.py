@@ -79,16 +79,16 @@ def weakening(asked: Asked, target: Any, by_parameter: Weaken | None) -> Weakeni
     if asked is None or asked is False:
         return None
     if isinstance(asked, Weakening):
-        found = asked
+        weaken = asked
     elif callable(asked):
-        found = Weakening(asked)
+        weaken = Weakening(asked)
     elif asked is True or asked == "":
-        found = Weakening(partial(weakened, target))
+        weaken = Weakening(partial(weakened, target))
     else:
         assert by_parameter is not None
-        found = Weakening(by_parameter, asked)
-    found.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
-    return found
+        weaken = Weakening(by_parameter, asked)
+    weaken.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
+    return weaken
 
 
 def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Result:
@@ -174,10 +174,10 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> f
             try:
                 exactly = [partial(_exactly, weaken(factor), all_pairs[i], claim, surface) for i in places]
                 stages = [f"true to {factor!r}/{surface}/{i}" for i in places]
-                found = [once(stage, compute) for stage, compute in zip(stages, exactly, strict=True)]
+                epsilons = [once(stage, compute) for stage, compute in zip(stages, exactly, strict=True)]
             except NotExactError:
                 continue
-            return max(found), places[found.index(max(found))]
+            return max(epsilons), places[epsilons.index(max(epsilons))]
         return None
 
     true, worst = None, None
@@ -195,8 +195,8 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> f
     false, places = factor, [worst[1]]
     for _ in range(STEPS):
         middle = math.sqrt(true * false)
-        found = at(middle, places)
-        if found is None or found[0] > claim.epsilon * (1 + TOLERANCE):
+        worst_at_middle = at(middle, places)
+        if worst_at_middle is None or worst_at_middle[0] > claim.epsilon * (1 + TOLERANCE):
             false = middle
         else:
             true = middle

@@ -221,10 +221,10 @@ def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
         cuts = np.clip(values[turns], -_LARGEST, _LARGEST)
         return Intervals(cuts, says[np.concatenate([[0], turns])])
     texts = texts_of(outputs)
-    found = {text: side for text, side in zip(texts, sides.tolist(), strict=True)}
-    if len(found) > min(MOST_OUTCOMES, runs // 4) or sum(map(len, found)) > MOST_LETTERS:
+    side_of = {text: side for text, side in zip(texts, sides.tolist(), strict=True)}
+    if len(side_of) > min(MOST_OUTCOMES, runs // 4) or sum(map(len, side_of)) > MOST_LETTERS:
         return None
-    return Outcomes({text: side for text, side in sorted(found.items()) if side})
+    return Outcomes({text: side for text, side in sorted(side_of.items()) if side})
 
 
 def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule, float]:

@@ -183,8 +183,8 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     left, codes = _run(learner, rule.sides, rounds, canaries, Draws(seed, Stage.CERTIFY))
     scores = rule.odds(codes)
     guesses = max(1, int(rule.share * canaries))
-    made = np.argsort(-np.abs(scores), kind="stable")[:guesses]
-    right = int(np.count_nonzero((scores[made] > 0) == left[made]))
+    guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
+    right = int(np.count_nonzero((scores[guessed] > 0) == left[guessed]))
     if not claim.measure.is_epsilon:
         raise ValueError(f"one run tests claims of an epsilon, got {claim.measure!r}")
     game, alpha = {"delta": claim.delta}, 1 - confidence

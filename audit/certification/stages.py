@@ -79,8 +79,8 @@ class LearnerAudit(Audit):
         """Return the pair to audit on, its index, and the runs that it took to find it."""
         if len(options) == 1:
             return options[0], 0, 0
-        _, index, spent = found = self.once("search", lambda: self._searched(options))
-        return options[index] if index < len(options) else Pair.from_json(found[0]), index, spent
+        _, index, spent = best = self.once("search", lambda: self._searched(options))
+        return options[index] if index < len(options) else Pair.from_json(best[0]), index, spent
 
     def _searched(self, options: Sequence[Pair]) -> list[Any]:
         """Return the pair that a search finds, unless it is one of the options, its index and the runs spent."""
@@ -105,13 +105,15 @@ class LearnerAudit(Audit):
         begun: dict[int, int] = {}  # blocks of each pair
 
         def try_pair(pair: Pair, index: int, runs: int) -> tuple[float, int]:
-            some = [(begun.get(index, 0) + number, size) for number, size in blocks(runs)]
-            begun[index] = some[-1][0] + 1
+            numbered = [(begun.get(index, 0) + number, size) for number, size in blocks(runs)]
+            begun[index] = numbered[-1][0] + 1
 
             def judged() -> float:
-                return float(self.judge(pair, concatenate(list(self.play_blocks(pair, index, Stage.SEARCH, some)))))
+                return float(
+                    self.judge(pair, concatenate(list(self.play_blocks(pair, index, Stage.SEARCH, numbered))))
+                )
 
-            return self.once(f"trial/{index}/{some}", judged), runs
+            return self.once(f"trial/{index}/{numbered}", judged), runs
 
         return try_pair
 
@@ -121,7 +123,7 @@ class LearnerAudit(Audit):
 
     def _likelihood(self, pair: Pair) -> LearnerAttack | None:
         """Return the attack whose scores are likelihood ratios, if there is one."""
-        return next((made for made in self.attacks(pair) if made.exact or made is ParticleRatio), None)
+        return next((attack for attack in self.attacks(pair) if attack.exact or attack is ParticleRatio), None)
 
     def judge(self, pair: Pair, played: Transcripts) -> float:
         """Return how much a pair promises, from few runs, rounded: a ranking of pairs, never a certificate.
@@ -130,9 +132,9 @@ class LearnerAudit(Audit):
         certify if all were like these. Other attacks are learned on one half, and guess on the other: right guesses
         tell more than the best of many events, which is the luckiest.
         """
-        made = self._likelihood(pair)
-        if made is not None:
-            scores = self.fit(made, pair, None).score(played)
+        likelihood = self._likelihood(pair)
+        if likelihood is not None:
+            scores = self.fit(likelihood, pair, None).score(played)
             if not self.claim.measure.is_epsilon:
                 return float(rounded(self._promised(scores, played.left, log_odds=True)[1]))
             scores = scores[~np.isnan(scores)]
@@ -142,11 +144,11 @@ class LearnerAudit(Audit):
         half = played.runs // 2
         few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
         worths = []
-        for made in self.attacks(pair):
-            if made is Boosted and half < FEWEST_BOOSTED:
+        for kind in self.attacks(pair):
+            if kind is Boosted and half < FEWEST_BOOSTED:
                 continue  # a regression would stand in, which is tried anyway
-            attack = self.fit(made, pair, played[:half])
-            if few and made is SequenceTable:
+            attack = self.fit(kind, pair, played[:half])
+            if few and kind is SequenceTable:
                 return float(rounded(self._bet(attack, played[half:], trained=True)[1]))
             worths.append(guessed(attack.score(played[half:]), played.left[half:]))
         return float(rounded(max(worths)))
@@ -206,10 +208,10 @@ class LearnerAudit(Audit):
         return concatenate(self.kept_blocks(f"{stage.name}/{index}", blocks(runs), play, from_bytes, to_bytes))
 
     def play_blocks(
-        self, pair: Pair, index: int, stage: Stage, some: Sequence[tuple[int, int]]
+        self, pair: Pair, index: int, stage: Stage, numbered: Sequence[tuple[int, int]]
     ) -> Iterator[Transcripts]:
         """Yield the transcripts of some blocks."""
-        return in_parallel(self.player(pair, index, stage), some, jobs=self.execution.jobs, alike=True)
+        return in_parallel(self.player(pair, index, stage), numbered, jobs=self.execution.jobs, alike=True)
 
     def player(
         self, pair: Pair, index: int, stage: Stage, share: float = 0.5

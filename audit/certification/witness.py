@@ -85,9 +85,9 @@ def witness_lines(shrunk: Mapping[str, Any]) -> list[str]:
     pair = shrunk["pair"]
     left, right = (_row(pair[side], pair["round"] - 1) for side in ("left", "right"))
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
-    found = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
+    heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
     bound = f"epsilon at least {shrunk['epsilon_lower']:.4g}, claimed {shrunk['claimed']:g}"
-    return [f"{found} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
+    return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
 
 
 def _count(number: int, noun: str) -> str:

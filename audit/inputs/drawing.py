@@ -52,13 +52,13 @@ def draw(strategy: Any, many: int, seed: int) -> list[Any]:
     LearnerError
         If code of the user's in it raises.
     """
-    hypothesis, found = import_hypothesis(), list[Any]()
+    hypothesis, drawn = import_hypothesis(), list[Any]()
 
     @hypothesis.seed(seed)
     @_settings(many, "generate")
     @hypothesis.given(strategy)
     def collect(data: Any) -> None:
-        found.append(data)
+        drawn.append(data)
 
     with _alone():
         try:
@@ -67,9 +67,9 @@ def draw(strategy: Any, many: int, seed: int) -> list[Any]:
             pass
         except Exception as error:
             _explain(error)
-    if not found:
+    if not drawn:
         raise ValueError("nothing fits the strategy of inputs: not one example was drawn")
-    return found
+    return drawn
 
 
 def simplest(strategy: Any) -> Any:
@@ -145,5 +145,5 @@ def large_integers(strategy: Any) -> list[int]:
     if type(inner).__name__ != "IntegersStrategy":
         return []
     start, end = getattr(inner, "start", None), getattr(inner, "end", None)
-    some = [sign * (2**bits + more) for bits in (53, 54, 55) for more in (1, 2, 3) for sign in (1, -1)]
-    return [number for number in some if (start is None or start <= number) and (end is None or number <= end)]
+    edges = [sign * (2**bits + more) for bits in (53, 54, 55) for more in (1, 2, 3) for sign in (1, -1)]
+    return [number for number in edges if (start is None or start <= number) and (end is None or number <= end)]

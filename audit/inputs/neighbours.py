@@ -55,16 +55,16 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
     >>> from hypothesis import strategies as st
     >>> pairs = neighbours(st.lists(st.floats(0, 1), min_size=1, max_size=5), "replace")
     """
-    made = Neighbours(strategy, relation, where)
-    drawn = made.pairs()
-    setattr(drawn, _MADE_BY, made)
+    source = Neighbours(strategy, relation, where)
+    drawn = source.pairs()
+    setattr(drawn, _MADE_BY, source)
     return drawn
 
 
 def made_by(strategy: Any) -> Neighbours | None:
     """Return what `neighbours` knows of a strategy of pairs; None where it did not make it."""
-    made: Neighbours | None = getattr(strategy, _MADE_BY, None)
-    return made
+    source: Neighbours | None = getattr(strategy, _MADE_BY, None)
+    return source
 
 
 @dataclass(frozen=True)
@@ -104,21 +104,21 @@ class Neighbours:
         """Return what the user's function says are neighbours: a list, or a strategy."""
         assert callable(self.relation)
         try:
-            found = self.relation(data)
-            return found if is_strategy(found) else list(islice(found, MOST_NEIGHBOURS))
+            near = self.relation(data)
+            return near if is_strategy(near) else list(islice(near, MOST_NEIGHBOURS))
         except Exception as error:
             raise raised("the neighbour relation", error) from error
 
     def pairs(self) -> Any:
         """Return a Hypothesis strategy of pairs."""
         st = import_hypothesis().strategies
-        made = self
+        source = self
 
         @st.composite
         def pairs(draw: Any) -> tuple[Any, Any]:
-            data = draw(made.strategy)
-            other = made._other(draw, st, data)
-            if not (made.allows(data) and made.allows(other)) or key_of(data) == key_of(other):
+            data = draw(source.strategy)
+            other = source._other(draw, st, data)
+            if not (source.allows(data) and source.allows(other)) or key_of(data) == key_of(other):
                 import_hypothesis().reject()
             return (data, other) if draw(st.booleans()) else (other, data)
 
@@ -127,8 +127,8 @@ class Neighbours:
     def _other(self, draw: Any, st: Any, data: Any) -> Any:
         """Draw a neighbour of data."""
         if callable(self.relation):
-            found = self.neighbours_of(data)
-            return draw(found if is_strategy(found) else st.sampled_from(found) if found else st.nothing())
+            near = self.neighbours_of(data)
+            return draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
         here = records_of(data)
         if here.size <= (self.fewest if self.relation == "add-remove" else 0):
             import_hypothesis().reject()

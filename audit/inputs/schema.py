@@ -159,8 +159,8 @@ class _Reader:
         low, high = self._sizes(schema, "minLength", "maxLength")
         if "pattern" not in schema:
             return self.st.text(min_size=low, max_size=high)
-        found = self.st.from_regex(schema["pattern"])
-        return found.filter(lambda text: low <= len(text) and (high is None or len(text) <= high))
+        texts = self.st.from_regex(schema["pattern"])
+        return texts.filter(lambda text: low <= len(text) and (high is None or len(text) <= high))
 
     def _arrays(self, schema: Mapping[str, Any], depth: int) -> Any:
         low, high = self._sizes(schema, "minItems", "maxItems")
@@ -197,13 +197,13 @@ class _Reader:
             optional={name: part for name, part in named.items() if name not in needed},
         )
         if more is False or (more is True and named):
-            found = fixed
+            objects = fixed
         else:
             others = self.st.dictionaries(
                 self.st.text(), self.strategy(more, depth), min_size=max(0, low - len(named)), max_size=high
             )
-            found = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
-        return found.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
+            objects = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
+        return objects.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
 
     def _sizes(self, schema: Mapping[str, Any], least: str, most: str) -> tuple[int, int | None]:
         low, high = int(schema.get(least, 0)), schema.get(most)

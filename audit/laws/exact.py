@@ -129,18 +129,18 @@ def exact_epsilon(
                 "entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1, unless its noise is tiny"
             )
         # At delta = 0 it is the supremum that ever larger prefix sums approach.
-        found = _from_loss(law, tuple(d for d in deltas if d))
-        return {d: found[d] if d else ftrl_law.supremum(learner, pair) for d in deltas}
+        epsilons = _from_loss(law, tuple(d for d in deltas if d))
+        return {d: epsilons[d] if d else ftrl_law.supremum(learner, pair) for d in deltas}
     try:
-        found = _from_sequences(learner, pair, deltas, cells)
+        epsilons = _from_sequences(learner, pair, deltas, cells)
         again = (
-            _from_sequences(learner, pair, deltas, cells // 2) if cells >= FINE and has_grid_law(learner) else found
+            _from_sequences(learner, pair, deltas, cells // 2) if cells >= FINE and has_grid_law(learner) else epsilons
         )
     except NotEnumerableError as error:
         raise NotExactError(str(error)) from None
-    if any(found[d] != again[d] and abs(found[d] - again[d]) > CONVERGED for d in deltas):
+    if any(epsilons[d] != again[d] and abs(epsilons[d] - again[d]) > CONVERGED for d in deltas):
         raise NotExactError(f"the grid is too coarse for so little noise: {getattr(learner, 'noise', None)}")
-    return found
+    return epsilons
 
 
 def check_exact(learner: Learner, surface: str) -> None:

@@ -107,15 +107,15 @@ class Ledger:
         if ledger.path.exists() and not ledger.path.is_file():
             raise ledger.damaged("it is no file")
         if ledger.path.exists():
-            found, finished = ledger._summary()
+            present, finished = ledger._summary()
             if not resume and any(finished.values()):
                 many = " and ".join(f"{finished[name]} finished {name}" for name in ("claims", "blocks"))
                 raise LedgerError(
                     f"{ledger.path} holds {many} of an unfinished run: "
                     "add --resume to go on with it, or remove the file to start over"
                 )
-            if resume and found:
-                ledger._check(found, facts)
+            if resume and present:
+                ledger._check(present, facts)
                 return ledger
             ledger.remove()  # nothing was finished
         with ledger._open(create=True) as connection:
@@ -140,13 +140,13 @@ class Ledger:
             }
         return about, counts
 
-    def _check(self, found: dict[str, str], wanted: dict[str, str]) -> None:
-        if found.get("versions") != wanted["versions"]:
+    def _check(self, present: dict[str, str], wanted: dict[str, str]) -> None:
+        if present.get("versions") != wanted["versions"]:
             raise LedgerError(
-                f"{self.path} is of {found.get('versions')}, this is {wanted['versions']}: its blocks would not fit; "
-                "resume it there, or remove the file to start over"
+                f"{self.path} is of {present.get('versions')}, this is {wanted['versions']}: its blocks would not "
+                "fit; resume it there, or remove the file to start over"
             )
-        if found.get("plan") != wanted["plan"]:
+        if present.get("plan") != wanted["plan"]:
             raise LedgerError(
                 f"{self.path} is of another plan, or a target's file has changed, or one that it imports: give that "
                 "plan, or remove the file to start over"
@@ -193,7 +193,7 @@ class Ledger:
 
     def keep_files(self, connection: sqlite3.Connection) -> None:
         """Keep what the user's loaded modules are, as far as they are new: a resumed run must meet the same."""
-        rows = [(self.key, path, found) for path, found in loaded_files().items()]
+        rows = [(self.key, path, digest) for path, digest in loaded_files().items()]
         connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?)", rows)
 
     def page(self, claim: int) -> Page:
@@ -214,10 +214,10 @@ class Ledger:
 
     def trouble(self, error: Exception) -> LedgerError:
         """Return what to tell the user about an error of sqlite or of the disk."""
-        told = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         if isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED:
-            return self.damaged(told)
-        return LedgerError(f"cannot use {self.path}: {told}; nothing that was finished is lost, --resume goes on")
+            return self.damaged(reason)
+        return LedgerError(f"cannot use {self.path}: {reason}; nothing that was finished is lost, --resume goes on")
 
     def damaged(self, what: str) -> LedgerError:
         """Return what to tell the user about a file that cannot be gone on with."""
@@ -254,13 +254,13 @@ class Page:
 
     def recall(self, stage: str) -> dict[int, Counts]:
         """Return the finished blocks of a stage; the stage's name tells everything that fixed its counts."""
-        found = {}
+        known = {}
         for block, numbers in self.recall_totals(stage).items():
             counts = Counts.of_numbers([int(number) for number in numbers]) if len(numbers) >= 6 else None
             if counts is None or not _possible(counts) or list(counts.numbers) != numbers:
                 raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no counts")
-            found[block] = counts
-        return found
+            known[block] = counts
+        return known
 
     def keep(self, stage: str, block: int, counts: Counts) -> None:
         """Keep one finished block: one transaction."""
@@ -270,13 +270,13 @@ class Page:
         """Return the finished blocks of a stage that kept numbers of its own."""
         query = "SELECT block, counts FROM blocks WHERE run = ? AND claim = ? AND stage = ?"
         rows = self._execute(query, stage).fetchall()
-        found = {}
+        known = {}
         for block, text in rows:
             numbers = self.ledger.parsed(text, f"block {block} of claim {self.claim}")
             if not isinstance(numbers, list) or not all(type(x) in (int, float) for x in numbers):
                 raise self.ledger.damaged(f"block {block} of claim {self.claim} holds no numbers")
-            found[block] = numbers
-        return found
+            known[block] = numbers
+        return known
 
     def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
         """Keep one finished block of a stage by its numbers, every digit of them: one transaction."""
@@ -284,10 +284,10 @@ class Page:
 
     def once(self, stage: str, compute: Callable[[], Any]) -> Any:
         """Return the JSON that a stage came to: what an earlier attempt has kept, or what `compute` returns now."""
-        found = self.recall_stage(stage)
-        if found is None:
-            self.keep_stage(stage, found := json.dumps(compute()))
-        return self.ledger.parsed(found, f"{stage} of claim {self.claim}")
+        known = self.recall_stage(stage)
+        if known is None:
+            self.keep_stage(stage, known := json.dumps(compute()))
+        return self.ledger.parsed(known, f"{stage} of claim {self.claim}")
 
     def recall_stage(self, stage: str) -> Any:
         """Return the text or the bytes that were kept of a stage; None where nothing was."""
@@ -302,11 +302,11 @@ class Page:
         """Run a query about this claim, a change and what it says of the user's files as one transaction."""
         try:
             with self._connection:
-                found = self._connection.execute(query, (self.ledger.key, self.claim, *values))
+                rows = self._connection.execute(query, (self.ledger.key, self.claim, *values))
                 if not query.startswith("SELECT") and self._modules[0] != len(sys.modules):
                     self._modules[0] = len(sys.modules)
                     self.ledger.keep_files(self._connection)
-                return found
+                return rows
         except sqlite3.Error as error:
             raise self.ledger.trouble(error) from None
 

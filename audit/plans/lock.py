@@ -28,8 +28,8 @@ def owned(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = _locked(path)
     except OSError as error:
-        told = "it is no folder" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
-        raise ValueError(f"cannot write to --out {str(folder)!r}: {told}") from None
+        reason = "it is no folder" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+        raise ValueError(f"cannot write to --out {str(folder)!r}: {reason}") from None
     if file is None:
         raise LedgerError(
             f"another run is writing to {str(folder)!r}: wait until it has ended, or name another folder by --out"

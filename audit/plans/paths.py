@@ -54,8 +54,8 @@ def exists(path: Path, trouble: str) -> bool:
 def check_output(path: Path) -> None:
     """Raise ValueError if a file cannot be written there, or must not: a device or a pipe is never replaced."""
     with named("cannot write", path):
-        found = mode(path)
-    if found and not stat.S_ISREG(found):
+        kind = mode(path)
+    if kind and not stat.S_ISREG(kind):
         raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
 
 
@@ -65,8 +65,8 @@ def check_folder(path: Path, *files: str, plan: Path | None = None) -> None:
     They must not be one file, nor the plan.
     """
     with named("cannot write into the folder", path):
-        found = mode(path)
-    if found and not stat.S_ISDIR(found):
+        kind = mode(path)
+    if kind and not stat.S_ISDIR(kind):
         raise ValueError(f"--out must be a folder, got {str(path)!r}")
     with named("cannot write into the folder", path):
         path.mkdir(parents=True, exist_ok=True)
@@ -79,11 +79,11 @@ def check_folder(path: Path, *files: str, plan: Path | None = None) -> None:
 
 def check_distinct(files: Mapping[str, Path]) -> None:
     """Raise ValueError if two of these names lead to one file, through links or directly: one would be lost."""
-    found = {}
+    seen = {}
     for name, path in files.items():
         with named("cannot use", path):
-            found[name] = (os.path.realpath(path), os.stat(path) if mode(path) else None)
+            seen[name] = (os.path.realpath(path), os.stat(path) if mode(path) else None)
     for (one, first), (other, second) in combinations(files.items(), 2):
-        (place, file), (place_of_other, file_of_other) = found[one], found[other]
+        (place, file), (place_of_other, file_of_other) = seen[one], seen[other]
         if place == place_of_other or (file and file_of_other and os.path.samestat(file, file_of_other)):
             raise ValueError(f"{one} {str(first)!r} and {other} {str(second)!r} are the same file")

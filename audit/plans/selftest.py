@@ -71,31 +71,31 @@ def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) 
     """Audit every planted bug and, unless `sound` is false, every sound original; what a memory knows is not."""
     items, memory = [item for item in _items() if sound or item[1]], execution.memory
     kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
-    found = {item: Finding(**json.loads(text)) for item, text in kept.items() if text is not None}
-    missing = [item for item in items if item not in found]
+    findings = {item: Finding(**json.loads(text)) for item, text in kept.items() if text is not None}
+    missing = [item for item in items if item not in findings]
     looked = in_parallel(
         partial(_look, seed=seed), missing, jobs=execution.jobs, progress="bugs" if execution.progress else None
     )
     for item, finding in zip(missing, looked, strict=True):
-        found[item] = finding
+        findings[item] = finding
         if memory is not None:
             memory.keep_stage(repr(item), json.dumps(asdict(finding)).encode())
-    return [found[item] for item in items]
+    return [findings[item] for item in items]
 
 
 def _items() -> list[tuple[int, str]]:
     """Return (subject, bug) by their places in `plants`; the plain classes are the subject -1."""
     items = [(i, bug) for i, subject in enumerate(plants.SUBJECTS) for bug in ("", *subject.bugs)]
-    return items + [(-1, "")] + [(-1, made.__name__) for made in planted_learners.CLASSES]
+    return items + [(-1, "")] + [(-1, learner_class.__name__) for learner_class in planted_learners.CLASSES]
 
 
 def _look(item: tuple[int, str], *, seed: int) -> Finding:
     index, bug = item
     began = time.perf_counter()
     if index < 0:
-        made = next((c for c in planted_learners.CLASSES if c.__name__ == bug), planted_learners.SOUND_CLASS)
-        what = (made.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
-        caught, runs, how = _audit_class(made, seed)
+        learner_class = next((c for c in planted_learners.CLASSES if c.__name__ == bug), planted_learners.SOUND_CLASS)
+        what = (learner_class.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
+        caught, runs, how = _audit_class(learner_class, seed)
         name = "plain class"
     else:
         subject = plants.SUBJECTS[index]
@@ -109,9 +109,9 @@ def _look(item: tuple[int, str], *, seed: int) -> Finding:
 def _traced(index: int, bug: str) -> str:
     """Return what traces say of a bug."""
     if index < 0:
-        made = next(c for c in planted_learners.CLASSES if c.__name__ == bug)
-        code: Any = made
-        text = place_of_fault(as_learner(made, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
+        learner_class = next(c for c in planted_learners.CLASSES if c.__name__ == bug)
+        code: Any = learner_class
+        text = place_of_fault(as_learner(learner_class, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
     else:
         subject = plants.SUBJECTS[index]
         pair, code = DataPair(subject.left, subject.right), subject.play
@@ -123,14 +123,17 @@ def _traced(index: int, bug: str) -> str:
 def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool, int, str]:
     claim = Claim(epsilon=1.0, delta=subject.delta)
     pair = {"left": subject.left, "right": subject.right}
-    made, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
-    return _climb(BUDGETS, lambda runs, i: audit_mechanism(made, claim, Budget(runs, seed + i, confidence), **pair))
+    mechanism, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
+    return _climb(
+        BUDGETS, lambda runs, i: audit_mechanism(mechanism, claim, Budget(runs, seed + i, confidence), **pair)
+    )
 
 
-def _audit_class(made: type, seed: int) -> tuple[bool, int, str]:
+def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
     claim, confidence = Claim(epsilon=1.0), 1 - ALPHA / len(CLASS_BUDGETS)
     return _climb(
-        CLASS_BUDGETS, lambda runs, i: audit_learner(made, claim, Budget(runs, seed + i, confidence), pair=PAIR)
+        CLASS_BUDGETS,
+        lambda runs, i: audit_learner(learner_class, claim, Budget(runs, seed + i, confidence), pair=PAIR),
     )
 
 

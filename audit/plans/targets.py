@@ -197,7 +197,7 @@ def source_place(learner: Any) -> dict[str, Any] | None:
     path = Path(codes[0].co_filename).resolve()
     if inspect.isclass(written):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
-        line = max((n.lineno for n in found if n.lineno <= line), default=line)
+        classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
+        line = max((n.lineno for n in classes if n.lineno <= line), default=line)
     here = Path.cwd()
     return {"file": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path), "line": line}

@@ -28,18 +28,18 @@ def trace_task(task: Task) -> dict[str, Any]:
     """
     prepared = task.prepare()
     claim = prepared.claim
-    found, pair = worst_tracing(prepared.learner, _pairs(prepared), claim, seed=task.budget.seed)
-    upper = found.pair_upper
+    tracing, pair = worst_tracing(prepared.learner, _pairs(prepared), claim, seed=task.budget.seed)
+    upper = tracing.pair_upper
     costly = upper is not None and upper.epsilon > claim.epsilon
-    why = cause(found, claim) if costly else None
+    why = cause(tracing, claim) if costly else None
     return {
         "name": task.target,
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
         "surface": claim.surface,
         "pair": pair.to_json(),
-        "runs": sum(one.runs for one in found.traces),
-        "calls": call_rows(found, claim),
-        **fields_of(found, claim),
+        "runs": sum(one.runs for one in tracing.traces),
+        "calls": call_rows(tracing, claim),
+        **fields_of(tracing, claim),
         "infinite": upper is not None and upper.epsilon == float("inf"),
         "cause": None if why is None else why.to_json(),
     }

@@ -75,8 +75,8 @@ class Cluster:
     seconds: float = 1.0
 
     def __post_init__(self) -> None:
-        found = re.fullmatch(r"(tcp|tls)://[^\s/]+:(\d{1,5})", self.scheduler)
-        if not found or int(found[2]) > 65535:
+        address = re.fullmatch(r"(tcp|tls)://[^\s/]+:(\d{1,5})", self.scheduler)
+        if not address or int(address[2]) > 65535:
             raise ValueError(f"a scheduler's address must be tcp://HOST:PORT, got {self.scheduler!r}")
 
     def check(self) -> None:
@@ -96,12 +96,12 @@ class Cluster:
                     raise ClusterError(f"the scheduler at {self.scheduler} {wrong}")
                 time.sleep(0.1)
             try:
-                told = client.run(environment, on_error="return", callback_timeout=PATIENCE)
+                answers = client.run(environment, on_error="return", callback_timeout=PATIENCE)
             except (OSError, TimeoutError):
                 silent = f"a worker of the scheduler at {self.scheduler} did not answer for {PATIENCE:g} s"
                 raise ClusterError(silent) from None
-            for worker, found in told.items():
-                compare(worker, found, environment())
+            for worker, answer in answers.items():
+                compare(worker, answer, environment())
 
     def in_parallel(self, task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Yield `task(item)` in the order of `items`, computed by the workers.
@@ -142,9 +142,9 @@ class Cluster:
         while window.left:
             spans = window.take(len(running), workers.count())
             if spans:
-                some = [pickle.dumps([window.items[i] for i in span]) for span in spans]
+                payloads = [pickle.dumps([window.items[i] for i in span]) for span in spans]
                 keys = [(group, next(numbers)) for _ in spans]
-                futures = client.map(compute, some, key=keys, task=shared, **needed)
+                futures = client.map(compute, payloads, key=keys, task=shared, **needed)
                 running.update(zip(futures, spans, strict=True))
                 done.update(futures)
             while not done.has_ready() and client.status == "running":
@@ -341,9 +341,9 @@ _ALONE = threading.Lock()
 @lru_cache(maxsize=2)
 def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[Any], Any]:
     for name, wanted in modules:
-        found = digest(name)
-        if found != wanted:
-            what = "another text of" if found else "no"
+        here = digest(name)
+        if here != wanted:
+            what = "another text of" if here else "no"
             raise ClusterError(
                 f"a worker on {socket.gethostname()} has {what} module {name}: it must be as it is here"
             )
@@ -354,13 +354,13 @@ def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[An
     return call
 
 
-def compare(worker: str, found: str | Exception, wanted: str) -> None:
+def compare(worker: str, answer: str | Exception, wanted: str) -> None:
     """Raise ClusterError if what a worker's results depend on is not what ours depend on."""
-    if isinstance(found, Exception):
-        told = f"{type(found).__name__}: {found}"
-        raise ClusterError(f"the worker at {worker} cannot load this overclaim: {told}")
-    if found != wanted:
-        raise ClusterError(f"the worker at {worker} is of {found}, this is {wanted}: its blocks would not fit")
+    if isinstance(answer, Exception):
+        text = f"{type(answer).__name__}: {answer}"
+        raise ClusterError(f"the worker at {worker} cannot load this overclaim: {text}")
+    if answer != wanted:
+        raise ClusterError(f"the worker at {worker} is of {answer}, this is {wanted}: its blocks would not fit")
 
 
 def explained(error: BaseException) -> BaseException:

@@ -106,8 +106,8 @@ class Pair:
         if coordinates and self.length is not None and max(coordinates) >= self.length:
             raise ValueError(f"coordinate must be less than {self.length}, got {max(coordinates)}")
         if len(self._differing) != 1:
-            found = ", ".join(str(t + 1) for t in self._differing) or "none"
-            raise ValueError(f"a pair must differ in exactly one round, these differ in: {found}")
+            rounds = ", ".join(str(t + 1) for t in self._differing) or "none"
+            raise ValueError(f"a pair must differ in exactly one round, these differ in: {rounds}")
 
     @cached_property
     def _lengths(self) -> list[int]:
@@ -176,9 +176,9 @@ class Pair:
         if isinstance(world, np.ndarray):  # checked already
             return feedback(world[t], actions, kind)
         loss = resolve(world[t], [*past, actions])
-        told = feedback(loss, actions, kind)
-        check_told(told, f"the {side} loss of round {t + 1}", loss)
-        return told
+        fed = feedback(loss, actions, kind)
+        check_told(fed, f"the {side} loss of round {t + 1}", loss)
+        return fed
 
     def check(self, claim: Claim, *, radius: float = 1.0) -> None:
         """Raise ValueError unless both worlds lie in the claim's loss set and are its neighbours.

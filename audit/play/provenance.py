@@ -31,7 +31,9 @@ def versions(*, fast: bool = False) -> dict[str, str]:
 
 def packages(*, fast: bool = False) -> str:
     """Return these versions, and our own, as one text."""
-    return ", ".join(f"{name} {found}" for name, found in {"overclaim": __version__, **versions(fast=fast)}.items())
+    return ", ".join(
+        f"{name} {version}" for name, version in {"overclaim": __version__, **versions(fast=fast)}.items()
+    )
 
 
 @cache
@@ -73,7 +75,7 @@ def loaded_files() -> dict[str, str]:
     """Return the hashes of the user's files that are loaded as modules now, by their paths."""
     known = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = {path for path in known if isinstance(path, str) and _is_users(path)}
-    return {path: found for path in sorted(paths) if (found := _hash(Path(path)))}
+    return {path: digest for path in sorted(paths) if (digest := _hash(Path(path)))}
 
 
 def changed(files: dict[str, str]) -> list[str]:
@@ -153,9 +155,9 @@ class _Imports:
         if folders is None:  # what it lies in is no package
             return None
         try:
-            found = PathFinder.find_spec(name, folders)
+            spec = PathFinder.find_spec(name, folders)
             # An editable installation is found by a finder of its own.
-            return found if found is not None or "." in name else importlib.util.find_spec(name)
+            return spec if spec is not None or "." in name else importlib.util.find_spec(name)
         except (ImportError, ValueError, AttributeError):
             return None
 

@@ -62,13 +62,13 @@ def attempt(task: Callable[[Item], Result], item: Item) -> Result | Failed:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and not raised_by_target(error):
             raise
-        found = blamed(error)
-        found.accident = found is error and not deliberate(error)  # type: ignore[attr-defined]
+        blame = blamed(error)
+        blame.accident = blame is error and not deliberate(error)  # type: ignore[attr-defined]
         try:
-            pickle.loads(pickle.dumps(found))
+            pickle.loads(pickle.dumps(blame))
         except Exception:
-            found = RuntimeError(said(error))
-        return Failed(found)
+            blame = RuntimeError(said(error))
+        return Failed(blame)
 
 
 def unwrapped(result: Result | Failed) -> Result:
@@ -182,12 +182,12 @@ def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: i
     """Return the results, computed by other processes; by this one where the task cannot travel to them."""
     if not _travels(task):
         return _here(task, items)
-    found = _sent(task, items, jobs, return_as="generator")
+    finished = _sent(task, items, jobs, return_as="generator")
 
     def results() -> Iterator[Result]:
         done = 0
         try:
-            for one in found:
+            for one in finished:
                 yield one
                 done += 1
         except _UnreadableError:
@@ -228,11 +228,11 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
         warnings.filterwarnings("ignore", harmless, UserWarning)
     place = os.getcwd(), os.getpid()
     with _safe_path():
-        found = Parallel(n_jobs=jobs, **how)(delayed(_in_worker)(place, task, item) for item in items)
+        finished = Parallel(n_jobs=jobs, **how)(delayed(_in_worker)(place, task, item) for item in items)
 
     def results() -> Iterator[Result]:
         try:
-            for one in found:
+            for one in finished:
                 yield unwrapped(one)
         except BrokenProcessPool as error:
             if "un-serialize" in str(error):
@@ -322,8 +322,8 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
     try:
         with _safe_path():
             future = _one_process().submit(_in_worker, (os.getcwd(), os.getpid()), task, item)
-        found: Result = unwrapped(future.result())
-        return found
+        result: Result = unwrapped(future.result())
+        return result
     except BrokenProcessPool:
         _one_process.cache_clear()
         raise DeadWorkerError(DEAD) from None

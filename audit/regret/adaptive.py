@@ -55,7 +55,7 @@ def play_adaptive(
     """
     kind = LOSS_SETS[losses]
     low, high = (end * kind.scale(learner.arms) for end in (kind.low, kind.high))
-    found = {}
+    played = {}
     for i, (name, adversary) in enumerate(ADAPTIVE.items()):
         task = partial(_block, learner, adversary, (low, high), rounds, budget.seed, _LABEL + i)
         parts = list(in_parallel(task, list(blocks(budget.runs)), jobs=execution.jobs, alike=True))
@@ -63,8 +63,8 @@ def play_adaptive(
             return None
         most = rounds * (high - low)
         regrets = np.concatenate([part for part in parts if part is not None])
-        found[name] = Played(regrets, (-most, most), 0.0, 0.0, rounds)
-    return found
+        played[name] = Played(regrets, (-most, most), 0.0, 0.0, rounds)
+    return played
 
 
 @blaming

@@ -52,11 +52,11 @@ def audit_own_bound(
     Nor of the growth of a function that is not positive and finite at all horizons.
     """
     claim = own_claim(bound)
-    found = audit_regret(target, setting, budget, execution, parameters=parameters, claim=claim, search=search)
-    if callable(bound) and found.bound_slope is not None:
-        return found
+    audit = audit_regret(target, setting, budget, execution, parameters=parameters, claim=claim, search=search)
+    if callable(bound) and audit.bound_slope is not None:
+        return audit
     return replace(
-        found,
+        audit,
         exponent=None,
         bound_slope=None,
         binds_from=None,
@@ -119,17 +119,17 @@ def check_regret(
     """
     setting = Setting(rounds=rounds, arms=arms, losses=losses)
     budget = Budget(runs=runs, seed=seed, confidence=confidence)
-    found = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)
-    if found.bound_verdict == VIOLATED:
-        low, high = found.regret.interval
+    audit = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)
+    if audit.bound_verdict == VIOLATED:
+        low, high = audit.regret.interval
         raise LearnerError(
-            f"the expected regret of {name_of(learner)} exceeds the bound of {found.bound:.4g} in {rounds} rounds: on "
-            f"{found.sequence!r} losses the mean is {found.regret.mean:.4g}, the interval {low:.4g} to {high:.4g} "
+            f"the expected regret of {name_of(learner)} exceeds the bound of {audit.bound:.4g} in {rounds} rounds: on "
+            f"{audit.sequence!r} losses the mean is {audit.regret.mean:.4g}, the interval {low:.4g} to {high:.4g} "
             f"({confidence:.4g} confidence, {runs} runs)"
         )
-    if found.growth_verdict == VIOLATED:
+    if audit.growth_verdict == VIOLATED:
         raise LearnerError(
-            f"the regret of {name_of(learner)} grows as T^{found.growth_lower:.3g} at least, the bound as "
-            f"T^{found.bound_slope:.3g} over the same horizons"
+            f"the regret of {name_of(learner)} grows as T^{audit.growth_lower:.3g} at least, the bound as "
+            f"T^{audit.bound_slope:.3g} over the same horizons"
         )
-    return found
+    return audit

@@ -29,8 +29,8 @@ def domain_of(learner: Any) -> Any:
 
 def _minimisers(domain: Any, linear: Floats) -> Floats:
     """Return the domain's points with the least <linear, x>, (dim, runs)."""
-    found = np.asarray(domain.minimise(linear))
-    return found if found.ndim == 2 else np.eye(linear.shape[0])[:, found]  # arms stand for unit vectors
+    points = np.asarray(domain.minimise(linear))
+    return points if points.ndim == 2 else np.eye(linear.shape[0])[:, points]  # arms stand for unit vectors
 
 
 def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[float, float] | None:

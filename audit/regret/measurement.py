@@ -132,20 +132,20 @@ class Played:
 
 def regrets(played: Sequence[Played], confidence: float) -> list[Regret]:
     """Return mean regrets with their intervals, each at this confidence: in less time than one after the other."""
-    found: dict[int, tuple[float, float, str]] = {}
+    interval_of: dict[int, tuple[float, float, str]] = {}
     by_size: dict[int, list[int]] = {}
     for i, one in enumerate(played):
         if one.bounds is None:
-            found[i] = (*_student(one.totals, confidence), NORMAL)
+            interval_of[i] = (*_student(one.totals, confidence), NORMAL)
         elif one.bounds[0] >= one.bounds[1]:
-            found[i] = (*one.bounds, ANYTIME if one.anytime else BETTING)
+            interval_of[i] = (*one.bounds, ANYTIME if one.anytime else BETTING)
         elif one.anytime:
-            found[i] = (*anytime_mean_interval(*one.sample(), alpha=1 - confidence), ANYTIME)
+            interval_of[i] = (*anytime_mean_interval(*one.sample(), alpha=1 - confidence), ANYTIME)
         else:
             by_size.setdefault(one.totals.size, []).append(i)
     for same in by_size.values():
         intervals = mean_intervals([played[i].sample() for i in same], alpha=1 - confidence)
-        found |= {i: (*interval, BETTING) for i, interval in zip(same, intervals, strict=True)}
+        interval_of |= {i: (*interval, BETTING) for i, interval in zip(same, intervals, strict=True)}
     return [
         Regret(
             mean=one.mean,
@@ -159,7 +159,7 @@ def regrets(played: Sequence[Played], confidence: float) -> list[Regret]:
             expected_losses=one.expected,
         )
         for i, one in enumerate(played)
-        for low, high, method in (found[i],)
+        for low, high, method in (interval_of[i],)
     ]
 
 
@@ -230,10 +230,10 @@ def play_sequences(
     wanted = [(first + number, size) for number, size in shares(runs, many)]
     known = memory.recall_totals(stage) if memory is not None else {}
     missing = [block for block in wanted if block[0] not in known]
-    for (number, _), (found, points) in zip(
+    for (number, _), (totals_of_block, points) in zip(
         missing, in_parallel(task, missing, jobs=execution.jobs, alike=True), strict=True
     ):
-        known[number] = [float(points), *found.ravel().tolist()]
+        known[number] = [float(points), *totals_of_block.ravel().tolist()]
         if memory is not None:
             memory.keep_totals(stage, number, known[number])
     totals = np.concatenate([np.reshape(known[number][1:], (many, -1)) for number, _ in wanted], axis=1)

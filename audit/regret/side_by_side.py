@@ -72,9 +72,9 @@ class SideBySide:
         parts: list[Any] = [None] * len(self.worlds)
         for same in groups.values():
             columns = np.concatenate([np.arange(i * self.runs, (i + 1) * self.runs) for i in same])
-            found = feedback(cast(Loss, self.worlds[same[0]][t]), actions.take(columns, axis=-1), kind)
-            found = np.broadcast_to(found, (*found.shape[:-1], columns.size))
-            for i, part in zip(same, np.split(found, len(same), axis=-1), strict=True):
+            losses = feedback(cast(Loss, self.worlds[same[0]][t]), actions.take(columns, axis=-1), kind)
+            losses = np.broadcast_to(losses, (*losses.shape[:-1], columns.size))
+            for i, part in zip(same, np.split(losses, len(same), axis=-1), strict=True):
                 parts[i] = part
         return np.concatenate(parts, axis=-1)
 
@@ -96,8 +96,8 @@ def play_block(
     number, runs = block
     if how == "fast":
         draws_of = [CounterDraws(seed, Stage.REGRET, label + i, len(worlds[0]), number) for i in range(len(worlds))]
-        found = [play_totals(learner, world, d, runs) for world, d in zip(worlds, draws_of, strict=True)]
-        return np.stack([totals for totals, _ in found]), found[0][1]
+        played = [play_totals(learner, world, d, runs) for world, d in zip(worlds, draws_of, strict=True)]
+        return np.stack([totals for totals, _ in played]), played[0][1]
     rounds = len(worlds[0])
     draws = Draws(seed, Stage.REGRET, pair=label, part=rounds, block=number)
     everyone, points = SideBySide(worlds, runs), False

@@ -25,12 +25,12 @@ def regret_verdict(verdict: Any) -> str:
     return f"{HOLDS} on the sequences played" if verdict == HOLDS else str(verdict)
 
 
-def judge_bound(found: Sequence[Regret], bound: float) -> str:
+def judge_bound(regrets: Sequence[Regret], bound: float) -> str:
     """Return the verdict on a bound from the regret on every sequence, whose intervals hold together."""
-    exact = [regret for regret in found if regret.interval_method in EXACT]
+    exact = [regret for regret in regrets if regret.interval_method in EXACT]
     if any(regret.interval[0] > bound for regret in exact):
         return VIOLATED
-    if len(exact) < len(found):
+    if len(exact) < len(regrets):
         return UNDECIDED
     if all(regret.largest is not None and bound >= regret.largest for regret in exact):
         return VACUOUS

@@ -86,9 +86,9 @@ class _Oracle:
         if key not in self.known:
             if self.left <= 0:
                 return None
-            found = self._compute(pair)
-            self.known[key] = None if found is None else float(rounded(found))
-            self.left -= found is not None
+            epsilon = self._compute(pair)
+            self.known[key] = None if epsilon is None else float(rounded(epsilon))
+            self.left -= epsilon is not None
         return self.known[key]
 
     def _compute(self, pair: Pair) -> float | None:
@@ -116,7 +116,7 @@ class _Oracle:
     def best(self, pairs: Sequence[Pair]) -> tuple[Pair, float] | None:
         """Return the first of the worst pairs."""
         values = [(pair, value) for pair in pairs if (value := self(pair)) is not None]
-        return max(values, key=lambda found: round(found[1], 6)) if values else None
+        return max(values, key=lambda pair_and_epsilon: round(pair_and_epsilon[1], 6)) if values else None
 
 
 def find_exactly(
@@ -132,21 +132,21 @@ def find_exactly(
     budget = int(max(FEWEST_EXACT, min(MOST_EXACT, SEQUENCES / max(sequences, 1.0))))
     oracle = _Oracle(learner, claim, max(claim.delta, RANKING_DELTA), runs, budget)
     first = first_round(alphabet, rounds, batch)
-    found = oracle.best(first)
-    if found is None:
+    worst = oracle.best(first)
+    if worst is None:
         return None
     values = [value for pair in first if (value := oracle(pair)) is not None]
     flat = len(alphabet.patterns) * (len(alphabet.mates) if batch > 1 else 1)
     groups = [values[i : i + flat] for i in range(0, len(values), flat)]
     if rounds == 1 or all(max(group) - min(group) < STEP for group in groups):
-        return found[0]  # what the other rounds hold changes nothing
+        return worst[0]  # what the other rounds hold changes nothing
     later = [*freezing(learner, alphabet, rounds)] if has_noiseless_law(learner) else []
     for t0 in range(batch, rounds - 1, batch):
         for before in alphabet.patterns:
-            winner = moved(found[0], alphabet, t0, batch, before)
+            winner = moved(worst[0], alphabet, t0, batch, before)
             later.append(winner)
-    found = oracle.best([found[0], *later]) or found
-    return _ascend(oracle, alphabet, claim, *found)[0]
+    worst = oracle.best([worst[0], *later]) or worst
+    return _ascend(oracle, alphabet, claim, *worst)[0]
 
 
 def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value: float) -> tuple[Pair, float]:

@@ -38,9 +38,9 @@ def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANN
         Planned for the certificate: a pair whose worst event is too rare for them is no use.
     """
     alphabet = alphabet_of(learner, claim)
-    found = find_exactly(learner, claim, alphabet, rounds, runs=runs)
-    if found is not None:
-        return [found]
+    worst = find_exactly(learner, claim, alphabet, rounds, runs=runs)
+    if worst is not None:
+        return [worst]
     if rounds > LONG:
         few = replace(
             alphabet, differing=alphabet.differing[:2], patterns=alphabet.patterns[:2], mates=alphabet.mates[:1]
@@ -90,19 +90,19 @@ def climb(
     proposals = Proposals(space, seed)
     for index, pair in families:
         proposals.know(pair, worths[index])
-    found: list[tuple[int, Pair]] = []
+    improved: list[tuple[int, Pair]] = []
     each = int(PROPOSED * budget) // trials
     for _ in range(trials):
         proposed = proposals.next()
         if proposed is None:
             break
-        index = len(options) + len(found)
+        index = len(options) + len(improved)
         worths[index], used = trial(proposed, index, each)
         proposals.tell(worths[index])
-        found.append((index, proposed))
+        improved.append((index, proposed))
         spent += used
-    found.sort(key=lambda one: -worths[one[0]])
-    (index, pair), used, _ = _halve([best, *found[: FINALISTS - 1]], trial, budget - spent)
+    improved.sort(key=lambda one: -worths[one[0]])
+    (index, pair), used, _ = _halve([best, *improved[: FINALISTS - 1]], trial, budget - spent)
     return pair, index, spent + used
 
 

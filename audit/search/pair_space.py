@@ -55,11 +55,11 @@ class PairSpace:
     @cached_property
     def holds(self) -> list[tuple[Any, Any]]:
         """What a stretch may hold, in even and in odd rounds."""
-        found = list(self.alphabet.patterns)
+        choices = list(self.alphabet.patterns)
         for row in self.alphabet.rows:
-            if not any(same_loss(row, even) and same_loss(row, odd) for even, odd in found):
-                found.append((row, row))
-        return found
+            if not any(same_loss(row, even) and same_loss(row, odd) for even, odd in choices):
+                choices.append((row, row))
+        return choices
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -122,10 +122,10 @@ class PairSpace:
             longest = max(range(len(stretches)), key=lambda i: ends[i] - stretches[i][0])
             middle = -(-(stretches[longest][0] + ends[longest]) // (2 * self.batch))
             stretches.insert(longest + 1, (self.batch * middle, stretches[longest][1]))
-        found = {"place": place} | {name: those.index(True) for name, those in fits.items()}
+        coordinates = {"place": place} | {name: those.index(True) for name, those in fits.items()}
         for name, (at, what) in zip(STRETCHES[1:], stretches, strict=False):
-            found |= {name: what, f"{name} from": at // self.batch}
-        return {name: found.get(name, 0) for name in self.sizes}
+            coordinates |= {name: what, f"{name} from": at // self.batch}
+        return {name: coordinates.get(name, 0) for name in self.sizes}
 
 
 def _changed(row: Any, arm: int, level: float) -> Any:

@@ -37,8 +37,8 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
 
     if event.function is not None:
         claimed = divergence_of(claim.measure, event.function.order)
-        found = max(SMALLEST, divergence_p_value(event.function, *counts.tallies, claimed))
-        return _as_certified(claim, certificate, found)
+        smallest = max(SMALLEST, divergence_p_value(event.function, *counts.tallies, claimed))
+        return _as_certified(claim, certificate, smallest)
 
     def falsified(log_alpha: float, margins: tuple[float, ...] = ()) -> bool:
         return refutes(claim.measure, event, counts, alpha=math.exp(log_alpha), margins=margins)

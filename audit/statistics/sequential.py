@@ -70,11 +70,11 @@ def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floa
     # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
     tail = special.betainc(w + 1, c + 1, special.expit(-e))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # the series stands in where it is far
-        found = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
+        log_value = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
     far = tail < _TINY
     if np.any(far):
-        found[far] = _log_series(c[far], w[far], e[far])
-    return found
+        log_value[far] = _log_series(c[far], w[far], e[far])
+    return log_value
 
 
 def _log_series(c: _Floats, w: _Floats, e: _Floats) -> _Floats:
@@ -86,8 +86,8 @@ def _log_series(c: _Floats, w: _Floats, e: _Floats) -> _Floats:
         total += term
         if np.all(term < 1e-17 * total):
             break
-    found: _Floats = special.log_expit(e) - np.log(w + 1) + np.log(total)
-    return found
+    log_tails: _Floats = special.log_expit(e) - np.log(w + 1) + np.log(total)
+    return log_tails
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Bets:
             lost = stakes * (np.exp(e) + self.delta)
             log = c * np.log1p(stakes * (1 - self.delta)) + (n - c - w) * np.log1p(-stakes * self.delta)
             log = np.where(lost < 1, log + special.xlog1py(w, -np.minimum(lost, 1.0)), -np.inf)
-        found: _Floats = special.logsumexp(log, axis=-1, b=weights)
-        return found
+        log_mean: _Floats = special.logsumexp(log, axis=-1, b=weights)
+        return log_mean
 
     def epsilon_lower(self, right: int, wrong: int, runs: int, alpha: float) -> float:
         """Return the largest epsilon, in nats, that the wealth rejects at 1/alpha; 0 if none."""

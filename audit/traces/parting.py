@@ -116,8 +116,8 @@ def _apart(a: Any, b: Any, runs: int, tolerance: float) -> NDArray[np.bool_]:
             size = np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
             same = (np.abs(a - b) <= tolerance * size) | (a == b) | (np.isnan(a) & np.isnan(b))
         apart = ~same
-    found: NDArray[np.bool_] = apart.reshape(-1, runs).any(axis=0)
-    return found
+    parted: NDArray[np.bool_] = apart.reshape(-1, runs).any(axis=0)
+    return parted
 
 
 def _differ(a: Any, b: Any) -> bool:

@@ -55,13 +55,13 @@ class Trace:
     @property
     def calls(self) -> list[tuple[Call, Call]]:
         """The noisy calls in both worlds, up to where the runs part."""
-        found = []
+        pairs = []
         for left, right in zip(self.left, self.right, strict=False):
             if not of_one_kind(left, right):
                 break
             if isinstance(left, Call) and isinstance(right, Call):
-                found.append((left, right))
-        return found
+                pairs.append((left, right))
+        return pairs
 
 
 def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = False) -> Trace:
@@ -162,10 +162,10 @@ def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: boo
     past: list[Any] | None = None if pair.arms is not None else []  # for adaptive losses only
 
     def feed(t: int, played: Any) -> Any:
-        told = pair.feedback(t, played, learner.feedback, left, past or ())
+        fed = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)
-        return told
+        return fed
 
     def learned(t: int, state: Any) -> None:
         released = learner.release(state)  # type: ignore[attr-defined]
@@ -200,9 +200,9 @@ def _play_mechanism(mechanism: Any, data: Any, tape: Tape, runs: int) -> None:
         tape.show("output", np.asarray(settled(mechanism(data, tape, runs))))
         return
     with watched_libraries(tape):
-        found = list(scalars(settled(mechanism(data, *_generator(mechanism, tape)))))
-    column = np.empty((len(found), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
-    for i, (_, value) in enumerate(found):
+        values = list(scalars(settled(mechanism(data, *_generator(mechanism, tape)))))
+    column = np.empty((len(values), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
+    for i, (_, value) in enumerate(values):
         column[i, 0] = value
     tape.show("output", column)
 
@@ -241,15 +241,15 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
         if hasattr(target, "act") or isinstance(target, Scalar)
         else mechanism_playing(target, pair.left, pair.right, runs)
     )
-    found = [trace(playing, seed, block, runs, plain=plain) for block in range(PLAIN_RUNS if plain else 1)]
-    if not any(one.watched for one in found) and not _ours(target):
-        leak = next((one.leak for one in found if one.leak), None)
+    recorded = [trace(playing, seed, block, runs, plain=plain) for block in range(PLAIN_RUNS if plain else 1)]
+    if not any(one.watched for one in recorded) and not _ours(target):
+        leak = next((one.leak for one in recorded if one.leak), None)
         then = f"; with the same random numbers in both worlds its {leak.what} differs" if leak else ""
         raise UntraceableError(
             f"{name_of(target)} draws no noise in a way that is watched{then}: draw it by "
             "overclaim.testing.laplace(value, scale, rng) or gaussian, or as value + rng.laplace(0, scale)"
         )
-    return found
+    return recorded
 
 
 def _ours(target: Any) -> bool:

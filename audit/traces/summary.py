@@ -31,10 +31,10 @@ def traced(target: Any, pair: Any, claim: Claim, *, falsified: bool, seed: int =
         Whether the claim was falsified: then its cause is looked for.
     """
     try:
-        found = tracing(target, pair, claim, seed=seed)
+        outcome = tracing(target, pair, claim, seed=seed)
     except (ValueError, LearnerError) as error:  # also a loss that is none
         return {**_NOTHING, "untraced": " ".join(str(error).split())}
-    return {**fields_of(found, claim), "cause": _cause(found, claim) if falsified else None, "untraced": None}
+    return {**fields_of(outcome, claim), "cause": _cause(outcome, claim) if falsified else None, "untraced": None}
 
 
 _NOTHING: dict[str, Any] = dict.fromkeys(
@@ -42,11 +42,13 @@ _NOTHING: dict[str, Any] = dict.fromkeys(
 )
 
 
-def fields_of(found: Tracing, claim: Claim) -> dict[str, Any]:
+def fields_of(tracing: Tracing, claim: Claim) -> dict[str, Any]:
     """Return the bounds and the leak of traces, as a record has them."""
-    upper, on_pair = found.upper, found.pair_upper
+    upper, on_pair = tracing.upper, tracing.pair_upper
     leak = (
-        None if found.leak is None else {"text": str(found.leak), "what": found.leak.what, "round": found.leak.round}
+        None
+        if tracing.leak is None
+        else {"text": str(tracing.leak), "what": tracing.leak.what, "round": tracing.leak.round}
     )
     if upper is None or not math.isfinite(upper.epsilon):
         return {**_NOTHING, "leak": leak}
@@ -55,7 +57,7 @@ def fields_of(found: Tracing, claim: Claim) -> dict[str, Any]:
     return {
         "epsilon_upper": upper.epsilon,
         "epsilon_upper_pair": (own or upper).epsilon,
-        "upper": in_measure(found, claim.measure) if own is not None and own.how != "bounded" else None,
+        "upper": in_measure(tracing, claim.measure) if own is not None and own.how != "bounded" else None,
         "upper_scope": upper.scope,
         "upper_how": upper.how,
         "upper_rests_on": list(upper.rests_on),
@@ -63,13 +65,13 @@ def fields_of(found: Tracing, claim: Claim) -> dict[str, Any]:
     }
 
 
-def in_measure(found: Tracing, measure: Measure) -> float | None:
+def in_measure(tracing: Tracing, measure: Measure) -> float | None:
     """Return the cost of the pair's largest path in a claim's own measure, other than (epsilon, delta)-DP, or None.
 
     Pure epsilon is (epsilon^2 / 2)-zCDP, mu-GDP (mu^2 / 2)-zCDP, and rho-zCDP gives Renyi DP of order a at a rho.
     """
-    total = path_cost(found.worst.calls, found.worst.runs)
-    pure, mu_squared, rho = (float(part[found.run]) for part in (total.pure, total.mu_squared, total.rho))
+    total = path_cost(tracing.worst.calls, tracing.worst.runs)
+    pure, mu_squared, rho = (float(part[tracing.run]) for part in (total.pure, total.mu_squared, total.rho))
     if isinstance(measure, GDP):
         return math.sqrt(mu_squared) if pure == rho == 0 else None
     concentrated = pure**2 / 2 + mu_squared / 2 + rho
@@ -81,19 +83,19 @@ def in_measure(found: Tracing, measure: Measure) -> float | None:
 def place_of_fault(target: Any, pair: Any, claim: Claim) -> str:
     """Return the leak around the noise, or the call that costs more than is claimed; why there is neither else."""
     try:
-        found = tracing(target, pair, claim, every_pair=False)
+        outcome = tracing(target, pair, claim, every_pair=False)
     except (ValueError, LearnerError) as error:
         return f"not traced: {' '.join(str(error).split())}"
-    upper = found.pair_upper
-    if found.leak is None and (upper is None or upper.epsilon <= claim.epsilon * (1 + _SAME)):
+    upper = outcome.pair_upper
+    if outcome.leak is None and (upper is None or upper.epsilon <= claim.epsilon * (1 + _SAME)):
         return "nothing: " + ("no noisy call" if upper is None else f"the calls cost at most {upper.epsilon:.4g}")
-    why = cause(found, claim)
+    why = cause(outcome, claim)
     assert why is not None
     return why.text
 
 
-def _cause(found: Tracing, claim: Claim) -> dict[str, Any] | None:
-    why = cause(found, claim)
+def _cause(tracing: Tracing, claim: Claim) -> dict[str, Any] | None:
+    why = cause(tracing, claim)
     return None if why is None else why.to_json()
 
 
@@ -107,11 +109,11 @@ def worst_tracing(target: Any, pairs: Sequence[Any], claim: Claim, *, seed: int 
     """
     best: tuple[Tracing, Any] | None = None
     for pair in pairs:
-        found = tracing(target, pair, claim, seed=seed, every_pair=False)
-        if found.leak is not None:
-            return found, pair
-        if best is None or _size(found.pair_upper) > _size(best[0].pair_upper):
-            best = found, pair
+        outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
+        if outcome.leak is not None:
+            return outcome, pair
+        if best is None or _size(outcome.pair_upper) > _size(best[0].pair_upper):
+            best = outcome, pair
     assert best is not None
     return tracing(target, best[1], claim, seed=seed), best[1]
 
@@ -120,12 +122,12 @@ def _size(upper: Upper | None) -> float:
     return -1.0 if upper is None else upper.epsilon
 
 
-def call_rows(found: Tracing, claim: Claim) -> list[dict[str, Any]]:
+def call_rows(tracing: Tracing, claim: Claim) -> list[dict[str, Any]]:
     """Return the noisy calls of one run in both worlds: where, inputs, law, and the loss until there."""
-    rows, runs, run = [], found.worst.runs, found.run
+    rows, runs, run = [], tracing.worst.runs, tracing.run
     zero = np.zeros(runs)
     total = Cost(zero, zero, zero)
-    for number, (left, right) in enumerate(found.worst.calls, start=1):
+    for number, (left, right) in enumerate(tracing.worst.calls, start=1):
         own = cost(left, right, runs)
         total += own
         rows.append(

@@ -94,32 +94,32 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     LearnerError
         If it raises.
     """
-    found = traces(target, pair, seed=seed, surface=claim.surface)
-    leak = next((one.leak for one in found if one.leak is not None), None)
-    epsilon, how, worst, run = _largest(target, pair, claim, found, seed)
+    replays = traces(target, pair, seed=seed, surface=claim.surface)
+    leak = next((one.leak for one in replays if one.leak is not None), None)
+    epsilon, how, worst, run = _largest(target, pair, claim, replays, seed)
     if leak is not None:
-        at = next(one for one in found if one.leak is not None)
-        return Tracing(found, leak, None, None, at, 0)
-    if not any(one.calls for one in found):
-        return Tracing(found, None, None, None, worst, run)
-    bare = next((one.bare for one in found if one.bare), None)
+        at = next(one for one in replays if one.leak is not None)
+        return Tracing(replays, leak, None, None, at, 0)
+    if not any(one.calls for one in replays):
+        return Tracing(replays, None, None, None, worst, run)
+    bare = next((one.bare for one in replays if one.bare), None)
     how = how if bare is None else Branches("sampled", bare)
-    on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, found))
+    on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, replays))
     every = every_pair and isinstance(pair, Pair) and bare is None
-    on_all = _claim_upper(target, pair, claim, seed, found) if every else None
-    return Tracing(found, None, on_pair, on_all, worst, run)
+    on_all = _claim_upper(target, pair, claim, seed, replays) if every else None
+    return Tracing(replays, None, on_pair, on_all, worst, run)
 
 
 def _largest(
-    target: Any, pair: Any, claim: Claim, found: list[Trace], seed: int
+    target: Any, pair: Any, claim: Claim, replays: list[Trace], seed: int
 ) -> tuple[float, Branches, Trace, int]:
     """Return the largest epsilon of a path, how it was found, and the path."""
     how = branches(target, pair)
     if isinstance(pair, Pair) and pair.t0 == pair.rounds - 1 and claim.surface != "publication":
         how = Branches("maximised", "the last round is not learned from")
-    if how.both and not _both_played(found[0], pair):
+    if how.both and not _both_played(replays[0], pair):
         how = Branches("sampled", "the paths were sampled")
-    paths = list(found)
+    paths = list(replays)
     if how.choices:
         paths = _forced(target, pair, claim.surface, how, seed)
     values = [path_cost(path.calls, path.runs).epsilon(claim.delta) for path in paths]
@@ -129,26 +129,26 @@ def _largest(
     if claim.delta and how.how == "maximised":
         epsilon = _composed(paths, claim.delta, epsilon)
     if how.bound is not None:
-        epsilon = float(how.bound.epsilon(claim.delta)[0]) if any(one.calls for one in found) else epsilon
-        epsilon = epsilon if _moved(found) else 0.0
+        epsilon = float(how.bound.epsilon(claim.delta)[0]) if any(one.calls for one in replays) else epsilon
+        epsilon = epsilon if _moved(replays) else 0.0
     return epsilon, how, worst, run
 
 
-def _moved(found: list[Trace]) -> bool:
+def _moved(replays: list[Trace]) -> bool:
     """Tell whether any input of a call differs: none does where the differing round reaches no call."""
-    return any(path_cost(one.calls, one.runs).epsilon(0.0).any() for one in found)
+    return any(path_cost(one.calls, one.runs).epsilon(0.0).any() for one in replays)
 
 
 def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
     """Return the largest epsilon at delta of Laplace noise composed exactly, path by path; else as it was."""
-    found = []
+    costs = []
     for path in paths:
         run = int(path_cost(path.calls, path.runs).epsilon(0.0).argmax())
         shifts = laplace_shifts(path.calls, run, path.runs)
         if shifts is None:
             return epsilon
-        found.append(composed_epsilon(shifts, delta))
-    return min(epsilon, max(found))
+        costs.append(composed_epsilon(shifts, delta))
+    return min(epsilon, max(costs))
 
 
 def _forced(target: Any, pair: Pair, surface: str, how: Branches, seed: int) -> list[Trace]:
@@ -158,17 +158,17 @@ def _forced(target: Any, pair: Pair, surface: str, how: Branches, seed: int) -> 
     ]
 
 
-def _both_played(found: Trace, pair: Pair) -> bool:
-    actions = next(e.value for e in found.left if getattr(e, "what", "") == "action" and e.round == pair.t0 + 1)
+def _both_played(replay: Trace, pair: Pair) -> bool:
+    actions = next(e.value for e in replay.left if getattr(e, "what", "") == "action" and e.round == pair.t0 + 1)
     return len(np.unique(np.round(actions, 9), axis=-1).T) == 2
 
 
-def _rests_on(how: Branches, found: list[Trace]) -> tuple[str, ...]:
-    runs = sum(one.runs for one in found)
-    calls = len(found[0].calls)
+def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
+    runs = sum(one.runs for one in replays)
+    calls = len(replays[0].calls)
     paths = how.reason
     if how.how == "sampled":
-        same = " (the inputs were the same in all of them)" if _fixed_inputs(found) else ""
+        same = " (the inputs were the same in all of them)" if _fixed_inputs(replays) else ""
         paths += f": the largest of {runs}{same}, another may cost more"
     return (
         "the noise has the law that each call names",
@@ -178,20 +178,20 @@ def _rests_on(how: Branches, found: list[Trace]) -> tuple[str, ...]:
     )
 
 
-def _fixed_inputs(found: list[Trace]) -> bool:
+def _fixed_inputs(replays: list[Trace]) -> bool:
     """Tell whether every call's input was the same in all runs of a world."""
-    first = [call for call, _ in found[0].calls]
+    first = [call for call, _ in replays[0].calls]
     return all(
         len(one.calls) == len(first)
         and all(
             call.value.dtype != object and np.allclose(call.value, other.value[..., :1], rtol=1e-9, atol=1e-9)
             for (call, _), other in zip(one.calls, first, strict=True)
         )
-        for one in found
+        for one in replays
     )
 
 
-def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, found: list[Trace]) -> Upper | None:
+def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, replays: list[Trace]) -> Upper | None:
     """Return the bound for every pair of a claim; None where its extreme pairs are not known or too many.
 
     A cost is a norm of the difference of the two losses of round t0, whatever the losses of other rounds: it is convex
@@ -216,8 +216,8 @@ def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, found: list[
                 return None
             largest = max(largest, _largest(learner, extreme, claim, paths, seed)[0])
             how = here if here.how == "bounded" or how.reason == "" else how
-    law, _, _, arithmetic = _rests_on(how, found)
-    runs = sum(one.runs for one in found)
+    law, _, _, arithmetic = _rests_on(how, replays)
+    runs = sum(one.runs for one in replays)
     alone = f"nothing but the noisy calls differed in {runs} replayed runs of the traced pair"
     every = f"{how.reason}; every round and extreme loss of the set was tried"
     known = how.how

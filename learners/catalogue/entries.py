@@ -234,13 +234,13 @@ class Entry:
         taken = inspect.signature(self.build).parameters.values()
         usual = {p.name: p.default for p in taken if p.kind is p.KEYWORD_ONLY}
         asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon
-        found = []
+        cases = []
         for case in self.cases:
             chosen, parameters = self.setting_of(case)
             claimed = self.claim(chosen).epsilon if self.claim_epsilon else case.epsilon
             if (chosen, {**usual, **parameters}, case.neighbours, case.surface, claimed) == asked:
-                found.append(case)
-        return found
+                cases.append(case)
+        return cases
 
     def setting_of(self, case: Case) -> tuple[Setting, dict[str, Any]]:
         """Return the setting of a case, and those of the algorithm's own parameters that it names."""

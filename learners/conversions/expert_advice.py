@@ -80,8 +80,8 @@ class ExpertAdvice:
     def next_arm(self, state: AdvisedState) -> Floats:
         """Return the law of the next action, (arms, runs): given the expert where it is held."""
         advice, law = self.advice.at(state.rounds).T, next_arm(self.inner, state.inner)
-        found: Floats = advice.take(state.expert, axis=1) if law is None else advice @ law
-        return found
+        law_of_arms: Floats = advice.take(state.expert, axis=1) if law is None else advice @ law
+        return law_of_arms
 
     def release(self, state: AdvisedState) -> Floats | None:
         """Return what the inner learner released, if anything."""

@@ -91,8 +91,8 @@ def _played(learner: Any, data: Any, draws: Draws, runs: int) -> Any:
         actions.append(played)
         if len(actions) == len(losses):  # nothing comes after it
             break
-        told = loss[played] if learner.feedback == "bandit" else loss[:, None]
-        learner.update(state, played, told, draws)
+        fed = loss[played] if learner.feedback == "bandit" else loss[:, None]
+        learner.update(state, played, fed, draws)
     return np.stack(actions)
 
 

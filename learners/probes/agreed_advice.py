@@ -51,9 +51,9 @@ class AgreedAdvice:
 
     def update(self, state: AdviceState, actions: Arms, feedback: Floats, draws: Draws) -> None:
         """Hear the advice for the next round."""
-        told = np.broadcast_to(feedback, state.advice.shape)
-        total = told.sum(axis=0)
-        state.advice = np.where(total > 0, told / np.where(total > 0, total, 1.0), 1 / self.arms)
+        losses = np.broadcast_to(feedback, state.advice.shape)
+        total = losses.sum(axis=0)
+        state.advice = np.where(total > 0, losses / np.where(total > 0, total, 1.0), 1 / self.arms)
 
     def probabilities(self, state: AdviceState) -> Floats:
         """Return the advice, (arms, runs)."""

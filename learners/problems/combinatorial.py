@@ -45,9 +45,9 @@ class SpanningTrees:
 
     def __post_init__(self) -> None:
         _check_edges(self.vertices, self.edges)
-        found = int(self.minimise(np.zeros((self.dim, 1))).sum())
-        if found != self.vertices - 1:
-            raise ValueError(f"the graph must be connected, got {self.vertices - found} components")
+        ones = int(self.minimise(np.zeros((self.dim, 1))).sum())
+        if ones != self.vertices - 1:
+            raise ValueError(f"the graph must be connected, got {self.vertices - ones} components")
 
     @property
     def dim(self) -> int:

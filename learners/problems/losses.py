@@ -339,15 +339,15 @@ def from_json(data: Any) -> Loss | Adaptive:
         raise ValueError(f"a {data['loss']} loss has other fields: {error}") from None
 
 
-def check_told(told: Floats, what: str, loss: Loss | None = None) -> None:
+def check_told(losses: Floats, what: str, loss: Loss | None = None) -> None:
     """Raise LossError unless what is told or paid is finite, and a user's own `loss` 1-Lipschitz where it was played.
 
-    `told` holds values (runs,) or gradients (dim, runs); `what` names the loss and its round in the message.
+    `losses` holds values (runs,) or gradients (dim, runs); `what` names the loss and its round in the message.
     """
-    if not (fine := np.isfinite(told)).all():
-        raise LossError(f"{what} must be finite, got {told[~fine].flat[0]}")
-    if told.ndim == 2 and not isinstance(loss, np.ndarray | Family | Chosen | None):
-        steepest = float(np.sqrt(np.square(told).sum(axis=0)).max())
+    if not (fine := np.isfinite(losses)).all():
+        raise LossError(f"{what} must be finite, got {losses[~fine].flat[0]}")
+    if losses.ndim == 2 and not isinstance(loss, np.ndarray | Family | Chosen | None):
+        steepest = float(np.sqrt(np.square(losses).sum(axis=0)).max())
         if steepest > 1 + TOLERANCE:
             raise LossError(f"{what} must be 1-Lipschitz, got a gradient of norm {steepest:g}")
 

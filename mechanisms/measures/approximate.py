@@ -79,10 +79,10 @@ class ApproxDP(Measure):
         q = np.asarray(q, dtype=np.float64)
         with np.errstate(over="ignore"):
             steep = np.exp(self.epsilon) * q + self.delta < 1 - np.exp(-self.epsilon) * (1 - self.delta - q)
-        found: Floats = np.where(
+        slopes: Floats = np.where(
             q + self.delta >= 1, 0.0, np.where(steep, np.exp(self.epsilon), np.exp(-self.epsilon))
         )
-        return found
+        return slopes
 
     def approximate(self, delta: float) -> float:
         """Return epsilon, at its own delta and above."""
@@ -168,8 +168,8 @@ class Profile(Measure):
         """Return the slope of the point that allows least."""
         least = np.argmin([claim.allowed(q) for claim in self.claims], axis=0)
         slopes = np.array([claim.slope(q) for claim in self.claims])
-        found: Floats = np.take_along_axis(slopes, least[None], axis=0)[0]
-        return found
+        slope: Floats = np.take_along_axis(slopes, least[None], axis=0)[0]
+        return slope
 
     def approximate(self, delta: float) -> float:
         """Return the smallest epsilon of the points at this delta or below."""

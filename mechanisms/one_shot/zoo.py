@@ -119,13 +119,13 @@ class Specimen:
         """Return the mechanism; one that has no parameter epsilon, as RAPPOR with its rates, takes no notice of it."""
         if "epsilon" in self.parameters:
             parameters["epsilon"] = self.epsilon if epsilon is None else epsilon
-        made: Mechanism = self.make(**parameters)
-        return made
+        mechanism: Mechanism = self.make(**parameters)
+        return mechanism
 
     def claimed(self, epsilon: float | None = None, **parameters: Any) -> float:
         """Return the claimed epsilon: the mechanism's own statement where it has one, else its parameter."""
-        made = self.build(epsilon, **parameters)
-        own, measure = getattr(made, "claimed", None), getattr(made, "measure", None)
+        mechanism = self.build(epsilon, **parameters)
+        own, measure = getattr(mechanism, "claimed", None), getattr(mechanism, "measure", None)
         if measure is not None:
             return float(measure.stated[0])
         return float(own) if own is not None else (self.epsilon if epsilon is None else epsilon)

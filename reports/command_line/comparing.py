@@ -41,12 +41,12 @@ def count_again(plan: Plan, pairs: Sequence[tuple[dict[str, Any], dict[str, Any]
     items = [(tasks[new["replay"]], new, old) for new, old in pairs]
     few = len(items) < jobs
     count = partial(_count_again, jobs=jobs if few else 1)
-    found: list[Again] = []
+    counted: list[Again] = []
     try:
-        found.extend(in_parallel(count, items, jobs=1 if few else jobs, progress="baseline"))
+        counted.extend(in_parallel(count, items, jobs=1 if few else jobs, progress="baseline"))
     except DeadWorkerError:  # nobody knows which of them it was
-        found += [_count_alone(count, item) for item in items[len(found) :]]
-    return found
+        counted += [_count_alone(count, item) for item in items[len(counted) :]]
+    return counted
 
 
 def _count_alone(count: Any, item: Item) -> Again:

@@ -79,10 +79,10 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
     levels = exact_mu_and_rho(prepared.learner, pair, surface=prepared.claim.surface) if asked else {}
     if as_json:
-        found = {f"{d:g}": finite(e) for d, e in epsilons.items()}
-        infinite = [delta for delta, epsilon in found.items() if epsilon is None]
+        epsilon_at = {f"{d:g}": finite(e) for d, e in epsilons.items()}
+        infinite = [delta for delta, epsilon in epsilon_at.items() if epsilon is None]
         others = {name: finite(levels[name]) for name in asked}
-        say(json_text({"epsilon": found, "infinite": infinite, **others, "pair": pair.to_json()}))
+        say(json_text({"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json()}))
         return
     for name in asked:
         say(f"{name} {levels[name]:.4f}")

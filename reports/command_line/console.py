@@ -121,10 +121,10 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
 def exit_code_of(call: Callable[[], Any]) -> int:
     """Run the command line and return its exit code: what the command returns, or that of its failure."""
     try:
-        found = call()
+        code = call()
         if sys.stdout is not None:
             sys.stdout.flush()
-        return found if isinstance(found, int) else OK
+        return code if isinstance(code, int) else OK
     except BaseException as error:
         if isinstance(error, SystemExit | OSError):  # click's own, where the reader of a help has gone
             _silence(sys.stdout)
@@ -253,8 +253,8 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first sentence of every command's help, whole, over as many lines as it takes."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, one.get_short_help_str(limit=10_000)) for name, one in found if one and not one.hidden]
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(limit=10_000)) for name, one in commands if one and not one.hidden]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -278,6 +278,6 @@ def one_line() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":  # no error: the help itself
             raise
         path = error.ctx.command_path if error.ctx is not None else "overclaim"
-        told = error.format_message().rstrip(".")
-        told += "" if told.endswith(("?", "?)")) else ";"
-        raise Failure(f"{told} see {path} --help", BAD_INPUT) from None
+        message = error.format_message().rstrip(".")
+        message += "" if message.endswith(("?", "?)")) else ";"
+        raise Failure(f"{message} see {path} --help", BAD_INPUT) from None

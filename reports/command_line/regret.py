@@ -73,10 +73,10 @@ def regret(
     with own_process():
         if rounds is None and given is not None:
             rounds = given.rounds
-        found, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
+        entry, setting, own = regret_setting(target, rounds, arms, losses, dict(parameters))
         sequences = None if given is None else (lambda rounds: {"given": given.at(rounds)})
         audit = audit_regret(
-            found,
+            entry,
             setting,
             Budget(**budget),
             Execution(jobs or cores(), fast=fast),

@@ -37,6 +37,6 @@ def trace(target: str, as_json: bool, **choices: Any) -> int:
 
     task = task_of(target=target, **choices)
     with own_process():
-        found = trace_task(task)
-    say(json_text(found, indent=1) if as_json else trace_lines(found), styled=not as_json)
-    return FALSIFIED if found["leak"] else OK
+        summary = trace_task(task)
+    say(json_text(summary, indent=1) if as_json else trace_lines(summary), styled=not as_json)
+    return FALSIFIED if summary["leak"] else OK

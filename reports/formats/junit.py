@@ -53,10 +53,10 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     setting = [str(claim[key]) for key in ("calibration", "losses", "surface", "neighbours") if claim.get(key)]
     name = f"{claim['name']} {claimed_words(measure_of(claim))} ({', '.join(setting)})"
     expected = (claim["expected"] or "survived").upper()
-    told = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
+    text = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     untested = is_untested(claim) and not claim.get("untested_allowed")
     if untested:
-        told += f"; {untested_words(claim)}"
+        text += f"; {untested_words(claim)}"
     elif claim["verdict"] == expected:
         return _case(name, claim["seconds"] or 0.0, None)
     undecided = claim["verdict"] == "UNDERPOWERED" or (untested and expected == "SURVIVED")
@@ -64,7 +64,7 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     return _case(
         name,
         claim["seconds"] or 0.0,
-        (kind, claim["verdict"], told, f"{told}\n{replay_word(claim)}: {claim['replay']}"),
+        (kind, claim["verdict"], text, f"{text}\n{replay_word(claim)}: {claim['replay']}"),
     )
 
 

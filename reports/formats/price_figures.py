@@ -50,8 +50,8 @@ def _of_paper(paper: str, rows: Sequence[Mapping[str, Any]], prefix: str) -> Fig
         axes.legend(fontsize=4.5, frameon=False, ncols=2, loc="best")
 
     title = f"The price of privacy: {paper}"
-    told = [_words(row) for row in rows]
-    alternative = f"mean regret against epsilon. {'; '.join(told)}"
+    rows_in_words = [_words(row) for row in rows]
+    alternative = f"mean regret against epsilon. {'; '.join(rows_in_words)}"
     caption = (
         "Mean regret on the worst sequence at a quarter of the horizon, for each epsilon that the noise is calibrated "
         "to, with intervals; dashed: at epsilon 1,000,000, where the noise is next to nothing."

@@ -121,9 +121,9 @@ def claims_table(record: dict[str, Any]) -> str:
     )
     lines, paper = [" " * (room + 4) + heads] if claims else [], None
     for claim, short in zip(claims, shorts, strict=True):
-        found = visible_line(claim["name"]).rpartition("/")[0]
-        if found != paper:
-            paper = found
+        group = visible_line(claim["name"]).rpartition("/")[0]
+        if group != paper:
+            paper = group
             lines += [click.style(shorten(paper, columns), bold=True)] if paper else []
         label = shorten(f"{shorten(short, longest):<{longest}}  {_setting(claim)}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))

@@ -13,18 +13,18 @@ from .terminal import table, width
 _FEW_VALUES, _MOST_CALLS = 3, 40
 
 
-def trace_lines(found: Mapping[str, Any]) -> str:
+def trace_lines(trace: Mapping[str, Any]) -> str:
     """Return the calls as a table, and below it what leaks or what bounds them."""
-    found = visible(found)
-    claimed, calls = found["claimed"], found["calls"]
+    trace = visible(trace)
+    claimed, calls = trace["claimed"], trace["calls"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
-    lines = [f"{visible_line(found['name'])}: claimed epsilon {claimed['epsilon']:g}{at}; one run in both worlds"]
+    lines = [f"{visible_line(trace['name'])}: claimed epsilon {claimed['epsilon']:g}{at}; one run in both worlds"]
     if calls:
         head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
         lines.append(table(head, (_row(call) for call in calls[:_MOST_CALLS])))
     lines += [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
     lines += [] if calls else ["no noisy call"]
-    words = _words(found)
+    words = _words(trace)
     wrapped = (textwrap.fill(w, width(), subsequent_indent="  ", break_on_hyphens=False) for w in words)
     return "\n".join([*lines, *wrapped])
 
@@ -44,28 +44,28 @@ def _numbers(values: list[float | None]) -> str:
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
 
 
-def _words(found: Mapping[str, Any]) -> list[str]:
+def _words(trace: Mapping[str, Any]) -> list[str]:
     """Return what follows from the calls."""
-    if found["leak"]:
+    if trace["leak"]:
         return [
-            found["leak"]["text"],
+            trace["leak"]["text"],
             "a fact about these two runs: what differs was not computed from the noisy outputs alone, so they bound "
             "nothing; the claim may still hold if randomness that is no noise protects it",
         ]
-    if found["infinite"]:
-        return ["no finite bound: the noise bounds no ratio", *_cause(found)]
-    upper = found["epsilon_upper"]
+    if trace["infinite"]:
+        return ["no finite bound: the noise bounds no ratio", *_cause(trace)]
+    upper = trace["epsilon_upper"]
     if upper is None:
-        return [f"nothing differs in {found['runs']} replayed runs of this pair"]
-    if found["upper_how"] == "sampled":
+        return [f"nothing differs in {trace['runs']} replayed runs of this pair"]
+    if trace["upper_how"] == "sampled":
         first = f"at most {upper:.4f} on the sampled paths of this pair, which bounds nothing"
     else:
-        where = "on every pair" if found["upper_scope"] == "claim" else "on this pair"
-        own = found["epsilon_upper_pair"]
-        beside = f", {own:.4f} on this one" if found["upper_scope"] == "claim" and own is not None else ""
+        where = "on every pair" if trace["upper_scope"] == "claim" else "on this pair"
+        own = trace["epsilon_upper_pair"]
+        beside = f", {own:.4f} on this one" if trace["upper_scope"] == "claim" and own is not None else ""
         first = f"epsilon is at most {upper:.4f} {where}{beside}"
-    return [first, f"it rests on: {'; '.join(found['upper_rests_on'])}", *_cause(found)]
+    return [first, f"it rests on: {'; '.join(trace['upper_rests_on'])}", *_cause(trace)]
 
 
-def _cause(found: Mapping[str, Any]) -> list[str]:
-    return [found["cause"]["text"]] if found["cause"] else []
+def _cause(trace: Mapping[str, Any]) -> list[str]:
+    return [trace["cause"]["text"]] if trace["cause"] else []

@@ -233,15 +233,15 @@ def _limit(cells: _Floats, about: float, alpha: float, rests: _Floats, shares: _
     errors = np.minimum((1 - _SKIPPED) * alpha * np.exp(rests), 1.0)
     lowest = 1.0
     # Some rests first, which tell how far the others must be followed.
-    for some in (np.arange(rests.size)[::-_RANGE], np.arange(rests.size)):
-        while (some := some[(at[some] < cells.size - 1) & (shares[some] * edges[at[some]] < lowest)]).size:
-            these = np.minimum(at[some, None] + np.arange(_TOGETHER), cells.size - 2)
+    for chunk in (np.arange(rests.size)[::-_RANGE], np.arange(rests.size)):
+        while (chunk := chunk[(at[chunk] < cells.size - 1) & (shares[chunk] * edges[at[chunk]] < lowest)]).size:
+            these = np.minimum(at[chunk, None] + np.arange(_TOGETHER), cells.size - 2)
             # The lower the hypothesis, the larger the wealth: a cell is refuted if its upper edge is.
-            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[some], _TOGETHER)).reshape(these.shape)
-            at[some] = np.minimum(at[some] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
+            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[chunk], _TOGETHER)).reshape(these.shape)
+            at[chunk] = np.minimum(at[chunk] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
             stands = ~refuted.all(axis=1)
-            lowest = min(lowest, float((shares[some] * edges[at[some]]).min(initial=1.0, where=stands)))
-            some = some[~stands]
+            lowest = min(lowest, float((shares[chunk] * edges[at[chunk]]).min(initial=1.0, where=stands)))
+            chunk = chunk[~stands]
     return lowest
 
 
@@ -285,8 +285,8 @@ def _refuted(
         short = np.maximum(goal - wealth, 0.0)
         stake = _SLOPES.take(((short + _BEYOND) * _FINE).astype(np.intp), mode="clip") / spread.take(columns)
         stake = np.minimum(stake, at_risk) * (short > 0)
-        for some in np.array_split(rows, -(-len(rows) // _FACTORS)):  # one logarithm for all of them
-            wealth += np.log((1 + stake * (some.take(columns, axis=1) - means)).prod(axis=0))
+        for chunk in np.array_split(rows, -(-len(rows) // _FACTORS)):  # one logarithm for all of them
+            wealth += np.log((1 + stake * (chunk.take(columns, axis=1) - means)).prod(axis=0))
         total, square = total + rows.sum(axis=0), square + np.square(rows).sum(axis=0)
         seen, left = seen + len(rows), left - len(rows)
     return wealth >= goal

@@ -28,8 +28,8 @@ def survival(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     """
     count, n = np.asarray(count, dtype=np.float64), np.asarray(n, dtype=np.float64)
     tail = special.betainc(np.maximum(count, 0) + 1, np.maximum(n - count, 1), p)
-    found: _Floats = np.where(count < 0, 1.0, np.where(count >= n, 0.0, tail))
-    return found
+    tails: _Floats = np.where(count < 0, 1.0, np.where(count >= n, 0.0, tail))
+    return tails
 
 
 def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:

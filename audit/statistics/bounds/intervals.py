@@ -107,17 +107,18 @@ def epsilon_guess(
     >>> round(float(epsilon_guess(8_808, 10_000, 10_000, alpha=0.01)), 3)  # the share of epsilon = 2 is 0.8808
     1.928
     """
-    made, played = count_pair("guesses", guesses, "runs", runs)
-    correct, made = count_pair("right", right, "guesses", made, least=0)
+    guessed, played = count_pair("guesses", guesses, "runs", runs)
+    correct, guessed = count_pair("right", right, "guesses", guessed, least=0)
     slack, error = check_delta(delta), check_alpha(alpha)
-    correct, made, played, slack, error = np.broadcast_arrays(correct, made, played, slack, error)
+    correct, guessed, played, slack, error = np.broadcast_arrays(correct, guessed, played, slack, error)
     spent = np.where(slack > 0, NUISANCE_SHARE * error, 0.0)
-    some = np.maximum(made, 1)  # with no guess at all the bounds below are vacuous: pi >= 0, 1 - pi <= 1
-    rate = lower_bound(made, played, np.where(slack > 0, spent, error))
+    at_least_one = np.maximum(guessed, 1)  # with no guess at all the bounds below are vacuous: pi >= 0, 1 - pi <= 1
+    rate = lower_bound(guessed, played, np.where(slack > 0, spent, error))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         excess = np.where(slack > 0, slack / rate, 0.0)
     # 1 - pi_lower is the upper bound of the wrong share: the other tail, never a subtraction.
     bound = log_ratio(
-        lower_bound(correct, some, error - spent) - excess, upper_bound(some - correct, some, error - spent)
+        lower_bound(correct, at_least_one, error - spent) - excess,
+        upper_bound(at_least_one - correct, at_least_one, error - spent),
     )
-    return unwrap(np.where(made > 0, bound, 0.0))
+    return unwrap(np.where(guessed > 0, bound, 0.0))

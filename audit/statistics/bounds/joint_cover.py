@@ -44,7 +44,7 @@ _MANY, _ROUNDING = 1e7, 1e-6
 
 
 def proved(
-    found: Floats,
+    bounds: Floats,
     floor: Floats,
     width: Floats,
     data: Data,
@@ -63,15 +63,15 @@ def proved(
     margins : sequence of float
         What is given up of the bracket: the first that can be proved; where none can, all.
     """
-    answer, left = floor.copy(), np.ones(len(found), dtype=bool)
+    answer, left = floor.copy(), np.ones(len(bounds), dtype=bool)
     for margin in margins:
-        left &= (found - margin * width > floor)[:, 0]
+        left &= (bounds - margin * width > floor)[:, 0]
         if not left.any():
             break
-        ends = floor[left], (found - margin * width)[left]
+        ends = floor[left], (bounds - margin * width)[left]
         here = tuple(column[left] for column in data)
         good = np.flatnonzero(left)[covered(here, (box[0][left], box[1][left]), quantile[left], ends, scores)]
-        answer[good] = (found - margin * width)[good]
+        answer[good] = (bounds - margin * width)[good]
         left[good] = False
     return answer
 
@@ -170,8 +170,8 @@ def _slope(x: Ends, score: Ends, alpha: Floats, beta: Floats) -> Floats:
     slope = np.exp(log_density - special.betaln(alpha, beta) + closest**2 / 2 + math.log(2 * math.pi) / 2)
     # Scores far out are approximate, and so is the logarithm of the density of very many runs.
     known = (alpha >= 1.0) & (beta >= 1.0) & (alpha + beta < _MANY) & (np.abs(score[0]) < 30) & (np.abs(score[1]) < 30)
-    found: Floats = np.where(known & np.isfinite(slope), slope * (1.0 - _ROUNDING), 0.0)
-    return found
+    slopes: Floats = np.where(known & np.isfinite(slope), slope * (1.0 - _ROUNDING), 0.0)
+    return slopes
 
 
 def _at_one(data: Data, p: Floats, q: Floats, b: Floats) -> Floats:

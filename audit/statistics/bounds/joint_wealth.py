@@ -84,17 +84,17 @@ class Bets:
 
     def times(self, factor: float) -> Bets:
         """Return the bets with all stakes so many times as large."""
-        first, second = (tuple(stake * factor for stake in some) for some in (self.first, self.second))
+        first, second = (tuple(stake * factor for stake in stakes) for stakes in (self.first, self.second))
         return Bets(first, second, self.weights)
 
     def to_json(self) -> dict[str, list[float]]:
         """Return the record's form."""
-        return {name: list(some) for name, some in vars(self).items()}
+        return {name: list(stakes) for name, stakes in vars(self).items()}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Bets:
         """Return the bets that `to_json` wrote."""
-        return cls(**{name: tuple(map(float, some)) for name, some in data.items()})
+        return cls(**{name: tuple(map(float, stakes)) for name, stakes in data.items()})
 
 
 class JointWealth:
