@@ -254,7 +254,7 @@ def run(
     it did, was weakened or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
     from ...audit.plans.lock import owned
-    from ...audit.play.engines import cores
+    from ...audit.play.workers import cores
     from .. import baseline
     from ..formats.html import render
     from ..formats.terminal import claims_table, shrunk_words

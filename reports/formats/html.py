@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
-from ...audit.play.engines import in_parallel
+from ...audit.play.workers import in_parallel
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
