@@ -12,7 +12,7 @@ import pytest
 from overclaim.audit.attacks.learner_attacks import ATTACKS
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play import engines
+from overclaim.audit.play import workers
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
 from overclaim.reports.formats.claim_lines import claim_lines
@@ -58,9 +58,9 @@ def test_same_record_same_bytes(record, page):
 
 
 def test_any_number_of_processes_draws_the_same_page(record, page, monkeypatch):
-    monkeypatch.setattr(engines, "START", 0.0)  # however little there is to draw
+    monkeypatch.setattr(workers, "START", 0.0)  # however little there is to draw
     sent = []
-    monkeypatch.setattr(engines, "_on_processes", lambda task, items, jobs: sent.append(jobs) or map(task, items))
+    monkeypatch.setattr(workers, "_on_processes", lambda task, items, jobs: sent.append(jobs) or map(task, items))
     assert render(record, jobs=3) == page
     assert sent == [3]
 
