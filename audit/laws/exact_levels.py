@@ -11,6 +11,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.approximate import ApproxDP, Profile
+from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
@@ -65,7 +66,7 @@ def _divergence_level(measure: RDP | ZCDP, p: Floats, loss: Floats) -> float:
 def _divergence(more: float, p: Floats, loss: Floats) -> float:
     """Return the divergence of order 1 + `more`: ln E_P[e^(more loss)] / more, and E_P[loss] where it is 0."""
     here: NDArray[np.bool_] = p > 0
-    if more == 0:
+    if more < NEAR_ONE:
         return float(p[here] @ loss[here])
     return float(np.logaddexp.reduce(np.log(p[here]) + more * loss[here])) / more
 

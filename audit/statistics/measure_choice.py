@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from .bounds.joint_wealth import AT_RISK, Bets
@@ -137,7 +138,8 @@ def _best_function(
         odds = np.nan_to_num(np.log(left) - np.log(right), nan=0.0, posinf=_CLIPS[-1], neginf=-_CLIPS[-1])
     orders = [1 + more for more in _ORDERS]
     if isinstance(measure, RDP):  # what is true of a lower order is so of a higher one
-        orders = [order for order in orders if order < measure.order] + [measure.order]
+        own = [measure.order] if measure.order >= 1 + NEAR_ONE else []
+        orders = [order for order in orders if order < measure.order] + own
     found = []
     for towards, sign, p, q, pilot in (
         ("left", 1, left, right, cells.runs),

@@ -30,6 +30,11 @@ def level_of(measure: Data) -> float:
     return float(level) if isinstance(level, int | float) and level > 0 else 1.0
 
 
+def _written(number: float) -> str:
+    """Return a number with all of its digits."""
+    return repr(float(number)).removesuffix(".0")
+
+
 def is_epsilon(measure: Data) -> bool:
     """Tell whether what is claimed is an epsilon above 0, at a delta."""
     return measure.get("kind") in (None, "approximate") and unit_of(measure) == "epsilon"
@@ -38,10 +43,10 @@ def is_epsilon(measure: Data) -> bool:
 def beside(measure: Data) -> str:
     """Return what the level is stated at, to be put behind a number."""
     if measure.get("kind") == "rdp":
-        return f" at Rényi order {measure.get('order', math.nan):g}"
+        return f" at Rényi order {_written(measure.get('order', math.nan))}"
     if unit_of(measure) == "delta":
         return " at epsilon 0"
-    return f" at delta {measure['delta']:g}" if is_epsilon(measure) and measure.get("delta") else ""
+    return f" at delta {measure['delta']:.10g}" if is_epsilon(measure) and measure.get("delta") else ""
 
 
 def claimed_words(measure: Data) -> str:
@@ -49,7 +54,7 @@ def claimed_words(measure: Data) -> str:
     if measure.get("kind") == "profile":
         points = measure.get("points") or []
         return f"a profile of {len(points)} point{'s' * (len(points) != 1)}"
-    return f"{unit_of(measure)} {level_of(measure):g}{beside(measure)}"
+    return f"{unit_of(measure)} {level_of(measure):.10g}{beside(measure)}"
 
 
 def bound_words(measure: Data, lower: float, digits: str = ".4g") -> str:

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...mechanisms.claim import Claim
+from ...mechanisms.measures.gaussian_dp import GDP
+from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.renyi import RDP, ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
+from ..statistics import measure_words
 from ..statistics.bounds.bisection import bisect
 from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
 from .libraries import Mapped
@@ -62,10 +66,11 @@ def cause(found: Tracing, claim: Claim) -> Cause | None:
     calls, runs = found.worst.calls, found.worst.runs
     if found.pair_upper is None or not calls:
         return None
-    if found.pair_upper.epsilon <= claim.epsilon:
+    account = Account.of(found, claim)
+    if account.spent <= account.allowed:
         text = (
-            f"not the noisy calls: with the laws that they name they cost at most {found.pair_upper.epsilon:.4g} on "
-            "this pair; so the noise has another law, calls are missing, or rounding leaks"
+            f"not the noisy calls: with the laws that they name they cost at most {account.words} on this pair; "
+            "so the noise has another law, calls are missing, or rounding leaks"
         )
         return Cause(text, "law")
     sizes = np.array([_size(cost(left, right, runs), found.run) for left, right in calls])
@@ -74,9 +79,9 @@ def cause(found: Tracing, claim: Claim) -> Cause | None:
     differs = _norm(left, right, runs, found.run)
     allowed = differs * _share(found, claim) if math.isfinite(differs) else None
     at = f"noisy call {largest + 1} of {len(calls)} ({left.place}, {left.name})"
-    together = _together(np.flatnonzero(sizes > 0) + 1, found.pair_upper.epsilon)
+    together = _together(np.flatnonzero(sizes > 0) + 1, account)
     return Cause(
-        f"{at}: {_words(left, right, differs, allowed, claim)}{together}",
+        f"{at}: {_words(left, right, differs, allowed, claim)}{account.translated}{together}",
         "calls",
         left.place,
         largest + 1,
@@ -84,6 +89,75 @@ def cause(found: Tracing, claim: Claim) -> Cause | None:
         differs,
         allowed,
     )
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the noisy calls cost on a pair, and what the claim allows, in one unit.
+
+    Attributes
+    ----------
+    unit : str
+    spent, allowed : float
+    beside : str
+        What the unit is stated at, behind a number.
+    translated : str
+        Where the claim's own measure has no such sum: what it was translated to, behind what it allows.
+    """
+
+    unit: str
+    spent: float
+    allowed: float
+    beside: str = ""
+    translated: str = ""
+
+    @property
+    def words(self) -> str:
+        """What was spent."""
+        return f"{self.unit} {self.spent:.4g}{self.beside}"
+
+    @classmethod
+    def of(cls, found: Tracing, claim: Claim) -> Account:
+        """Return that of a pair that was traced."""
+        assert found.pair_upper is not None
+        measure, spent = claim.measure, found.pair_upper.epsilon
+        if measure.is_epsilon:
+            return cls("epsilon", spent, claim.epsilon)
+        own = own_level(measure, *_parts(found))
+        if own is not None and found.pair_upper.how != "bounded":
+            return cls(measure.unit, own, measure.level, measure_words.beside(measure.to_json()))
+        at = f" at delta {claim.delta:g}"
+        return cls(
+            "epsilon", spent, claim.epsilon, at, f", for the epsilon {claim.epsilon:.4g}{at} that the claim implies"
+        )
+
+
+def own_level(measure: Measure, pure: float, mu_squared: float, rho: float) -> float | None:
+    """Return the level of a measure that a path's cost comes to; None where no sum of such costs is known in it.
+
+    A pure epsilon is at most epsilon^2 / 2 in rho, and epsilon at every Renyi order; mu is mu^2 / 2 in rho.
+
+    References
+    ----------
+    M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016, Propositions 1.4 and 1.6.
+    """
+    if sum(part > 0 for part in (pure, mu_squared, rho)) > 1:
+        return None  # the path that costs most in one measure need not in another
+    if isinstance(measure, GDP):
+        return math.sqrt(mu_squared) if pure == rho == 0 else None
+    of_normal = rho + mu_squared / 2
+    if isinstance(measure, ZCDP):
+        return of_normal + pure**2 / 2
+    if isinstance(measure, RDP):
+        return measure.order * of_normal + min(pure, measure.order * pure**2 / 2)
+    return None
+
+
+def _parts(found: Tracing) -> tuple[float, float, float]:
+    """Return the cost of the largest path: pure epsilon, the square of mu, and rho."""
+    total = path_cost(found.worst.calls, found.worst.runs)
+    pure, mu_squared, rho = (float(part[found.run]) for part in (total.pure, total.mu_squared, total.rho))
+    return pure, mu_squared, rho
 
 
 def _words(left: Call, right: Call, differs: float, allowed: float | None, claim: Claim) -> str:
@@ -102,8 +176,8 @@ def _words(left: Call, right: Call, differs: float, allowed: float | None, claim
     return f"inputs differ by {differs:.6g}, noise is calibrated for {allowed:.4g} ({law})"
 
 
-def _together(changed: Any, epsilon: float) -> str:
-    total = "no finite epsilon" if math.isinf(epsilon) else f"epsilon {epsilon:.4g}"
+def _together(changed: Any, account: Account) -> str:
+    total = f"no finite {account.unit}" if math.isinf(account.spent) else account.words
     if len(changed) == 1:
         return f"; it costs {total}"
     listed = ", ".join(map(str, changed[:6])) + (", ..." if len(changed) > 6 else "")
@@ -130,11 +204,17 @@ def _norm(left: Call, right: Call, runs: int, run: int) -> float:
 
 def _share(found: Tracing, claim: Claim) -> float:
     """Return the share of all inputs' differences at which the path would cost just the claim."""
-    total, run = path_cost(found.worst.calls, found.worst.runs), found.run
-    pure, mu, rho = (float(part[run]) for part in (total.pure, total.mu_squared, total.rho))
+    pure, mu, rho = _parts(found)
+    if own_level(claim.measure, pure, mu, rho) is not None:
+
+        def fits(share: float) -> bool:
+            level = own_level(claim.measure, share * pure, share**2 * mu, share**2 * rho)
+            return level is not None and level <= claim.measure.level
+
+        return bisect(fits, 0.0, 1.0, steps=30)[0]
     if claim.delta == 0:
         return claim.epsilon / pure if mu == rho == 0 else 0.0
-    shifts = laplace_shifts(found.worst.calls, run, found.worst.runs) if mu == rho == 0 else None
+    shifts = laplace_shifts(found.worst.calls, found.run, found.worst.runs) if mu == rho == 0 else None
 
     def kept(share: float) -> bool:
         if shifts is not None:

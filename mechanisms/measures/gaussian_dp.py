@@ -17,7 +17,7 @@ import scipy  # its parts load when first used: the roots are wanted seldom
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .measure import Floats, Measure, directed, require
+from .measure import Floats, Measure, directed, require_level
 
 #: Means between which an epsilon has too many digits for its tails to be subtracted.
 _HUGE = 1e6
@@ -42,7 +42,7 @@ class GDP(Measure):
     mu: float
 
     def __post_init__(self) -> None:
-        require("mu", self.mu, 0.0)
+        require_level("mu", self.mu)
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return ``Phi^-1(p) - Phi^-1(q)``."""

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 #: The delta at which a claim in another measure is translated to an epsilon, where nothing else says.
 DELTA = 1e-5
+#: The largest level of a measure: its square is finite.
+_LARGEST = 1e100
 #: Halvings of the interval from q to 1 in which the largest probability that is allowed lies.
 _STEPS = 60
 
@@ -34,6 +36,13 @@ def require(name: str, value: Any, least: float, *, inclusive: bool = False) -> 
     if not is_number(value) or value < least or (value == least and not inclusive):
         bound = f"at least {least:g}" if inclusive else "positive" if least == 0 else f"above {least:g}"
         raise ValueError(f"{name} must be {bound} and finite, got {value!r}")
+
+
+def require_level(name: str, value: Any) -> None:
+    """Raise ValueError for a level that is not positive, or beyond what is computed with."""
+    require(name, value, 0.0)
+    if value > _LARGEST:
+        raise ValueError(f"{name} must be at most {_LARGEST:g}, got {value!r}")
 
 
 @dataclass(frozen=True)

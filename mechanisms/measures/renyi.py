@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .divergences import either_way
-from .measure import Floats, Measure, directed, require
+from .measure import Floats, Measure, directed, require, require_level
 
 #: Orders, less 1, at which a divergence is looked at before and after its largest share of the order is bracketed; 0
 #: is the limit, the Kullback-Leibler divergence.
@@ -81,7 +81,7 @@ class ZCDP(Measure):
     rho: float
 
     def __post_init__(self) -> None:
-        require("rho", self.rho, 0.0)
+        require_level("rho", self.rho)
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the largest divergence of the coins by its order, to about 1e-4 of itself from below."""

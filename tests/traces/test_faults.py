@@ -13,7 +13,9 @@ from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.upper import tracing
-from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
+from overclaim.mechanisms.measures.approximate import Profile
+from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
+from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.testing import (
     discrete_gaussian,
     discrete_laplace,
@@ -135,3 +137,33 @@ def test_discrete_gaussian_noise():
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("measure", "allowed", "words"),
+    [
+        (GDP(1.0), 0.5, "it costs mu 2"),
+        (ZCDP(1.0), 0.5**0.5, "it costs rho 2"),
+        (RDP(4.0, 2.0), 0.5, "it costs epsilon 8 at R\u00e9nyi order 4"),
+        # The epsilon that rho implies at 1e-5 is more than that of the noise: in it nothing would be wrong.
+        (ZCDP(1.9), 0.95**0.5, "it costs rho 2"),
+        (Profile(((0.1, 0.1), (1.0, 1e-2))), None, "for the epsilon 1 at delta 0.01 that the claim implies"),
+    ],
+    ids=str,
+)
+def test_a_cause_is_told_in_the_claims_own_measure(measure, allowed, words):
+    """Normal noise of half the sensitivity has mu = 2 and rho = 2."""
+
+    def halved(data, rng):
+        return sum(data) + rng.normal(scale=0.5)
+
+    claim = Claim(measure=measure)
+    found = cause(tracing(halved, DataPair([1.0], [0.0]), claim), claim)
+    assert found.kind == "calls"
+    assert words in found.text
+    if allowed is not None:
+        assert found.calibrated_for == pytest.approx(allowed)
+        assert "implies" not in found.text
+    enough = Claim(measure=measure.at(3 * measure.level)) if isinstance(measure, GDP | ZCDP) else None
+    if enough is not None:
+        assert "not the noisy calls" in cause(tracing(halved, DataPair([1.0], [0.0]), enough), enough).text

@@ -35,6 +35,8 @@ _Floats = NDArray[np.float64]
 _CELLS, _AROUND, _FINER = 48, 3, 24
 #: The steps in which levels are tested: so many to the claim, or to the largest standard error of a share, times 4.
 _STEPS, _STEPS_OF_ERROR = 4096, 8
+#: Larger claims are tested as finely as this one.
+_USUAL = 10.0
 #: Tails below this have the score of this: about 37.
 _LEAST = 1e-300
 
@@ -145,7 +147,7 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
     # Up to here the box of `refuted` holds nothing that is allowed, so that every level is refuted.
     floor = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
     smallest = min(claim.level for claim in measure.claims) if isinstance(measure, Profile) else 1.0
-    step = max(measure.level / _STEPS, 1 / (_STEPS_OF_ERROR * math.sqrt(n_p + n_q) * smallest))
+    step = max(min(measure.level, _USUAL) / _STEPS, 1 / (_STEPS_OF_ERROR * math.sqrt(n_p + n_q) * smallest))
     first = measure.level * (1 + 1e-9)  # so that a bound is above the claim if the claim is refuted
     lower, k = floor, math.ceil((floor - first) / step)
     while (level := first + k * step) <= 0 or refuted(measure.at(level), *counts, alpha=alpha):

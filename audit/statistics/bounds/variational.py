@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ....mechanisms.measures.divergences import NEAR_ONE
 from ....mechanisms.measures.measure import Measure
 from ....mechanisms.measures.renyi import RDP, ZCDP
 from .joint_wealth import Bets, JointWealth
@@ -56,7 +57,7 @@ class StepFunction:
     values : tuple of float
         The value of each step, one more than there are thresholds, finite.
     order : float
-        Of the divergence, at least 1.
+        Of the divergence: 1, or more than a millionth above it.
     towards : {"left", "right"}
         The world that is P.
     bets : Bets
@@ -76,8 +77,8 @@ class StepFunction:
     def __post_init__(self) -> None:
         if len(self.values) != len(self.edges) + 1 or not np.isfinite(self.values).all():
             raise ValueError(f"values must be {len(self.edges) + 1} finite numbers, got {self.values!r}")
-        if not self.order >= 1:
-            raise ValueError(f"order must be at least 1, got {self.order!r}")
+        if not (self.order == 1 or self.order >= 1 + NEAR_ONE):  # rounding is divided by the difference
+            raise ValueError(f"order must be 1 or at least {1 + NEAR_ONE:.7g}, got {self.order!r}")
         if self.towards not in ("left", "right"):
             raise ValueError(f"towards must be left or right, got {self.towards!r}")
 

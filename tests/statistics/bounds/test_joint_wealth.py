@@ -215,3 +215,14 @@ def test_the_log_wealth_at_known_means_is_that_of_the_region():
 def test_refusals(bets, words):
     with pytest.raises(ValueError, match=words):
         Bets(*bets)
+
+
+def test_orders_next_to_one_are_taken_for_one():
+    """Rounding would be divided by the difference: a divergence of 0.4621 came out as 0.75."""
+    for more in (1e-7, 1e-12, 1e-15, 2.3e-16):
+        assert float(bernoulli_divergence(1 + more, COIN, 1 - COIN)) <= float(
+            bernoulli_divergence(1.0, COIN, 1 - COIN)
+        )
+        assert chosen(RDP(1 + more, 1.0), (1 - COIN, COIN), (COIN, 1 - COIN), 1000, 0.1).order == 1
+        with pytest.raises(ValueError, match=r"order must be 1 or at least 1\.000001"):
+            StepFunction((0.0,), (-1.0, 1.0), 1 + more)
