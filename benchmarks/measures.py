@@ -336,11 +336,11 @@ def beside_text() -> str:
     head = ["true mu", "replications", "jax_privacy: too much", "its median", "true epsilon", "ours: too much"]
     call = f"CanaryScoreAuditor(left, right).epsilon_from_gdp({ALPHA:g}, {DELTA:g})"
     return f"""jax_privacy {version}, `jax_privacy.auditing.{call}`,
-of {RUNS:,} normal scores in each world whose means are mu apart: how often it returns more than the epsilon of mu-Gaussian
-DP at that delta (0 at mu = 0). Its arguments are documented as "Allowed probability of failure (one minus confidence)"
-and delta, what it returns as "The estimated epsilon". From upper limits of both error rates it takes the largest
-*absolute* mu, which is positive where the limits say nothing. Ours: a fifth of the same scores choose an event, the
-others refute mu (0.001 at mu = 0), at {1 - ALPHA:.0%}.
+of {RUNS:,} normal scores in each world whose means are mu apart: how often it returns more than the epsilon of
+mu-Gaussian DP at that delta (0 at mu = 0). Its arguments are documented as "Allowed probability of failure (one
+minus confidence)" and delta, what it returns as "The estimated epsilon". From upper limits of both error rates it
+takes the largest *absolute* mu, which is positive where the limits say nothing. Ours: a fifth of the same scores
+choose an event, the others refute mu (0.001 at mu = 0), at {1 - ALPHA:.0%}.
 
 {table(head, rows)}"""
 
