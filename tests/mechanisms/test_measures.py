@@ -136,8 +136,8 @@ def test_the_short_form_and_replacements_of_a_claim():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GDP(1e308), "mu must be at most 1e+100, got 1e+308"),
-        (lambda: ZCDP(1e308), "rho must be at most 1e+100, got 1e+308"),
+        (lambda: GDP(1e308), "mu must be at most 1e.100, got 1e.308"),
+        (lambda: ZCDP(1e308), "rho must be at most 1e.100, got 1e.308"),
         (lambda: GDP(0.0), "mu must be positive and finite, got 0.0"),
         (lambda: ZCDP(math.nan), "rho must be positive and finite, got nan"),
         (lambda: RDP(1.0, 1.0), "order must be above 1 and finite, got 1.0"),
