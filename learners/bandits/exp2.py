@@ -44,7 +44,7 @@ class Exp2:
 
     The estimate is `l~ = P^+ s y` with P = E_p[s s^T] and y the fed loss: unbiased, E[l~] = l. Agarwal & Singh 2017,
     Algorithm 5 in the general form of Bubeck, Cesa-Bianchi & Kakade 2012; over unit vectors it is `Exp3`. Actions are
-    points. A step costs |S| N^2 + N^3.
+    points. A step costs |S| N^2 + N^3, and less where entries of P are 0 for all points, as for signed axes.
 
     **Claim**: none of its own.
 
@@ -92,6 +92,14 @@ class Exp2:
         """The exploration distribution mu, (|S|,)."""
         return optimal_design(self.points) if self.exploration is None else np.asarray(self.exploration, dtype=float)
 
+    @cached_property
+    def _products(self) -> tuple[tuple[tuple[int, int], ...], Floats]:
+        """The entries (i <= j) of s s^T that are not 0 for all points, and their values at every point."""
+        i, j = np.triu_indices(self.arms)
+        products = self.points[i] * self.points[j]
+        some = products.any(axis=1)
+        return tuple(zip(i[some].tolist(), j[some].tolist(), strict=True)), products[some]
+
     @property
     def domain(self) -> FiniteSet:
         """The points with their linear minimiser."""
@@ -108,23 +116,22 @@ class Exp2:
 
     def distribution(self, state: Floats) -> Floats:
         """Return p, (|S|, runs)."""
-        q: Floats = np.exp(state - state.max(axis=0))
+        q: Floats = state - state.max(axis=0)
+        np.exp(q, out=q)
         q *= (1 - self.gamma) / q.sum(axis=0)
         q += self.gamma * self.design[:, None]
         return q
 
     def act(self, state: Floats, draws: Draws) -> Floats:
         """Draw a point from p, (N, runs): one uniform a run."""
-        points: Floats = self.points[:, draw_arm(self.distribution(state), draws)]
+        points: Floats = self.points.take(draw_arm(self.distribution(state), draws), axis=1)
         return points
 
     def estimate(self, state: Floats, actions: Floats, feedback: Floats) -> Floats:
         """Return the loss estimates P^-1 s y, (N, runs)."""
-        points = self.points
-        products = np.einsum("is,js->ijs", points, points)
-        covariance = np.einsum("ijs,sr->rij", products, self.distribution(state), optimize=True)
-        solved: Floats = np.linalg.solve(covariance, (actions * feedback).T[:, :, None])[:, :, 0].T
-        return solved
+        places, products = self._products
+        entries = dict(zip(places, products @ self.distribution(state), strict=True))
+        return eliminated(entries, actions * feedback)
 
     def update(self, state: Floats, actions: Floats, feedback: Floats, draws: Draws) -> None:
         """Subtract eta times the estimated loss of every point from its log-weight."""
@@ -194,6 +201,32 @@ def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any,
         for a in range(n):
             for i in range(LANES):
                 log_weights[s, i] -= eta * points[a, s] * estimate[a, i]
+
+
+def eliminated(entries: dict[tuple[int, int], Floats], right: Floats) -> Floats:
+    """Return P^-1 b of every run, (N, runs), by elimination. P is positive definite: it needs no pivots.
+
+    Parameters
+    ----------
+    entries : dict
+        P's entries (i, j), i <= j, each (runs,); what is missing is 0. They are overwritten.
+    right : array (N, runs)
+        b, which is overwritten.
+    """
+    n = len(right)
+    for c in range(n):
+        row = [b for b in range(c + 1, n) if (c, b) in entries]
+        for a in row:
+            factor = entries[c, a] / entries[c, c]
+            right[a] -= factor * right[c]
+            for b in row[row.index(a) :]:
+                entries[a, b] = entries.get((a, b), 0.0) - factor * entries[c, b]
+    for c in range(n - 1, -1, -1):
+        for b in range(c + 1, n):
+            if (c, b) in entries:
+                right[c] -= entries[c, b] * right[b]
+        right[c] /= entries[c, c]
+    return right
 
 
 def optimal_design(points: Floats) -> Floats:

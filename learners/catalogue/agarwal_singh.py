@@ -10,11 +10,12 @@ from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..bandits.exp2 import Exp2, hypercube, signed_axes
 from ..bandits.exp3 import Exp3
-from ..bandits.scrible import BallBarrier, Barrier, Scrible, box_barrier, simplex_barrier
+from ..bandits.scrible import Scrible
 from ..conversions.reduction import BanditReduction
 from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma, published_sigma, regret_sigma
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
+from ..problems.barriers import BallBarrier, Barrier, BoxBarrier, SimplexBarrier
 from ..problems.domains import Ball, Cube, EntropySimplex, Minimiser, Simplex
 from ..protocol import Learner
 from . import statements as said
@@ -188,9 +189,9 @@ def reduction_scrible(setting: Setting, *, eta: float | None = None, domain: str
     `domain` is "cube" (nu = N), "ball" (nu = 1) or "simplex" (nu = N).
     """
     barriers: dict[str, Callable[[int], Barrier]] = {
-        "cube": box_barrier,
+        "cube": BoxBarrier,
         "ball": BallBarrier,
-        "simplex": simplex_barrier,
+        "simplex": SimplexBarrier,
     }
     if domain not in barriers:
         raise ValueError(f"domain must be one of {', '.join(barriers)}, got {domain!r}")

@@ -69,6 +69,21 @@ def test_exp2_estimates_are_unbiased(seed, dim, extra):
     np.testing.assert_allclose(mean, loss, atol=1e-8)
 
 
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 5), extra=st.integers(0, 6), holes=st.booleans())
+def test_estimates_solve_the_equations(seed, dim, extra, holes):
+    """Against LAPACK, also where many entries of P are 0; and once more, on the same state."""
+    rng = np.random.default_rng(seed)
+    others = rng.normal(size=(dim, extra)) * (rng.random((dim, extra)) >= 0.5 * holes)
+    points = np.concatenate([np.eye(dim), others], axis=1)
+    learner = Exp2(actions=points, eta=0.3, gamma=0.2)
+    state = rng.normal(size=(points.shape[1], 7))
+    actions, fed = points[:, rng.integers(points.shape[1], size=7)], rng.normal(size=7)
+    covariance = np.einsum("is,js,sr->rij", points, points, learner.distribution(state))
+    expected = np.linalg.solve(covariance, (actions * fed).T[:, :, None])[:, :, 0].T
+    for _ in range(2):
+        np.testing.assert_allclose(learner.estimate(state, actions, fed), expected, rtol=1e-7, atol=1e-9)
+
+
 @given(seed=st.integers(0, 10**6), dim=st.integers(1, 4), count=st.integers(4, 12))
 def test_the_design_is_nearly_g_optimal(seed, dim, count):
     points = np.random.default_rng(seed).normal(size=(dim, count))

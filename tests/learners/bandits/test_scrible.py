@@ -6,16 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from overclaim.learners.bandits.scrible import (
-    BallBarrier,
-    PolytopeBarrier,
-    Scrible,
-    ScribleState,
-    _axes,
-    box_barrier,
-    minimise,
-    simplex_barrier,
-)
+from overclaim.learners.bandits.scrible import Scrible, ScribleState, _axes
+from overclaim.learners.problems.barriers import BallBarrier, BoxBarrier, SimplexBarrier
+from overclaim.learners.problems.polytope import PolytopeBarrier, minimise
 from overclaim.mechanisms.draws import Draws
 
 # Irregular, so that its Hessians have one eigenbasis and its orientation is no accident of rounding.
@@ -23,9 +16,9 @@ ROWS = np.array([[1.0, 0.3], [0.2, 2.0], [-1.0, -1.4]])
 TRIANGLE = PolytopeBarrier(ROWS, np.ones(3))
 BARRIERS = {
     "ball": BallBarrier(3),
-    "box": box_barrier(2),
-    "interval": box_barrier(1),
-    "simplex": simplex_barrier(3),
+    "box": BoxBarrier(2),
+    "interval": BoxBarrier(1),
+    "simplex": SimplexBarrier(3),
     "triangle": TRIANGLE,
 }
 
@@ -124,6 +117,40 @@ def test_estimates_are_unbiased(name, seed, size):
     np.testing.assert_allclose(mean, barrier.basis.T @ loss, atol=1e-6 * (1 + size) ** 2)
 
 
+@pytest.mark.parametrize(
+    "barrier", [BallBarrier(1), BallBarrier(4), BoxBarrier(3), SimplexBarrier(2), SimplexBarrier(5)]
+)
+@pytest.mark.parametrize("size", [0.0, 0.1, 1.0, 30.0])
+def test_closed_forms_are_what_newton_and_an_eigendecomposition_find(barrier, size):
+    dim = barrier.centre.size
+    linear = size * np.random.default_rng(4).normal(size=(dim, 20))
+    z = barrier.minimum(linear)
+    np.testing.assert_allclose(z, minimise(barrier, linear, np.zeros((dim, 20))), atol=1e-7)
+    hessian = barrier.derivatives(z)[1]
+    move = np.random.default_rng(5).normal(size=z.shape)
+    np.testing.assert_allclose(barrier.curved(z, move), np.einsum("rij,jr->ir", hessian, move), rtol=1e-9)
+    values, axes = zip(*(barrier.axis(z, np.full(20, i)) for i in range(dim)), strict=True)
+    vectors, values = np.stack(axes, axis=1), np.stack(values)  # (dim, axes, runs), (axes, runs)
+    gram = np.einsum("iar,ibr->rab", vectors, vectors)
+    np.testing.assert_allclose(gram, np.tile(np.eye(dim), (20, 1, 1)), atol=1e-6)
+    largest = values.max(axis=0)  # equal eigenvalues of a simplex are told apart by some 2^-24
+    turned = np.einsum("rij,jar->iar", hessian, vectors)
+    np.testing.assert_allclose(turned / largest, vectors * values / largest, atol=1e-6)
+    known = np.linalg.eigvalsh(hessian).T
+    np.testing.assert_allclose(np.sort(values, axis=0) / largest, known / largest, atol=1e-6)
+
+
+def test_a_barrier_that_overrides_a_part_has_no_closed_forms():
+    class Other(BallBarrier):
+        def derivatives(self, z):
+            gradient, hessian = super().derivatives(z)
+            return 2 * gradient, 2 * hessian
+
+    assert Scrible(barrier=BallBarrier(2), eta=0.1)._closed is not None
+    assert Scrible(barrier=Other(2), eta=0.1)._closed is None
+    assert Scrible(barrier=TRIANGLE, eta=0.1)._closed is None
+
+
 def test_every_end_is_as_likely():
     """Chi-square on 12,000 draws, seed 5, false-alarm probability 1e-6."""
     learner = Scrible(barrier=BallBarrier(3), eta=0.1)
@@ -189,7 +216,7 @@ def test_the_slow_twin_plays_the_same(name):
 
 
 def test_it_learns_the_better_end():
-    learner = Scrible(barrier=box_barrier(1), eta=0.1)
+    learner = Scrible(barrier=BoxBarrier(1), eta=0.1)
     draws = Draws(2)
     state = learner.start(50, draws)
     for _ in range(200):
