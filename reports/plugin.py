@@ -252,6 +252,7 @@ class AuditedResult:
             ("claimed", claimed_words(measure) + ("" if inputs else game)),
             ("found", found),
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
+            *([("in words", result.event_in_words)] if result.event_in_words else []),
             *([("at best", caught)] if claim.measure.is_epsilon else []),
             *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
             ("two worlds", differ),

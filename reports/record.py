@@ -56,7 +56,7 @@ def claim_record(
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
         "surface": claim.surface,
-        "neighbours": claim.neighbours if task.input_schema is None else task.neighbours,
+        "neighbours": relation_of(prepared, result),
         "losses": claim.losses,
         "rounds": prepared.rounds,
         "arms": getattr(prepared.learner, "arms", None),
@@ -99,6 +99,13 @@ def claim_record(
     return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
 
 
+def relation_of(prepared: Prepared, result: Result) -> str:
+    """Return which worlds are neighbours: by the claim, by what was asked of searched inputs, or by the entry."""
+    if prepared.relation is not None:
+        return prepared.relation
+    return result.claim.neighbours if prepared.task.input_schema is None else prepared.task.neighbours
+
+
 def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> dict[str, Any]:
     """Return the frozen event of a claim, and the data of its figures where it has any."""
     found = {"frozen": frozen_event(prepared, result, jobs)}
@@ -120,6 +127,7 @@ def of_inputs(task: Task, result: Result) -> dict[str, Any]:
         "smallest_inputs": smallest_inputs(task, result),
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
+        "event_in_words": result.event_in_words or None,
     }
 
 

@@ -116,7 +116,7 @@ _CLAIM = _table(
     pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
     **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published", "untested", "untested_allowed"),
     inputs=_maybe(_table()),
-    searched=_maybe(_table(**_all(COUNT, "tried", "refused"), reason=_maybe(TEXT))),
+    searched=_maybe(_table(**_all(COUNT, "tried", "refused", "slow"), reason=_maybe(TEXT))),
     smallest_inputs=_maybe(
         _table("pair", pair=_table("left", "right"), replay=TEXT, **_all(NUMBER, "epsilon_lower", "claimed"))
     ),
@@ -125,7 +125,7 @@ _CLAIM = _table(
     **_all(_maybe(NUMBER), "lower", "exact_level", "exact_mu", "exact_rho"),
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
-    **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "false", "answer", "repair"),
+    **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "event_in_words", "false", "answer", "repair"),
     **_all(_maybe(NUMBER), "epsilon_upper", "epsilon_upper_pair", "upper"),
     upper_scope={"enum": ["pair", "claim", None]},
     upper_how={"enum": ["maximised", "bounded", "sampled", None]},

@@ -21,6 +21,7 @@ from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
 from ..attacks.features import Outputs
 from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
+from .call_limit import SlowCallError
 
 #: Letters of an input that a message shows.
 _SHOWN = 200
@@ -28,6 +29,10 @@ _SHOWN = 200
 
 class RefusedInputError(LearnerError):
     """A mechanism raised on an input."""
+
+
+class SlowInputError(RefusedInputError):
+    """A mechanism took longer on an input than a call may take."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +187,9 @@ def _called(mechanism: Any, data: Any, *others: Any) -> Any:
         return mechanism(copy.deepcopy(data), *others)
     except KeyboardInterrupt:
         raise
+    except SlowCallError as error:
+        told = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
+        raise SlowInputError(f"{name_of(mechanism)} {told}") from None
     except BaseException as error:
         kind, colon, told = said(error).partition(": ")
         raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{told}") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -65,8 +66,7 @@ def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     if isinstance(output, float | int | str | bytes | None):
         yield path, output
         return
-    if hasattr(output, "tolist"):  # arrays and their scalars
-        output = output.tolist()
+    output = plain(output)
     parts: Sequence[Any]
     if isinstance(output, Mapping):
         parts = [part for key in sorted(output, key=repr) for part in (repr(key), output[key])]
@@ -84,6 +84,22 @@ def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     yield path, Size(type(output).__name__, len(parts))
     for i, part in enumerate(parts):
         yield from scalars(part, (*path, i))
+
+
+def plain(output: Any) -> Any:
+    """Return arrays, their scalars, series and frames of pandas as lists and dictionaries; others as they are.
+
+    The labels of a series or a frame are part of the output: which there are may depend on the data.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(output, pandas.Series):
+        values, labels = output.tolist(), output.index.tolist()
+        return dict(zip(labels, values, strict=True)) if output.index.is_unique else [labels, values]
+    if pandas is not None and isinstance(output, pandas.DataFrame):
+        columns = [[name, *output.iloc[:, i].tolist()] for i, name in enumerate(output.columns.tolist())]
+        named = {name: values for name, *values in columns} if output.columns.is_unique else columns
+        return named if isinstance(output.index, pandas.RangeIndex) else [output.index.tolist(), named]
+    return output.tolist() if hasattr(output, "tolist") else output
 
 
 def _category(thing: Any) -> str:

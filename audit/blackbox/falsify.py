@@ -10,6 +10,8 @@ from typing import Any
 from ...learners.blame import blaming
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter, with_parameter
+from ..assumptions.attributes import WithAttributes
+from ..assumptions.call_limit import check_limit
 from ..assumptions.independence import check_independence, check_replay
 from ..assumptions.mechanism_runs import DataPair
 from ..assumptions.unseeded import Unseeded, digest_of
@@ -37,6 +39,8 @@ def falsify_mechanism(
     confidence: float = 0.99,
     bits: bool = False,
     os_random: bool = False,
+    call_limit: float | None = None,
+    attributes: str | Sequence[str] | None = None,
     jobs: int = 1,
     progress: bool = False,
     memory: Memory | None = None,
@@ -74,6 +78,13 @@ def falsify_mechanism(
         Whether the mechanism has randomness of its own, which cannot be seeded, as that of the operating system. Then
         nothing is played twice, and the same seed gives other counts; the verdict is as valid. Whether runs depend on
         each other is tested all the same.
+    call_limit : float, optional
+        Seconds of processor time that one call may take while `inputs` are searched and shrunk: pairs on which the
+        mechanism is slower are left out, and counted. Which these are depends on the machine. Certification waits.
+    attributes : "fitted", "all" or names, optional
+        Where the mechanism returns an object, such as a fitted model: what of it is the output. "fitted" are the
+        attributes that end with an underscore, as scikit-learn names what was learned, "all" those that do not begin
+        with one.
     jobs : int
         Processes. The result does not depend on it.
     progress : bool
@@ -120,6 +131,8 @@ def falsify_mechanism(
         inputs=inputs,
         bits=bits,
         os_random=os_random,
+        call_limit=call_limit,
+        attributes=attributes,
         weaken=weaken,
         shrink=shrink,
     )
@@ -138,15 +151,25 @@ def audit_mechanism(
     inputs: Any = None,
     bits: bool = False,
     os_random: bool = False,
+    call_limit: float | None = None,
+    attributes: str | Sequence[str] | None = None,
     weaken: Asked = None,
     shrink: bool = False,
 ) -> Result:
     """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
     began = time.perf_counter()
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
+    check_limit(call_limit)
+    if call_limit is not None and inputs is None:
+        raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
     how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
+    if attributes is not None:
+        mechanism, weaker = WithAttributes(mechanism, attributes), how
+        if weaker is not None:
+            how = replace(weaker, weaken=lambda factor: WithAttributes(weaker.weaken(factor), attributes))
     target = Unseeded(mechanism) if os_random else mechanism
-    audit = MechanismAudit(mechanism=target, claim=claim, budget=budget, execution=execution, bits=bits)
+    facts: dict[str, Any] = {"claim": claim, "budget": budget, "execution": execution}
+    audit = MechanismAudit(mechanism=target, bits=bits, call_limit=call_limit, **facts)
     searched = space = None
     if inputs is None:
         options = _pairs(left, right, pairs)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
-from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, run_block
+from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
 from ..attacks.encoding import scalars
 from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
@@ -26,7 +26,7 @@ from ..play.workers import in_parallel
 #: of 1, and the most whatever the claim.
 SHARE, ENOUGH_RUNS, MOST_RUNS = 0.3, 60_000, 1_000_000
 #: Pairs of each generation, and how many of those before are kept for it; the others are changes of these.
-GENERATIONS = ((64, 0), (40, 14), (24, 10), (8, 5), (2, 2))
+GENERATIONS = ((48, 0), (28, 10), (16, 8), (8, 5), (3, 3))
 #: Runs that a pair gets at least in one generation: from fewer nothing is learned.
 LEAST = 12
 #: Pairs of a generation at least, however few the runs.
@@ -48,8 +48,9 @@ class Searched:
         Of the pair, the key of its draws.
     runs : int
         Spent on all pairs.
-    tried, refused : int
-        Pairs that were played, and those of them on which the mechanism raised: they were left out.
+    tried, refused, slow : int
+        Pairs that were played, and those of them on which the mechanism raised, or took longer than a call may take:
+        they were left out.
     reason : str
         What it raised first.
     """
@@ -59,6 +60,7 @@ class Searched:
     runs: int
     tried: int
     refused: int = 0
+    slow: int = 0
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -68,13 +70,14 @@ class Searched:
 
     def facts(self) -> dict[str, Any]:
         """Return what a record says of it."""
-        return {"tried": self.tried, "refused": self.refused, "reason": self.reason or None}
+        return {"tried": self.tried, "refused": self.refused, "slow": self.slow, "reason": self.reason or None}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Searched:
         """Read the form that a ledger keeps."""
         pair = DataPair(from_json(data["left"]), from_json(data["right"]))
-        return cls(pair, data["index"], data["runs"], data["tried"], data["refused"], data["reason"] or "")
+        counts = {name: data[name] for name in ("index", "runs", "tried", "refused", "slow")}
+        return cls(pair, **counts, reason=data["reason"] or "")
 
 
 @dataclass(eq=False)
@@ -98,7 +101,7 @@ def found_inputs(audit: Any, space: Space) -> Searched:
     ValueError
         If there is no pair of inputs that differ.
     LearnerError
-        If the mechanism raises on every pair that is drawn.
+        If the mechanism raises, or is too slow, on every pair that is drawn.
     """
     return Searched.from_json(audit.once("inputs", lambda: _Search(audit, space).run().to_json()))
 
@@ -108,8 +111,9 @@ class _Search:
         self.audit, self.space = audit, space
         self.rng = np.random.default_rng([audit.budget.seed, 3])
         self.seen: set[str] = set()
-        self.index, self.spent, self.tried = 0, 0, 0
+        self.index, self.spent, self.tried, self.slow = 0, 0, 0, 0
         self.refused: list[str] = []
+        self.first_slow = ""
 
     def run(self) -> Searched:
         budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH_RUNS, MOST_RUNS))
@@ -122,11 +126,12 @@ class _Search:
             each = max(LEAST, budget // len(GENERATIONS) // max(1, len(alive)))
             alive = self._played(alive[: max(1, (budget - self.spent) // each)], each)
             if not alive:
-                raise LearnerError(f"the mechanism raised on every pair of inputs that was drawn: {self.refused[0]}")
+                said = " or was too slow" if self.slow else ""
+                first = (self.refused or [self.first_slow])[0]
+                raise LearnerError(f"the mechanism raised{said} on every pair of inputs that was drawn: {first}")
         won = max(alive, key=lambda one: one.worth)
-        return Searched(
-            won.pair, won.index, self.spent, self.tried, len(self.refused), (self.refused or [""])[0][:WORDS]
-        )
+        reason = (self.refused or [""])[0][:WORDS]
+        return Searched(won.pair, won.index, self.spent, self.tried, len(self.refused), self.slow, reason)
 
     def _candidates(self, cases: Sequence[Case]) -> list[_Candidate]:
         found = []
@@ -148,18 +153,20 @@ class _Search:
         """Return the candidates with their runs and worths, but for those on which the mechanism raises."""
         audit = self.audit
         pairs = {one.index: one.pair for one in alive}
-        play = partial(_attempt, audit.mechanism, audit.budget.seed, pairs)
+        play = partial(_attempt, audit.limited, audit.budget.seed, pairs)
         todo = [(one.index, one.blocks, each) for one in alive]
         shown = list(in_parallel(play, todo, jobs=audit.execution.jobs, alike=True))
         for one, sample in zip(alive, shown, strict=True):
             self.tried += one.blocks == 0
             one.blocks += 1
             self.spent += each
-            if isinstance(sample, str):
-                self.refused.append(sample)
-            else:
+            if isinstance(sample, Sample):
                 one.samples.append(sample)
-        alive = [one for one, sample in zip(alive, shown, strict=True) if not isinstance(sample, str)]
+            elif sample.slow:
+                self.slow, self.first_slow = self.slow + 1, self.first_slow or sample.said
+            else:
+                self.refused.append(sample.said)
+        alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
         for one in alive:
             one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
             one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit))
@@ -213,10 +220,18 @@ def _form(output: Any) -> str:
     return repr([leaf if isinstance(leaf, str | bytes | tuple | None) or leaf != leaf else 0 for leaf in leaves])
 
 
-def _attempt(mechanism: Any, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]) -> Sample | str:
-    """Return runs of a pair, or what the mechanism said where it raised."""
+@dataclass(frozen=True)
+class _Refusal:
+    """Why there are no runs of a pair."""
+
+    said: str
+    slow: bool
+
+
+def _attempt(mechanism: Any, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]) -> Sample | _Refusal:
+    """Return runs of a pair, or why there are none."""
     index, number, runs = block
     try:
         return run_block(mechanism, pairs[index], Draws(seed, Stage.SEARCH, index, 0, number), runs)
     except RefusedInputError as error:
-        return str(error)
+        return _Refusal(str(error), isinstance(error, SlowInputError))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats, Stage
+from ..assumptions.call_limit import Limited
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
 from ..assumptions.unseeded import Digested, Unseeded
@@ -27,6 +28,7 @@ from ..play.workers import in_parallel
 from ..statistics import event_choice, measure_choice
 from ..statistics.event_choice import transfer
 from ..statistics.events import Counts, Event, count
+from .event_statements import MOST_RUNS, event_in_words
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.18, 0.20
@@ -79,10 +81,17 @@ class MechanismAudit(Audit):
     bits: bool = False
     index: int = 0  # of the first pair: the key of its draws
     spent: int = 0  # runs that were spent on finding it
+    call_limit: float | None = None  # seconds of a call, while inputs are searched
 
     def of(self, target: Any) -> Self:
         """Return the same audit of another mechanism."""
-        return replace(self, mechanism=target, spent=0)
+        unseeded = isinstance(self.mechanism, Unseeded)
+        return replace(self, mechanism=Unseeded(target) if unseeded else target, spent=0)
+
+    @property
+    def limited(self) -> Any:
+        """The mechanism, held to the time that a call may take."""
+        return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
 
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
@@ -95,7 +104,7 @@ class MechanismAudit(Audit):
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self._play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
         choice, _ = self.fit(pairs[best], best, kept, thorough=True)
-        return choice, spent + more
+        return replace(choice, in_words=in_words(choice, kept)), spent + more
 
     def share(self, share: float, enough: int, most: int) -> int:
         """Return a share of the runs, but no more than are enough."""
@@ -220,6 +229,16 @@ class MechanismAudit(Audit):
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""
         return partial(_count_block, self.mechanism, choice, self.budget.seed)
+
+
+def in_words(choice: Choice, samples: Sequence[Sample]) -> str:
+    """Return the event of a choice in words, as its pilot runs show it."""
+    few: list[Sample] = []
+    for sample in samples:
+        if sum(one.left.size for one in few) < MOST_RUNS:
+            few.append(sample)
+    outputs = join([sample.outputs for sample in few])
+    return event_in_words(choice.event, choice.attack.score(outputs), outputs)
 
 
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:

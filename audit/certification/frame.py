@@ -37,6 +37,7 @@ class Choice:
     attack: FittedAttack[Any]
     event: Event
     index: int  # of the pair, a part of the key of its draws
+    in_words: str = ""  # the event, where it says no more than one statement about the outputs
 
     @property
     def key(self) -> str:
@@ -187,4 +188,5 @@ def conclude(audit: Audit, found: Found, began: float) -> Result:
         scorer=found.choice.attack,
         blocks=found.blocks,
         engine=audit.engine,
+        event_in_words=found.choice.in_words,
     )

@@ -101,6 +101,8 @@ class Result:
         The smallest inputs that were certified, where searched inputs falsified and that was asked for.
     outputs_digest : str or None
         Of all outputs that were certified, where the mechanism's randomness cannot be seeded: nothing replays them.
+    event_in_words : str
+        What the event says of a mechanism's outputs, where it says no more than one statement about a part of them.
 
     Examples
     --------
@@ -130,6 +132,7 @@ class Result:
     searched: Any = None
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
+    event_in_words: str = ""
 
     @property
     def losses(self) -> Pair:

@@ -7,7 +7,7 @@ what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,8 +22,8 @@ from .records import Records, UnfitError, features_of, records_of, with_feature
 DRAWN, KEPT = 200, 600
 #: Tries to make one more pair that is new, before there is none.
 TRIES = 30
-#: The largest data set that is put together from copies of one record.
-MOST_COPIES = 50
+#: The share of the first pairs whose other records are all one at the edge of what was drawn.
+FILLED = 0.3
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,8 @@ class Related:
 
     def _any(self, rng: np.random.Generator) -> Case | None:
         case = self._case(self._base(rng), rng)
+        if case is not None and rng.random() < FILLED:
+            case = self._others_alike(case, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or case
         if case is None or self.made.relation != "add-remove" or rng.random() < 0.5:
             return case
         return self._differing(case, rng) or case
@@ -187,8 +189,10 @@ class Related:
         return self.bases[int(rng.integers(len(self.bases)))]
 
     def _record(self, rng: np.random.Generator) -> Any:
-        some = self.extremes if rng.random() < 0.5 else self.pool
-        return some[int(rng.integers(len(some)))]
+        return self._extreme(rng) if rng.random() < 0.5 else self.pool[int(rng.integers(len(self.pool)))]
+
+    def _extreme(self, rng: np.random.Generator) -> Any:
+        return self.extremes[int(rng.integers(len(self.extremes)))]
 
     def _case(self, base: Any, rng: np.random.Generator, index: int | None = None, record: Any = ...) -> Case | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
@@ -253,14 +257,36 @@ class Related:
         if turn == 3:  # fewer of the others
             kept = [i for i in range(here.size) if i == case.index or rng.random() < 0.5]
             return self._cut(case, here, kept, rng)
+        if turn in (4, 5):  # all others like the one that differs, as in data of one class, or like an extreme one
+            alike = here.record(case.index) if turn == 4 else self._extreme(rng)
+            return self._others_alike(case, alike, rng, whole=bool(rng.random() < 0.7))
+        new = [i for i in range(here.size) if i != case.index and rng.random() < 0.5]
+        return self._replaced(case, {i: self._record(rng) for i in new}, rng)
+
+    def _others_alike(self, case: Case, record: Any, rng: np.random.Generator, *, whole: bool) -> Case | None:
+        """Return the pair with all others one record, or alike in one feature: left out, or clipped, they hide nothing."""
+        if callable(self.made.relation):
+            return None
+        here = records_of(case.base)
+        others = {i: here.record(i) for i in range(here.size) if i != case.index}
+        many = min(map(features_of, others.values()), default=1)
+        if whole or many < 2:
+            return self._replaced(case, dict.fromkeys(others, record), rng)
+        feature = int(rng.integers(many))
+        try:
+            changed = {i: with_feature(other, feature, record) for i, other in others.items()}
+        except (UnfitError, IndexError):
+            return None
+        return self._replaced(case, changed, rng)
+
+    def _replaced(self, case: Case, records: Mapping[int, Any], rng: np.random.Generator) -> Case | None:
+        """Return the pair with other records at some places of both worlds, where they fit."""
         base = case.base
-        for i in range(here.size):
-            if i != case.index and (turn in (4, 5) or rng.random() < 0.5):
-                alike = records_of(base).record(case.index) if turn == 4 else here.record(0) if turn == 5 else None
-                try:  # all others alike, as in data of one class only; or some of them new
-                    base = records_of(base).put(i, self._record(rng) if alike is None else alike)
-                except UnfitError:
-                    continue
+        for i, record in records.items():
+            try:
+                base = records_of(base).put(i, record)
+            except UnfitError:
+                continue
         return self._case(base, rng, case.index, case.record) if self.made.allows(base) else None
 
     def _differing(self, case: Case, rng: np.random.Generator) -> Case | None:

@@ -16,7 +16,7 @@ from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
-from .plan_schema import CLAIM, PLAN
+from .plan_schema import ALLOWED, CLAIM, PLAN
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
 from .tasks import Task
 
@@ -92,6 +92,8 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
             neighbours=case.relation,
             budget=Budget(case.entry.runs, seed, confidence),
             expected=case.expected,
+            blind_spot=True,
+            untested=ALLOWED,
         )
         for case in cases
     )
@@ -224,6 +226,8 @@ def _explain(error: Any, lines: _Lines) -> str:
         near = near_matches(key, known) or ","
         return f"{lines.at(key, index)}: unknown key {key!r}{near} expected one of {', '.join(known)}"
     if rule == "anyOf":
+        if key == "attributes":
+            return f"{here}: attributes must be fitted, all, or a list of names, got {value!r}"
         if key == "inputs":
             return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"

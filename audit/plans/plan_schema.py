@@ -44,6 +44,8 @@ CLAIM: dict[str, Any] = {
         "inputs": {"anyOf": [{"type": "object"}, {"type": "string", "minLength": 1}]},
         "bits": {"type": "boolean"},
         "os_random": {"type": "boolean"},
+        "call_limit": {"type": "number", "exclusiveMinimum": 0},
+        "attributes": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
         "fast": {"type": "boolean"},
         "regret": {
             "type": "object",
@@ -111,6 +113,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # left = [1]                   # its two neighbouring inputs, whatever TOML can hold
 # right = [0]
 # bits = true                  # the attack reads the low-order bits of floating-point outputs
+# attributes = ["coef_"]       # of a fitted model that it returns: these are the output; or "fitted", or "all"
 # os_random = true             # its randomness cannot be seeded: nothing is played twice, no counts can be replayed
 
 # [[claims]]
@@ -118,6 +121,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # epsilon = 1.0
 # inputs = {{ type = "array", items = {{ type = "number", minimum = 0, maximum = 1 }} }}   # or "SCHEMA.json"
 # neighbours = "add-remove"    # or "replace", "substitute-feature"
+# call_limit = 0.5             # seconds of processor time: pairs on which a call takes more are left out, and counted
 """
 
 

@@ -16,6 +16,7 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import zoo
+from ..assumptions.attributes import check_attributes
 from ..inputs.files import read_input, written
 from ..play.execution import BUDGET, Budget
 from ..play.kernels import require_numba
@@ -24,6 +25,8 @@ from .plan_schema import ALLOWED
 
 #: Options of learners and their defaults: a mechanism is refused with another value.
 _GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
+#: Options of mechanisms alone.
+_OF_MECHANISMS = ("bits", "os_random", "call_limit", "attributes")
 #: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
 MOST_LOSSES = 10_000_000
 
@@ -57,6 +60,8 @@ class Request:
     input_schema: Any = None
     bits: bool = False
     os_random: bool = False
+    call_limit: float | None = None
+    attributes: str | Sequence[str] | None = None
     fast: bool = False
     weaken: bool | str | None = None
     blind_spot: bool = False
@@ -75,6 +80,7 @@ class Request:
                 raise ValueError(f"{name} must be {expected}, got {value!r}")
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
+        check_attributes(self.attributes)
         if self.fast:
             require_numba()
         if (self.rounds or 1) * (self.arms or 1) > MOST_LOSSES:
@@ -149,10 +155,11 @@ class Request:
             raise ValueError(f"mechanisms are audited with stop budget, got {self.budget.stop!r}")
 
     def _refuse_inputs(self) -> None:
-        if self._given_inputs() or self.input_schema is not None or self.bits or self.os_random:
+        given = [*self._given_inputs(), *(["inputs"] if self.input_schema is not None else [])]
+        given += [name for name in _OF_MECHANISMS if getattr(self, name) != _UNSAID[name]]
+        if given:
             raise ValueError(
-                f"left, right, inputs, bits and os_random are for mechanisms: {self.target} is a learner, give it "
-                "a pair"
+                f"{', '.join(given)}: only mechanisms take that, {self.target} is a learner: give it a pair"
             )
         if self.neighbours not in NEIGHBOURS:
             known = ", ".join(NEIGHBOURS)
@@ -180,6 +187,10 @@ class Request:
         for side, value in self._given_inputs().items():
             words += [f"--{side}", written(value)]
         words += [] if self.input_schema is None else ["--inputs", written(self.input_schema)]
+        words += [] if self.call_limit is None else ["--call-limit", number_text(self.call_limit)]
+        if self.attributes is not None:
+            named = [self.attributes] if isinstance(self.attributes, str) else self.attributes
+            words += ["--attributes", ",".join(named)]
         words += [f"--{name.replace('_', '-')}" for name in ("bits", "os_random", "fast") if getattr(self, name)]
         if self.weaken is not None and self.weaken is not False:
             words += ["--weaken"] if self.weaken is True else ["--weaken", str(self.weaken)]

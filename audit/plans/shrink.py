@@ -102,6 +102,7 @@ def smallest_inputs(task: Task, result: Result) -> dict[str, Any] | None:
         return None
     pair = found.pair.to_json()
     given = {"left": pair["left"], "right": pair["right"], "input_schema": None, "neighbours": "replace"}
+    given["call_limit"] = None  # nothing is searched
     again = replace(task, **given, budget=Budget(found.runs, found.seed, found.confidence))
     return {**found.to_json(), "replay": again.command()}
 

@@ -17,6 +17,7 @@ from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.one_shot.zoo import Specimen
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
+from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import Unseeded
 from ..blackbox.falsify import audit_mechanism
 from ..certification.blind_spot_search import Weakening
@@ -168,17 +169,24 @@ class Task(Request):
                 source=entry.source,
             )
             if self.measure is not None
+            else replace(entry.claim, source=entry.source)
+            if self.epsilon is self.delta is None
             else Claim(
                 epsilon=entry.claim.epsilon if self.epsilon is None else self.epsilon,
                 delta=entry.claim.delta if self.delta is None else self.delta,
                 source=entry.source,
             )
         )
-        made, case = entry.build(), LibraryCase(entry, relation)
+        made, case = entry.build(1.0), LibraryCase(entry, relation)
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
-        facts: dict[str, Any] = {"mechanism": True, "weakening": self._weakening(made, partial(with_parameter, made))}
-        facts |= {"case": case, "searched_inputs": inputs}
-        return Prepared(replace(self, os_random=entry.os_random), made, claim, None, entry.source, **facts)
+        if isinstance(self.weaken, str):
+            raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
+        wanted = self.blind_spot if self.weaken is None else self.weaken
+        how = Weakening(entry.build, entry.weakened_by) if wanted else False
+        facts: dict[str, Any] = {"mechanism": True, "weakening": how, "case": case, "searched_inputs": inputs}
+        limit = entry.call_limit if self.call_limit is None and inputs is not None else self.call_limit
+        task = replace(self, os_random=entry.os_random, call_limit=limit)
+        return Prepared(task, made, claim, None, entry.source, **facts)
 
     def _weakening(self, made: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
@@ -255,11 +263,19 @@ class Prepared:
             inputs=self.searched_inputs,
             bits=task.bits,
             os_random=task.os_random,
+            call_limit=task.call_limit,
+            attributes=task.attributes,
             weaken=self.weakening,
             shrink=shrink,
         )
 
     @property
+    def relation(self) -> str | None:
+        """The neighbour relation of an entry of the libraries' catalogue; None of anything else."""
+        return self.case.relation if isinstance(self.case, LibraryCase) else None
+
+    @property
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
-        return Unseeded(self.learner) if self.task.os_random else self.learner
+        read = self.learner if self.task.attributes is None else WithAttributes(self.learner, self.task.attributes)
+        return Unseeded(read) if self.task.os_random else read

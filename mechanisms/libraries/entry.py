@@ -111,7 +111,10 @@ class LibraryEntry:
     strategy : callable
         From `hypothesis.strategies` to the strategy of the data.
     build : callable
-        Returns the mechanism; it imports the library.
+        From a factor to the mechanism with its noise divided by that: 1 is the one that is claimed, the others show
+        what an audit would have caught. It imports the library.
+    weakened_by : str
+        What the factor of `build` changes: it divides the "noise", or multiplies "epsilon".
     relations : tuple of str
         The neighbour relations to audit: what is documented, or both where none is.
     near : callable, optional
@@ -123,6 +126,8 @@ class LibraryEntry:
     os_random : bool
         Whether its randomness cannot be seeded.
     runs : int
+    call_limit : float, optional
+        Seconds of processor time of one call beyond which inputs are left out.
     finding : Finding, optional
         What is false, and under which relations; None where nothing is known to be.
     false_under : tuple of str
@@ -137,13 +142,15 @@ class LibraryEntry:
     quotation: str
     where: str
     strategy: Callable[[Any], Any]
-    build: Callable[[], Mechanism]
+    build: Callable[[float], Mechanism]
+    weakened_by: str = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")
     near: Callable[[Any], Any] | None = None
     allowed: Callable[[Any], bool] | None = None
     stated: bool = False
     os_random: bool = False
     runs: int = 20_000
+    call_limit: float | None = None
     finding: Finding | None = None
     false_under: tuple[str, ...] = ()
     ours: bool = False

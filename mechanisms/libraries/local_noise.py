@@ -13,9 +13,9 @@ _OURS = (
 )
 
 
-def noisy_rewards(data: Any, rng: Any) -> list[float]:
-    """Return rewards in [0, 1] with Laplace noise of scale 1, each by itself."""
-    return [float(reward + rng.laplace()) for reward in data]
+def noisy_rewards(data: Any, rng: Any, factor: float) -> list[float]:
+    """Return rewards in [0, 1] with Laplace noise of scale 1, each by itself, or of a smaller scale by a factor."""
+    return [float(reward + rng.laplace(scale=1 / factor)) for reward in data]
 
 
 def _rewards(st: Any) -> Any:
@@ -23,7 +23,7 @@ def _rewards(st: Any) -> Any:
     return st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), min_size=2, max_size=4)
 
 
-def local_noise(package: Library, name: str, build: Callable[[], Mechanism]) -> LibraryEntry:
+def local_noise(package: Library, name: str, build: Callable[[float], Mechanism]) -> LibraryEntry:
     """Return the entry of a bandit of a library behind local noise."""
     return LibraryEntry(
         package=package,

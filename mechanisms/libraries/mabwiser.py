@@ -11,14 +11,14 @@ from .local_noise import local_noise, noisy_rewards
 LIBRARY = Library(name="mabwiser", distribution="mabwiser", version="2.7.4", module="mabwiser")
 
 
-def _policy(name: str, **options: Any) -> Callable[[], Mechanism]:
-    def build() -> Mechanism:
+def _policy(name: str, **options: Any) -> Callable[[float], Mechanism]:
+    def build(factor: float) -> Mechanism:
         mab = LIBRARY.load("mabwiser.mab")
 
         def mechanism(data: Any, rng: Any) -> Any:
             policy = getattr(mab.LearningPolicy, name)(**options)
             bandit = mab.MAB(arms=[0, 1], learning_policy=policy, seed=int(rng.integers(2**31)))
-            bandit.fit([i % 2 for i in range(len(data))], noisy_rewards(data, rng))
+            bandit.fit([i % 2 for i in range(len(data))], noisy_rewards(data, rng, factor))
             return [float(value) for _, value in sorted(bandit.predict_expectations().items())]
 
         return quietly(mechanism)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..claim import Claim
+from ..measures.renyi import ZCDP
 from .entry import Finding, Library, LibraryEntry, Mechanism
 
 LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
@@ -18,11 +19,11 @@ def _prelude() -> Any:
     return dp
 
 
-def _measured(make: Callable[[Any], Any]) -> Callable[[], Mechanism]:
+def _measured(make: Callable[[Any, float], Any]) -> Callable[[float], Mechanism]:
     """Return what builds a mechanism of a measurement, which takes data alone."""
 
-    def build() -> Mechanism:
-        measurement = make(_prelude())
+    def build(factor: float) -> Mechanism:
+        measurement = make(_prelude(), factor)
 
         def mechanism(data: Any) -> Any:
             return measurement(data)
@@ -30,6 +31,11 @@ def _measured(make: Callable[[Any], Any]) -> Callable[[], Mechanism]:
         return mechanism
 
     return build
+
+
+def _truth(odds: float, choices: int, factor: float) -> float:
+    """Return the probability of the truth where it has these odds against each other choice, to the power `factor`."""
+    return float(odds**factor / (odds**factor + choices - 1))
 
 
 def _integers(dp: Any) -> tuple[Any, Any]:
@@ -47,6 +53,10 @@ def _scores(dp: Any) -> tuple[Any, Any]:
 def _counts(dp: Any, kind: type) -> tuple[Any, Any]:
     domain = dp.atom_domain(T=int) if kind is int else dp.atom_domain(T=float, nan=False)
     return dp.map_domain(dp.atom_domain(T=str), domain), dp.l01inf_distance(dp.absolute_distance(T=kind))
+
+
+def _weighted_counts(dp: Any) -> tuple[Any, Any]:
+    return dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)), dp.l02inf_distance(dp.absolute_distance(T=int))
 
 
 def _beside(value: Any) -> list[Any]:
@@ -86,13 +96,14 @@ _THRESHOLD = Finding(
 
 
 def _entry(
-    what: str, epsilon: float, make: Callable[[Any], Any], strategy: Any, near: Any, **more: Any
+    what: str, epsilon: float | None, make: Callable[[Any, float], Any], strategy: Any, near: Any, **more: Any
 ) -> LibraryEntry:
-    said = more.pop("said", f"Make a Measurement ({what}), with d_out = {epsilon:g} at d_in = 1")
+    said = more.pop("said")
+    rho, delta = more.pop("rho", None), more.pop("delta", 0.0)
     return LibraryEntry(
         package=LIBRARY,
         what=what,
-        claim=Claim(epsilon=epsilon, delta=more.pop("delta", 0.0)),
+        claim=Claim(epsilon=epsilon, delta=delta) if rho is None else Claim(measure=ZCDP(rho)),
         quotation=said,
         where=f"opendp.measurements.{what.partition('-')[0]}, {_MAP}",
         strategy=strategy,
@@ -101,8 +112,19 @@ def _entry(
         near=near,
         stated=True,
         os_random=True,
-        **more,
+        **{"runs": 10_000, **more},
     )
+
+
+def _alp(dp: Any, factor: float) -> Any:
+    """Return what makes a queryable of counts, and asks it for three keys."""
+    made = dp.m.make_alp_queryable(*_counts(dp, int), scale=1.0 / factor, total_limit=10, value_limit=5)
+
+    def asked(data: Any) -> list[float]:
+        queryable = made(data)
+        return [queryable(key) for key in ("a", "b", "c")]
+
+    return asked
 
 
 def _small(st: Any) -> Any:
@@ -119,20 +141,32 @@ def _some_scores(st: Any) -> Any:
 
 #: What `make_zCDP_to_approxDP(make_gaussian(..., scale=3)).map(1).epsilon(0.01)` says, rounded up.
 _GAUSSIAN = 0.6713
+#: The same of `make_gaussian_threshold(..., scale=3, threshold=6)` at (1, 1, 1) and delta 0.05.
+_GAUSSIAN_THRESHOLD = 1.2
 _NOISE = "Make a Measurement that adds noise from the Laplace(`scale`) distribution to the input."
 _COUNTS = "Make a Measurement that uses propose-test-release to release a hashmap of counts."
 
 ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
-        "make_laplace-int", 1.0, lambda dp: dp.m.make_laplace(*_integers(dp), scale=1.0), _small, _beside, said=_NOISE
+        "make_laplace-int",
+        1.0,
+        lambda dp, factor: dp.m.make_laplace(*_integers(dp), scale=1.0 / factor),
+        _small,
+        _beside,
+        said=_NOISE,
     ),
     _entry(
-        "make_laplace-float", 1.0, lambda dp: dp.m.make_laplace(*_floats(dp), scale=1.0), _halves, _beside, said=_NOISE
+        "make_laplace-float",
+        1.0,
+        lambda dp, factor: dp.m.make_laplace(*_floats(dp), scale=1.0 / factor),
+        _halves,
+        _beside,
+        said=_NOISE,
     ),
     _entry(
         "make_geometric",
         1.0,
-        lambda dp: dp.m.make_geometric(*_integers(dp), scale=1.0, bounds=(0, 4)),
+        lambda dp, factor: dp.m.make_geometric(*_integers(dp), scale=1.0 / factor, bounds=(0, 4)),
         lambda st: st.integers(0, 4),
         lambda x: [y for y in (x - 1, x + 1) if 0 <= y <= 4],
         said="Equivalent to `make_laplace` but restricted to an integer support.",
@@ -140,7 +174,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_gaussian-float",
         _GAUSSIAN,
-        lambda dp: dp.m.make_gaussian(*_floats(dp), scale=3.0),
+        lambda dp, factor: dp.m.make_gaussian(*_floats(dp), scale=3.0 / factor),
         _halves,
         _beside,
         delta=0.01,
@@ -149,18 +183,31 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_laplace_threshold-int",
         1.0,
-        lambda dp: dp.m.make_laplace_threshold(*_counts(dp, int), scale=1.0, threshold=4),
+        lambda dp, factor: dp.m.make_laplace_threshold(*_counts(dp, int), scale=1.0 / factor, threshold=4),
         _count_data(int),
         _beside_counts,
         delta=0.013391,
         said=_COUNTS,
         finding=_THRESHOLD,
         false_under=("replace",),
+        runs=20_000,
+    ),
+    _entry(
+        "make_gaussian_threshold-int",
+        _GAUSSIAN_THRESHOLD,
+        lambda dp, factor: dp.m.make_gaussian_threshold(*_weighted_counts(dp), scale=3.0 / factor, threshold=6),
+        _count_data(int),
+        _beside_counts,
+        delta=0.05,
+        said=_COUNTS,
+        finding=_THRESHOLD,
+        false_under=("replace",),
+        runs=20_000,
     ),
     _entry(
         "make_laplace_threshold-float",
         1.0,
-        lambda dp: dp.m.make_laplace_threshold(*_counts(dp, float), scale=1.0, threshold=4.0),
+        lambda dp, factor: dp.m.make_laplace_threshold(*_counts(dp, float), scale=1.0 / factor, threshold=4.0),
         _count_data(float),
         _beside_counts,
         delta=0.024894,
@@ -169,7 +216,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_randomized_response",
         math.log(3.0),
-        lambda dp: dp.m.make_randomized_response(["a", "b", "c"], prob=0.6),
+        lambda dp, factor: dp.m.make_randomized_response(["a", "b", "c"], prob=_truth(3.0, 3, factor)),
         lambda st: st.sampled_from(["a", "b", "c"]),
         lambda x: ["a", "b", "c"],
         said="Make a Measurement that implements randomized response on a categorical value.",
@@ -177,15 +224,51 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_randomized_response_bool",
         math.log(3.0),
-        lambda dp: dp.m.make_randomized_response_bool(prob=0.75),
+        lambda dp, factor: dp.m.make_randomized_response_bool(prob=_truth(3.0, 2, factor)),
         lambda st: st.booleans(),
         lambda x: [not x],
         said="Make a Measurement that implements randomized response on a boolean value.",
     ),
     _entry(
+        "make_randomized_response_bitvec",
+        2 * math.log(3.0),
+        lambda dp, factor: dp.m.make_randomized_response_bitvec(
+            dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=2 / (1 + 3.0**factor)
+        ),
+        lambda st: st.sampled_from([bytes([0]), *(bytes([2**bit]) for bit in range(3))]),
+        lambda x: [bytes([0]), *(bytes([2**bit]) for bit in range(3))],
+        said="Make a Measurement that implements randomized response on a bit vector.",
+    ),
+    _entry(
+        "make_alp_queryable",
+        1.0,
+        _alp,
+        _count_data(int),
+        _beside_counts,
+        said="Measurement to release a queryable containing a DP projection of bounded sparse data.",
+    ),
+    _entry(
+        "make_gaussian-int",
+        None,
+        lambda dp, factor: dp.m.make_gaussian(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0 / factor),
+        _small,
+        _beside,
+        rho=0.5,
+        said="Make a Measurement that adds noise from the Gaussian(`scale`) distribution to the input.",
+    ),
+    _entry(
+        "make_noisy_max-zcdp",
+        None,
+        lambda dp, factor: dp.m.make_noisy_max(*_scores(dp), dp.zero_concentrated_divergence(), scale=2.0 / factor),
+        _some_scores,
+        _beside_scores,
+        rho=0.125,
+        said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
+    ),
+    _entry(
         "make_report_noisy_max_gumbel",
         1.0,
-        lambda dp: dp.m.make_report_noisy_max_gumbel(*_scores(dp), scale=2.0),
+        lambda dp, factor: dp.m.make_report_noisy_max_gumbel(*_scores(dp), scale=2.0 / factor),
         _some_scores,
         _beside_scores,
         said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
@@ -193,7 +276,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_noisy_max",
         1.0,
-        lambda dp: dp.m.make_noisy_max(*_scores(dp), dp.max_divergence(), scale=2.0),
+        lambda dp, factor: dp.m.make_noisy_max(*_scores(dp), dp.max_divergence(), scale=2.0 / factor),
         _some_scores,
         _beside_scores,
         said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
@@ -201,7 +284,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_noisy_top_k",
         1.0,
-        lambda dp: dp.m.make_noisy_top_k(*_scores(dp), dp.max_divergence(), k=2, scale=4.0),
+        lambda dp, factor: dp.m.make_noisy_top_k(*_scores(dp), dp.max_divergence(), k=2, scale=4.0 / factor),
         _some_scores,
         _beside_scores,
         said="Make a Measurement that takes a vector of scores and privately selects the index of the highest score.",
@@ -209,13 +292,13 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_private_quantile",
         1.0,
-        lambda dp: dp.m.make_private_quantile(
+        lambda dp, factor: dp.m.make_private_quantile(
             dp.vector_domain(dp.atom_domain(T=float, nan=False)),
             dp.symmetric_distance(),
             dp.max_divergence(),
             candidates=[0.0, 0.25, 0.5, 0.75, 1.0],
             alpha=0.5,
-            scale=1.0,
+            scale=1.0 / factor,
         ),
         lambda st: st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), max_size=5),
         None,
@@ -224,7 +307,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_canonical_noise",
         1.0,
-        lambda dp: dp.m.make_canonical_noise(*_floats(dp), d_in=1.0, d_out=(1.0, 0.01)),
+        lambda dp, factor: dp.m.make_canonical_noise(*_floats(dp), d_in=1.0, d_out=(factor, 0.01)),
         _halves,
         _beside,
         delta=0.01,

@@ -11,13 +11,13 @@ from .local_noise import local_noise, noisy_rewards
 LIBRARY = Library(name="river", distribution="river", version="0.26.1", module="river")
 
 
-def _policy(name: str, **options: Any) -> Callable[[], Mechanism]:
-    def build() -> Mechanism:
+def _policy(name: str, **options: Any) -> Callable[[float], Mechanism]:
+    def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("river.bandit"), name)
 
         def mechanism(data: Any, rng: Any) -> Any:
             policy, arms = kind(seed=int(rng.integers(2**31)), **options), [0, 1]
-            for i, reward in enumerate(noisy_rewards(data, rng)):
+            for i, reward in enumerate(noisy_rewards(data, rng, factor)):
                 policy.update(arms[i % 2], reward)
             return [policy.pull(arms), *(float(policy._rewards[arm].get()) for arm in arms)]
 

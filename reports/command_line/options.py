@@ -27,6 +27,16 @@ class Parameter(click.ParamType):  # type: ignore[type-arg]
         return name, text
 
 
+class Names(click.ParamType):  # type: ignore[type-arg]
+    """A word, or names with commas between them."""
+
+    name = "NAME,..."
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Split at the commas; `fitted` and `all` are words."""
+        return value if value in ("fitted", "all") else value.split(",")
+
+
 class Rdp(click.ParamType):  # type: ignore[type-arg]
     """An `ORDER:EPSILON` option."""
 
@@ -115,6 +125,18 @@ INPUTS = options(
         "--os-random",
         is_flag=True,
         help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts can be replayed.",
+    ),
+    click.option(
+        "--call-limit",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Leave out inputs on which a call takes more processor time, while they are searched.",
+    ),
+    click.option(
+        "--attributes",
+        type=Names(),
+        metavar="fitted|all|NAME,...",
+        help="Of an object that the mechanism returns, such as a fitted model: what is the output.",
     ),
 )
 SURFACE = options(

@@ -188,7 +188,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
     outcome: Outcome
     try:
         prepared = task.prepare()
-        result = prepared.audit(execution, shrink=task.expected != "falsified")
+        result = prepared.audit(execution, shrink=task.expected != "falsified" or prepared.relation is not None)
         written = partial(claim_record, prepared, result, with_evidence=True, with_trace=True, jobs=execution.jobs)
         record = written() if page is None else page.once("record", written)
         shrunk = shrink_task(task, result, execution)

@@ -52,6 +52,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         *[visible_line(line) for line in trace_lines(claim)],
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
+        *([f"in words: {visible_line(claim['event_in_words'])}"] if claim.get("event_in_words") else []),
         f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
         if is_mechanism(claim)
         else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
@@ -73,7 +74,8 @@ def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
     lines, searched, small = [], claim.get("searched"), claim.get("smallest_inputs")
     if searched:
         raised = f"; it raised on {searched['refused']}, first: {searched['reason']}" if searched["refused"] else ""
-        lines.append(f"searched: {searched['tried']} pairs of inputs{raised}")
+        slow = f"; it was too slow on {searched['slow']}" if searched.get("slow") else ""
+        lines.append(f"searched: {searched['tried']} pairs of inputs{raised}{slow}")
     if small:
         lines.append(
             f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "

@@ -42,7 +42,8 @@ def event_words(claim: Mapping[str, Any]) -> str:
             sides.append(f"“{names}” when it is at {'least' if key == 'upper' else 'most'} {threshold:.4g}")
     if not sides:
         return ""
-    return f"The observer looks at {about}, says " + " and ".join(sides) + ", and abstains otherwise."
+    words = f" In words: {claim['event_in_words']}." if claim.get("event_in_words") else ""
+    return f"The observer looks at {about}, says " + " and ".join(sides) + f", and abstains otherwise.{words}"
 
 
 def named_rates(claim: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -96,7 +96,7 @@ def test_a_library_that_is_missing_is_one_line(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for name in ("libraries/diffprivlib/nanmean", "libraries/pydp/Count", "libraries/opendp/make_laplace-int"):
         with pytest.raises(MissingLibraryError, match=r"which is not installed: see make libraries"):
-            ENTRIES[name].build()
+            ENTRIES[name].build(1.0)
     assert overclaim("check", "libraries/pydp/Count").exit_code == 2
 
 

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ...claim import Claim
 from ..entry import Finding, LibraryEntry, Mechanism, quietly
 from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
@@ -13,26 +15,36 @@ from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
 
 
-def _mechanism(name: str, **options: Any) -> Callable[[], Mechanism]:
-    def build() -> Mechanism:
+def _mechanism(name: str, **options: Any) -> Callable[[float], Mechanism]:
+    def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
+        chosen = _weaker(options, factor)
 
         def mechanism(data: Any, rng: Any) -> Any:
-            return kind(random_state=random_state(rng), **options).randomise(data)
+            return kind(random_state=random_state(rng), **chosen).randomise(data)
 
         return quietly(mechanism)
 
     return build
 
 
-def _chosen(name: str) -> Callable[[], Mechanism]:
+def _weaker(options: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return options that make noise smaller by a factor: the sensitivity, where it may be any number, or epsilon."""
+    if isinstance(options.get("sensitivity"), float):
+        return {**options, "sensitivity": options["sensitivity"] / factor}
+    return {**options, "epsilon": options["epsilon"] * factor}
+
+
+def _chosen(name: str) -> Callable[[float], Mechanism]:
     """Return what chooses by utilities, which are its data."""
 
-    def build() -> Mechanism:
+    def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
 
         def mechanism(data: Any, rng: Any) -> Any:
-            return kind(epsilon=1.0, sensitivity=1.0, utility=list(data), random_state=random_state(rng)).randomise()
+            return kind(
+                epsilon=factor, sensitivity=1.0, utility=list(data), random_state=random_state(rng)
+            ).randomise()
 
         return quietly(mechanism)
 
@@ -76,6 +88,14 @@ def _binary(st: Any) -> Any:
 
 def _utilities(st: Any) -> Any:
     return st.lists(st.integers(0, 4).map(float), min_size=2, max_size=3)
+
+
+def _letter(st: Any) -> Any:
+    return st.sampled_from(["a", "b", "c"])
+
+
+def _other_letters(value: Any) -> list[str]:
+    return ["a", "b", "c"]
 
 
 _NEAR_ONE = {"epsilon": 1.0, "sensitivity": 1.0}
@@ -160,6 +180,31 @@ _MECHANISMS: tuple[tuple[str, dict[str, Any], Claim, Any, Any, str], ...] = (
         "The Snapping mechanism for differential privacy.",
     ),
     ("Staircase", _NEAR_ONE, ONE, _floats, _beside, "The staircase mechanism in differential privacy."),
+    (
+        "Uniform",
+        {"delta": 0.25, "sensitivity": 1.0},
+        Claim(epsilon=0.0, delta=0.25),
+        _floats,
+        _beside,
+        "The Uniform mechanism in differential privacy.",
+    ),
+    (
+        "ExponentialCategorical",
+        {"epsilon": 1.0, "utility_list": [("a", "b", 1.0), ("a", "c", 2.0), ("b", "c", 1.0)]},
+        ONE,
+        _letter,
+        _other_letters,
+        "The exponential mechanism for achieving differential privacy on categorical inputs, as first proposed by "
+        "McSherry and Talwar.",
+    ),
+    (
+        "ExponentialHierarchical",
+        {"epsilon": 1.0, "hierarchy": [["a", "b"], ["c"]]},
+        ONE,
+        _letter,
+        _other_letters,
+        "Adaptation of the exponential mechanism to hierarchical data.",
+    ),
 )
 
 
@@ -174,6 +219,7 @@ def _mechanisms() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=data,
             build=_mechanism(name, **options),
+            weakened_by="noise" if isinstance(options.get("sensitivity"), float) else "epsilon",
             relations=("replace",),
             near=near,
             finding=_ROUNDED if rounded else None,
@@ -188,9 +234,80 @@ def _mechanisms() -> Iterator[LibraryEntry]:
             where=f"documentation of diffprivlib.mechanisms.{name}",
             strategy=_utilities,
             build=_chosen(name),
+            weakened_by="epsilon",
             relations=("replace",),
             near=_beside_utilities,
         )
 
 
-ENTRIES: tuple[LibraryEntry, ...] = tuple(_mechanisms())
+def _vector(factor: float) -> Mechanism:
+    """Return what perturbs the mean of linear functions, z w of each number z, and releases its value at 1."""
+    kind = LIBRARY.load("diffprivlib.mechanisms").Vector
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        known = {"function_sensitivity": 0.0, "dimension": 1, "alpha": 1.0, "n": len(data)}
+        noisy = kind(epsilon=factor, random_state=random_state(rng), **known).randomise(
+            lambda point: float(np.mean(data) * point[0])
+        )
+        return float(noisy(np.ones(1)))
+
+    return quietly(mechanism)
+
+
+def _bingham(factor: float) -> Mechanism:
+    """Return what draws a direction of the second moments of rows of norm 1 at most."""
+    kind = LIBRARY.load("diffprivlib.mechanisms").Bingham
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        direction = kind(epsilon=1.0, sensitivity=1.0 / factor, random_state=random_state(rng)).randomise(
+            data.T @ data
+        )
+        return (direction * np.sign(direction[0])).tolist()  # both signs are as likely
+
+    return quietly(mechanism)
+
+
+def _halves(st: Any) -> Any:
+    return st.lists(st.integers(-2, 2).map(lambda half: half / 2), min_size=1, max_size=5)
+
+
+def _directions(st: Any) -> Any:
+    points = st.sampled_from([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.6, 0.8), (0.8, -0.6)])
+    return st.lists(points, min_size=1, max_size=5).map(np.array)
+
+
+#: Of objective functions, and of matrices: what is released, from which data, the words of its documentation.
+_OF_DATA: tuple[tuple[str, Callable[[float], Mechanism], str, Any, str], ...] = (
+    (
+        "Vector",
+        _vector,
+        "epsilon",
+        _halves,
+        "The vector mechanism is used when perturbing convex objective functions.",
+    ),
+    (
+        "Bingham",
+        _bingham,
+        "noise",
+        _directions,
+        "Used to estimate the first eigenvector (associated with the largest eigenvalue) of a covariance matrix.",
+    ),
+)
+
+
+def _of_data() -> Iterator[LibraryEntry]:
+    for name, build, weakened_by, data, said in _OF_DATA:
+        yield LibraryEntry(
+            package=LIBRARY,
+            what=name,
+            claim=ONE,
+            quotation=said,
+            where=f"documentation of diffprivlib.mechanisms.{name}",
+            strategy=data,
+            build=build,
+            weakened_by=weakened_by,
+            relations=("replace",) if name == "Vector" else ("replace", "add-remove"),
+        )
+
+
+ENTRIES: tuple[LibraryEntry, ...] = (*_mechanisms(), *_of_data())

@@ -16,6 +16,17 @@ def _unit(st: Any) -> Any:
     return st.lists(hundredths(st), min_size=1, max_size=5)
 
 
+def _points(st: Any) -> Any:
+    """Return the strategy of points in the unit square, as their two coordinates."""
+    some = st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5)
+    return some.map(lambda points: tuple(np.array(points).T))
+
+
+def _rows(st: Any) -> Any:
+    """Return the strategy of points in the unit square, as rows."""
+    return st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5).map(np.array)
+
+
 def _with_missing(st: Any) -> Any:
     some = st.lists(hundredths(st) | st.just(math.nan), min_size=1, max_size=5)
     return some.filter(_has_number)
@@ -25,12 +36,13 @@ def _has_number(data: Any) -> bool:
     return not all(map(math.isnan, data))
 
 
-def _tool(name: str, *more: Any, **options: Any) -> Callable[[], Mechanism]:
-    def build() -> Mechanism:
+def _tool(name: str, *more: Any, **options: Any) -> Callable[[float], Mechanism]:
+    def build(factor: float) -> Mechanism:
         tool = getattr(LIBRARY.load("diffprivlib.tools"), name)
 
         def mechanism(data: Any, rng: Any) -> Any:
-            found = tool(np.asarray(data), *more, epsilon=1.0, random_state=random_state(rng), **options)
+            parts = data if isinstance(data, tuple) else (np.asarray(data),)
+            found = tool(*parts, *more, epsilon=factor, random_state=random_state(rng), **options)
             return found[0] if isinstance(found, tuple) else found
 
         return quietly(mechanism)
@@ -82,6 +94,20 @@ _TOOLS: tuple[tuple[str, tuple[Any, ...], dict[str, Any], Any, str], ...] = (
         "Compute the differentially private histogram of a set of data.",
     ),
     (
+        "histogram2d",
+        (),
+        {"bins": 2, "range": ((0, 1), (0, 1))},
+        _points,
+        "Compute the differentially private bi-dimensional histogram of two data samples.",
+    ),
+    (
+        "histogramdd",
+        (),
+        {"bins": 2, "range": ((0, 1), (0, 1))},
+        _rows,
+        "Compute the differentially private multidimensional histogram of some data.",
+    ),
+    (
         "mean",
         (),
         {"bounds": (0, 1)},
@@ -131,7 +157,7 @@ _TOOLS: tuple[tuple[str, tuple[Any, ...], dict[str, Any], Any, str], ...] = (
 )
 _TOOL_FINDINGS: dict[str, tuple[Finding, tuple[str, ...]]] = {
     "nanmean": (_NANMEAN, ("replace",)),
-    "histogram": (_HISTOGRAM, ("replace",)),
+    **dict.fromkeys(("histogram", "histogram2d", "histogramdd"), (_HISTOGRAM, ("replace",))),
     **dict.fromkeys(("count_nonzero", "var", "nanvar", "std", "nanstd", "sum", "nansum"), (_SIZE, ("add-remove",))),
 }
 
@@ -148,6 +174,8 @@ def _tools() -> Iterator[LibraryEntry]:
             strategy=data,
             allowed=_has_number if data is _with_missing else None,
             build=_tool(name, *more, **options),
+            weakened_by="epsilon",
+            runs=LibraryEntry.runs if "replace" in under else 10_000,
             finding=finding,
             false_under=under,
         )

@@ -131,7 +131,7 @@ number = 3
         ("noisy", (), "it needs two inputs, left and right (--left, --right)"),
         ("called", (), "called is a mechanism: it needs two inputs, left and right (--left, --right)"),
         ("called", ("--left", "[0]", "--right", "[1]", "--fast"), "is a mechanism: it takes no fast"),
-        ("Played", ("--bits",), "left, right, inputs, bits and os_random are for mechanisms"),
+        ("Played", ("--bits",), "bits: only mechanisms take that"),
         ("noisy", ("--left", "[0]"), "needs two inputs, left and right; right is missing"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--rounds", 3), "is a mechanism: it takes no rounds"),
         ("noisy", ("--left", "[0]", "--right", "[1]", "--set", "a=1"), "is a mechanism: it takes no set"),
@@ -318,7 +318,7 @@ def test_a_mechanism_of_the_zoo():
         ("mechanisms/svt1", ["--set", "limit=abc"], "limit must be an integer in 1..10000, got 'abc'"),
         ("mechanisms/svt1", ["--set", "limt=3"], "has no parameter 'limt'; did you mean limit?"),
         ("mechanisms/rappor", ["--set", "epsilon=3"], "has no parameter 'epsilon'; it has hashes, size, f, p, q"),
-        ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "is a learner, give it a pair"),
+        ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "is a learner: give it a pair"),
     ],
 )
 def test_bad_mechanism_input(target, words, message):

@@ -132,7 +132,7 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
             r"needs two inputs, left and right \(--left, --right\), or a schema of them \(--inputs\)",
         ),
         (["mechanisms/laplace", "--os-random"], "os_random is for mechanisms of your own"),
-        (["agarwal-singh/ftrl-ball", "--os-random"], "os_random are for mechanisms"),
+        (["agarwal-singh/ftrl-ball", "--os-random"], "os_random: only mechanisms take that"),
     ],
 )
 def test_bad_input_is_one_line(folder, words, message):

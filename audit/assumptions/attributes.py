@@ -1,0 +1,89 @@
+"""Objects as outputs: a fitted model is released as what it has learned, which its attributes hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Number
+from typing import Any
+
+from ...learners.blame import name_of
+from ...learners.protocol import LearnerError
+from ..attacks.encoding import scalars
+from ..inputs.data import is_frame
+
+#: What may be asked for in place of names: attributes that end with an underscore, as scikit-learn names what was
+#: learned; or all that do not begin with one.
+FITTED, ALL = "fitted", "all"
+
+
+def check_attributes(asked: Any) -> None:
+    """Raise ValueError unless attributes are asked for by a word that is known, by their names, or not at all."""
+    names = asked if isinstance(asked, list | tuple) else [asked]
+    if asked is None or asked in (FITTED, ALL):
+        return
+    if isinstance(asked, str) or not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
+        raise ValueError(f"attributes must be fitted, all, or names of attributes, got {asked!r}")
+
+
+class WithAttributes:
+    """A mechanism whose outputs are objects, as dictionaries of their attributes.
+
+    Parameters
+    ----------
+    mechanism : callable
+    asked : "fitted", "all" or names
+    """
+
+    batched = False
+
+    def __init__(self, mechanism: Any, asked: str | Sequence[str]) -> None:
+        check_attributes(asked)
+        if getattr(mechanism, "batched", False):
+            raise ValueError("attributes are read of mechanisms that are called run by run, not of batched ones")
+        self.asked, self.__wrapped__ = asked, mechanism
+        self.__name__ = name_of(mechanism)
+
+    def __call__(self, *words: Any) -> dict[str, Any]:
+        """Answer once."""
+        return self._read(self.__wrapped__(*words), "the output")
+
+    def _read(self, thing: Any, where: str) -> dict[str, Any]:
+        if isinstance(self.asked, str):
+            known = _attributes(thing, where)
+            names = [name for name in known if not name.startswith("_")]
+            names = [name for name in names if name.endswith("_")] if self.asked == FITTED else names
+            if not names:
+                raise LearnerError(f"{where}, {type(thing).__name__}, has no attributes that are {self.asked}")
+        else:
+            names = list(self.asked)
+            missing = [name for name in names if not hasattr(thing, name)]
+            if missing:
+                raise LearnerError(f"{where}, {type(thing).__name__}, has no attribute {missing[0]!r}")
+        return {name: self._value(getattr(thing, name), f"{where}.{name}") for name in names}
+
+    def _value(self, value: Any, where: str) -> Any:
+        """Return an attribute; objects within as dictionaries, where no names were given."""
+        if isinstance(value, Mapping):
+            return {key: self._value(part, f"{where}[{key!r}]") for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)([self._value(part, f"{where}[{i}]") for i, part in enumerate(value)])
+        if _is_readable(value):
+            list(scalars(value))
+            return value
+        if isinstance(self.asked, str) and hasattr(value, "__dict__") and not callable(value):
+            return self._read(value, where)
+        raise LearnerError(
+            f"{where} cannot be read, {type(value).__name__}: name attributes that hold numbers, texts or arrays"
+        )
+
+
+def _attributes(thing: Any, where: str) -> dict[str, Any]:
+    if not hasattr(thing, "__dict__"):
+        raise LearnerError(f"{where} is no object with attributes: {thing!r:.80}")
+    return dict(vars(thing))
+
+
+def _is_readable(value: Any) -> bool:
+    """Tell whether a value is an output by itself: a number, a text, a set, None, or what turns into a list."""
+    plain = value is None or isinstance(value, str | bytes | Number | set | frozenset)
+    return plain or hasattr(value, "tolist") or is_frame(value)

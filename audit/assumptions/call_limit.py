@@ -1,0 +1,81 @@
+"""A limit of the processor time of one call: inputs on which a mechanism is slow are left out of a search.
+
+Only the search and the shrinking have it, which choose inputs. A certificate is of all calls, however long they take:
+leaving out single runs by their time would count what the time says.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...learners.blame import name_of
+
+#: The least seconds between two attempts to interrupt a call.
+AGAIN = 0.05
+
+
+class SlowCallError(BaseException):
+    """A call took longer than it may. Not an Exception: what a library does with those must not keep it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+def check_limit(seconds: float | None) -> None:
+    """Raise ValueError unless a limit is a positive number, or there is none."""
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"call_limit must be above 0, in seconds of processor time, got {seconds!r}")
+
+
+class Limited:
+    """A mechanism that raises SlowCallError where one call takes more seconds of processor time.
+
+    Parameters
+    ----------
+    mechanism : callable
+    seconds : float
+        Where the system has no timer of processor time, or outside the main thread, a call is not interrupted, but
+        judged when it ends.
+    """
+
+    def __init__(self, mechanism: Any, seconds: float) -> None:
+        self.mechanism, self.seconds = mechanism, seconds
+        self.batched = getattr(mechanism, "batched", False)
+        self.__name__ = name_of(mechanism)
+
+    def __call__(self, *words: Any) -> Any:
+        """Answer."""
+        began = time.process_time()
+        with _timer(self.seconds):
+            found = self.mechanism(*words)
+        if time.process_time() - began > self.seconds:
+            raise SlowCallError(self.seconds)
+        return found
+
+
+@contextmanager
+def _timer(seconds: float) -> Iterator[None]:
+    """Raise SlowCallError after so much processor time."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise SlowCallError(seconds)
+
+    handler = signal.signal(signal.SIGPROF, interrupt)
+    # Again and again: what is raised in a callback, as of the garbage collector, is lost.
+    left, every = signal.setitimer(signal.ITIMER_PROF, seconds, max(seconds, AGAIN))
+    try:
+        yield
+    finally:
+        try:
+            signal.setitimer(signal.ITIMER_PROF, left, every)
+        finally:  # it may have fired just now
+            signal.signal(signal.SIGPROF, handler)

@@ -1,0 +1,224 @@
+"""An event of a mechanism's outputs in words: the one statement about one part of an output that it amounts to.
+
+An attack may be a table or a regression. Often it says no more than *key "b" present* or *theta[0] > 1.3*; the
+statement that agrees with it in most pilot runs is searched, and shown with how often
+it agrees. Nothing is certified by it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+from ..attacks.encoding import plain, rows_of, vectors
+from ..attacks.features import Outputs
+from ..statistics.events import Event
+
+#: The most runs that are looked at, the most parts of an output, and the most categories that a statement lists.
+MOST_RUNS, MOST_PARTS, MOST_NAMED = 2000, 2000, 3
+#: A statement is one if it is wrong in at most this share of the rarer of "says it" and "does not".
+WRONG = 0.1
+#: What an event that says the same of every run amounts to.
+NOTHING = "nothing found on this pair"
+
+Labels = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement about one part of an output, and in how many runs it agrees with the event."""
+
+    text: str
+    words: int  # of two that agree as often the simpler one is shown
+    agrees: int
+
+
+def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
+    """Return what an event says of outputs, in words; nothing where no statement about one part of them says it.
+
+    Parameters
+    ----------
+    event : Event
+    scores : array (runs,)
+    outputs : array (..., runs) or list
+        Of the same runs: the pilot's.
+    """
+    if event.method == "variational":
+        return ""
+    runs = min(scores.size, MOST_RUNS)
+    outputs = outputs[..., :runs] if isinstance(outputs, np.ndarray) else outputs[:runs]
+    sides = {"left": scores[:runs] >= event.upper, "right": scores[:runs] <= event.lower}
+    used = {world: side for world, side in sides.items() if side.any() and not side.all()}
+    if not used:
+        return NOTHING
+    columns = _columns(outputs)
+    found = ((world, _best(columns, side), side) for world, side in used.items())
+    words = [
+        f"“{world}” where {best.text} (as the event in {best.agrees:,} of {runs:,} pilot runs)"
+        for world, best, side in found
+        if best is not None and runs - best.agrees <= WRONG * min(side.sum(), runs - side.sum())
+    ]
+    return ", ".join(words)
+
+
+def _columns(outputs: Outputs) -> dict[str, list[Any] | NDArray[Any]]:
+    """Return the parts of outputs by their names: of each run a value, or `...` where it has no such part."""
+    shape, numbers = vectors(outputs)
+    if numbers is not None and shape is not None:
+        sizes = outputs.shape[:-1] if isinstance(outputs, np.ndarray) else [n for n in shape if isinstance(n, int)]
+        if not sizes:
+            return {"the output": numbers[0]}
+        places = np.ndindex(*sizes)
+        named = zip(places, numbers[:MOST_PARTS], strict=False)
+        return {f"output[{', '.join(map(str, place))}]": row for place, row in named}
+    rows = rows_of(outputs)
+    found: dict[str, list[Any]] = {}
+    for run, output in enumerate(rows):
+        for name, leaf in _parts(output, ""):
+            if name in found or len(found) < MOST_PARTS:
+                found.setdefault(name, [...] * len(rows))[run] = leaf
+    return dict(found)
+
+
+def _parts(output: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of one output with their names."""
+    output = plain(output)
+    if isinstance(output, Mapping):
+        for key, value in output.items():
+            named = isinstance(key, str) and key.isidentifier()
+            inner = (f"{name}.{key}" if name else key) if named else f"{name or 'output'}[{_quoted(key)}]"
+            yield f"key {_quoted(key)}{f' of {name}' if name else ''}", _PRESENT
+            yield from _parts(value, inner)
+    elif isinstance(output, Set):
+        for item in output:
+            yield f"{_quoted(item)} of {name or 'the output'}", _PRESENT
+    elif isinstance(output, Sequence) and not isinstance(output, str | bytes):
+        yield f"the size of {name or 'the output'}", len(output)
+        for i, part in enumerate(output):
+            yield from _parts(part, f"{name or 'output'}[{i}]")
+    else:
+        yield name or "the output", output
+
+
+#: What a part is that is only there, or not.
+_PRESENT = object()
+
+
+def _quoted(thing: Any) -> str:
+    return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
+
+
+def _best(columns: Mapping[str, Any], says: Labels) -> Statement | None:
+    """Return the statement about one part that agrees with `says` most often, the simplest of these."""
+    statements = [one for name, column in columns.items() for one in _statements(name, column, says)]
+    return max(statements, key=lambda one: (one.agrees, -one.words), default=None)
+
+
+def _statements(name: str, column: Any, says: Labels) -> Iterator[Statement]:
+    if isinstance(column, np.ndarray):
+        numbers = column.astype(float)
+        yield from _about_nan(name, np.isnan(numbers), says)
+        yield from _about_numbers(name, numbers, says, whole=column.dtype.kind in "biu")
+        return
+    there = np.array([value is not ... for value in column])
+    if column[int(there.argmax())] is _PRESENT:  # there is one: else it has no name
+        yield from _about_marks(f"{name} is present", f"{name} is not present", there, says)
+        return
+    if not there.all():
+        yield from _about_marks(f"{name} is there", f"{name} is not there", there, says)
+    numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
+    if numeric.any():
+        numbers = np.array([_as_float(v) if ok else math.nan for v, ok in zip(column, numeric, strict=True)])
+        whole = all(isinstance(v, int) for v, ok in zip(column, numeric, strict=True) if ok)
+        yield from _about_nan(name, np.isnan(numbers) & numeric, says)
+        yield from _about_numbers(name, numbers, says, whole=whole)
+    texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
+    yield from _about_categories(name, texts, says)
+
+
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[Statement]:
+    agrees = int((marks == says).sum())
+    yield Statement(yes, 1, agrees)
+    yield Statement(no, 1, marks.size - agrees)
+
+
+def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[Statement]:
+    if marks.any():
+        yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, says)
+
+
+def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[Statement]:
+    """Yield that a part is one of few categories: those that are more often where the event says it."""
+    weights: dict[str, int] = {}
+    for text, said in zip(texts, says.tolist(), strict=True):
+        if text is not None:
+            weights[text] = weights.get(text, 0) + (1 if said else -1)
+    chosen = [text for text, weight in weights.items() if weight > 0]
+    if 0 < len(chosen) <= MOST_NAMED:
+        agrees = int((~says).sum()) + sum(weights[text] for text in chosen)
+        yield Statement(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
+
+
+def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> Iterator[Statement]:
+    """Yield the range of a part that agrees with the event most often, and the best range that it is outside of."""
+    missing = np.isnan(numbers)
+    values, places = np.unique(numbers[~missing], return_inverse=True)
+    if values.size < 2:
+        return
+    weights: Floats = np.bincount(places, np.where(says[~missing], 1.0, -1.0), minlength=values.size).astype(float)
+    rest = int((~says).sum())
+    for sign, outside in ((1.0, False), (-1.0, True)):
+        start, end, more = _heaviest(sign * weights)
+        if start > 0 or end < values.size - 1:
+            # What has no number is outside of no range, as it is in none.
+            agrees = rest + more if not outside else (says & ~missing).sum() + more + (~says & missing).sum()
+            yield Statement(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
+
+
+def _heaviest(weights: Floats) -> tuple[int, int, float]:
+    """Return the neighbouring values of the largest sum, the first and the last, and the sum."""
+    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    least = np.minimum.accumulate(sums[:-1])
+    end = int((sums[1:] - least).argmax())
+    start = int(sums[: end + 1].argmin())
+    return start, end, float(sums[end + 1] - sums[start])
+
+
+def _range(name: str, values: Floats, start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
+    """Return that a part is within the values from `start` to `end`, or outside, and how many words that takes."""
+    if whole and start == end:
+        return f"{name} {'is not' if outside else '='} {values[start]:g}", 1
+    sides = []
+    if start > 0:
+        edge = values[start] if whole else _between(values[start - 1], values[start])
+        sides.append(f"{name} {'<' if outside else '>=' if whole else '>'} {_short(edge)}")
+    if end < values.size - 1:
+        edge = values[end] if whole else _between(values[end], values[end + 1])
+        sides.append(f"{name} {'>' if outside else '<=' if whole else '<'} {_short(edge)}")
+    return (" or " if outside else " and ").join(sides), len(sides)
+
+
+def _short(number: float) -> str:
+    return f"{number:g}" if float(f"{number:g}") == number else repr(float(number))
+
+
+def _between(low: float, high: float) -> float:
+    """Return the shortest number between two neighbouring values; the upper one where there is none."""
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    middle = sum(end / len(ends) for end in ends)
+    rounded = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
+    return next((short for short in rounded if low < short < high), float(high))

@@ -1,0 +1,69 @@
+"""An event in words: the statement about one part of the outputs that it amounts to."""
+
+import numpy as np
+import pytest
+
+from overclaim import Claim, falsify_mechanism
+from overclaim.audit.blackbox.event_statements import NOTHING, event_in_words
+from overclaim.audit.statistics.events import Event
+
+RNG = np.random.default_rng(0)
+UPPER = Event(float("nan"), 0.5, "joint")
+
+
+def words(outputs, says):
+    return event_in_words(UPPER, np.asarray(says, dtype=float), outputs)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "says", "expected"),
+    [
+        ([{"a": 1}, {"a": 1, "b": 2}] * 9, [0, 1] * 9, 'key "b" is present'),
+        ([{"a": 1}, {}] * 9, [0, 1] * 9, 'key "a" is not present'),
+        ([{"theta": [0.0, 1.0]}, {"theta": [2.0, 1.0]}] * 9, [0, 1] * 9, "theta[0] > 1"),
+        ([{"fit": {"count": 6}}, {"fit": {"count": 7}}, {"fit": {"count": 8}}] * 9, [0, 1, 1] * 9, "fit.count >= 7"),
+        ([3, 4, 5, 9] * 9, [0, 1, 1, 0] * 9, "the output >= 4 and the output <= 5"),
+        ([3, 4, 5, 9] * 9, [0, 1, 0, 0] * 9, "the output = 4"),
+        ([-3.0, 0.1, 0.2, 3.0] * 9, [1, 0, 0, 1] * 9, "the output < -1 or the output > 2"),
+        (["yes", "no"] * 9, [1, 0] * 9, 'the output is "yes"'),
+        ([float("nan"), 1.0] * 9, [1, 0] * 9, "the output is nan"),
+        ([None, 1.0] * 9, [1, 0] * 9, "the output is None"),
+        ([True, False] * 9, [1, 0] * 9, "the output is True"),
+        ([{"x"}, {"x", "y"}] * 9, [0, 1] * 9, '"y" of the output is present'),
+        ([[1], [1, 1]] * 9, [0, 1] * 9, "the size of the output = 2"),
+        (np.array([[1.0, 2.0] * 9, [5.0, 5.0] * 9]), [0, 1] * 9, "output[0] > 1.5"),
+        (np.array([1.0, 2.0] * 9), [0, 1] * 9, "the output > 1.5"),
+        ([np.array([[0.0, 1.0]]), np.array([[0.0, 3.0]])] * 9, [0, 1] * 9, "output[0, 1] > 2"),
+    ],
+)
+def test_the_statement_is_the_one_that_agrees(outputs, says, expected):
+    found = words(outputs, says)
+    assert found == f"“left” where {expected} (as the event in {len(says)} of {len(says)} pilot runs)"
+
+
+def test_an_event_that_says_the_same_of_all_has_found_nothing():
+    assert words([1, 2] * 9, [1] * 18) == NOTHING
+    assert words([1, 2] * 9, [0] * 18) == NOTHING
+
+
+def test_what_no_single_part_decides_has_no_words():
+    outputs = [(int(a), int(b)) for a, b in RNG.integers(0, 2, size=(400, 2))]
+    assert words(outputs, [a ^ b for a, b in outputs]) == ""
+
+
+def test_the_runs_in_which_a_statement_errs_are_counted():
+    outputs = list(range(40))
+    found = words(outputs, [run > 20 for run in outputs[:-1]] + [False])
+    assert found.endswith("where the output >= 21 and the output <= 38 (as the event in 40 of 40 pilot runs)")
+    says = np.array([run > 20 for run in outputs])
+    says[30] = False
+    assert words(outputs, says).endswith("(as the event in 39 of 40 pilot runs)")
+
+
+def twin(data, rng):
+    return {"a": 1, **({"b": 2} if data and rng.random() < 0.5 else {})}
+
+
+def test_an_audit_says_it():
+    result = falsify_mechanism(twin, Claim(epsilon=1.0), left=1, right=0, runs=400)
+    assert result.event_in_words.startswith('“left” where key "b" is present (as the event in 80 of 80 pilot runs)')
