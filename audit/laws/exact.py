@@ -12,13 +12,14 @@ from ...learners.bandits.exp4 import BatchedExp4
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
+from ...learners.leaders.private_bandit import PrivateBandit
 from ...learners.protocol import HasInner, HasProbabilities, HasRelease, Learner, publishes
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, scale_of
 from ...mechanisms.tree import nodes_holding
 from ..play.pairs import Pair
-from . import exp4_law, ftpl_law, ftrl_law, pftal_law
+from . import bandit_law, exp4_law, ftpl_law, ftrl_law, pftal_law
 from .privacy_loss import PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
@@ -120,6 +121,9 @@ def exact_epsilon(
             return dict.fromkeys(deltas, 0.0)
         if mu is not None:
             return {d: gaussian_epsilon(mu, d) if d else math.inf for d in deltas}
+        mus = bandit_law.release_mus(learner, pair, updates) if isinstance(learner, PrivateBandit) else None
+        if mus is not None:
+            return {d: bandit_law.epsilon_of_either(mus, d) for d in deltas}
         losses = release_loss(learner, pair, updates)
         return _from_loss(losses, deltas)
     if isinstance(learner, Ftrl):

@@ -8,6 +8,7 @@ from scipy import special
 
 from ...learners.abilities import NotEnumerableError
 from ...learners.leaders.ftrl import Ftrl
+from ...learners.leaders.private_bandit import PrivateBandit
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.approximate import ApproxDP, Profile
@@ -16,7 +17,7 @@ from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from ..play.pairs import Pair
-from . import ftrl_law
+from . import bandit_law, ftrl_law
 from .exact import NotExactError, check_exact, release_loss, release_mu
 from .sequences import FINE, log_sequence_laws
 
@@ -95,7 +96,27 @@ def gaussian_mu_of(learner: Learner, pair: Pair, surface: str) -> float | None:
     if surface == "actions":
         return None
     check_exact(learner, surface)
-    return release_mu(learner, pair, pair.rounds - (surface != "publication"))
+    updates = pair.rounds - (surface != "publication")
+    mus = bandit_law.release_mus(learner, pair, updates) if isinstance(learner, PrivateBandit) else None
+    # Given what is seen and alike in both worlds, each release is Gaussian: no event needs more than the largest mu,
+    # and those in its far tail need as much. So do divergences of large orders, by their order.
+    return release_mu(learner, pair, updates) if mus is None else max(mus)
+
+
+def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updates: int) -> float:
+    """Return the level of another measure where one of two Gaussian releases is made, each half of the time."""
+    mus = bandit_law.release_mus(learner, pair, updates)
+    assert mus is not None
+    if isinstance(measure, Profile):
+        return max(_level_of_either(claim, learner, pair, updates) / claim.level for claim in measure.claims)
+    if isinstance(measure, RDP):
+        more = measure.order - 1
+        grown = np.logaddexp(*(more * measure.order * mu**2 / 2 for mu in mus)) - np.log(2)
+        return float(grown) / more if more >= NEAR_ONE else float(np.mean(np.square(mus))) / 2
+    assert isinstance(measure, ApproxDP)
+    if measure.epsilon > 0:
+        return bandit_law.epsilon_of_either(mus, measure.delta)
+    return float(np.mean(2 * special.ndtr(np.array(mus) / 2) - 1))
 
 
 def exact_level(
@@ -123,6 +144,8 @@ def exact_level(
     check_exact(learner, surface)
     if surface != "actions":
         mu = gaussian_mu_of(learner, pair, surface)
+        if mu is not None and isinstance(learner, PrivateBandit) and not isinstance(measure, GDP | ZCDP):
+            return _level_of_either(measure, learner, pair, pair.rounds - (surface != "publication"))
         if mu is not None:
             return level_of_gaussian(measure, mu)
         losses = release_loss(learner, pair, pair.rounds - (surface != "publication"))

@@ -85,7 +85,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
         say(json_text({"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json()}))
         return
     for name in asked:
-        say(f"{name} {levels[name]:.4f}")
+        say(f"{name} {levels[name]:.4g}")
     for delta, epsilon in epsilons.items():
         say(f"delta {delta:<8g} epsilon {epsilon:.4f}")
     say(

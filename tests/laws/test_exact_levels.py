@@ -1,19 +1,25 @@
 """Exact levels against closed forms, and dp_accounting as an independent twin where it is installed."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from overclaim.audit.laws import bandit_law
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, level_of_gaussian, level_of_laws
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Threshold
-from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.catalogue.entries import Setting, lookup
+from overclaim.learners.problems.losses import Linear
+from overclaim.mechanisms.draws import Draws, Stage
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+from overclaim.mechanisms.noise import Gaussian
 
 GRID = np.arange(-4.0, 5.2, 2e-3)
 
@@ -89,3 +95,32 @@ def test_dp_accounting_agrees():
     gaussian = accounting.pld.PLDAccountant().compose(accounting.GaussianDpEvent(1 / 0.8))
     for delta in (1e-2, 1e-4):
         assert GDP(0.8).approximate(delta) == pytest.approx(gaussian.get_epsilon(delta), rel=1e-3)
+
+
+def test_a_bandits_gaussian_release_given_its_direction():
+    """Means of the noisy sums of played runs, given the direction: they differ by mu standard deviations."""
+    learner = lookup("ene-nguyen-vladu/private-bandit-gaussian").build(
+        Setting(rounds=4, arms=1, epsilon=1.0, delta=0.01, losses="lipschitz")
+    )
+    learner = replace(learner, noise=Gaussian(6.0))
+    zero = Linear(slope=(0.0,))
+    pair = Pair(
+        [Linear(slope=(1.0,), offset=0.5), zero, zero, zero], [Linear(slope=(-1.0,), offset=0.25), zero, zero, zero]
+    )
+    up, down = bandit_law.release_mus(learner, pair, 3)
+    assert 0.1 < min(up, down) < max(up, down) - 0.1
+    played = play(learner, pair, Draws(0, Stage.CERTIFY), 20_000, surface="release")
+    first, x = played.releases[0][:1], learner.template._vertex(1)
+    for mu, side in ((up, played.actions[0, 0] > x[0, 0]), (down, played.actions[0, 0] < x[0, 0])):
+        left, right = (first[0][side & world] for world in (played.left, ~played.left))
+        gap = abs(left.mean() - right.mean()) / learner.noise.sigma
+        assert gap == pytest.approx(mu, abs=5 * math.sqrt(4 / side.sum()))  # the chance is below 1e-6
+    found = exact_mu_and_rho(learner, pair, surface="release")
+    assert found == {"mu": max(up, down), "rho": max(up, down) ** 2 / 2}
+    epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.01,))[0.01]
+    assert (gaussian_delta(up, epsilon) + gaussian_delta(down, epsilon)) / 2 == pytest.approx(0.01, rel=1e-6)
+    assert exact_level(learner, pair, RDP(1e6, 1.0), surface="release") / 1e6 == pytest.approx(found["rho"], rel=1e-3)
+    assert exact_level(learner, pair, RDP(2.0, 1.0), surface="release") < 2 * found["rho"]
+    later = Pair([zero, zero, Linear(slope=(1.0,)), zero], [zero, zero, Linear(slope=(-1.0,)), zero])
+    with pytest.raises(NotExactError):
+        exact_level(learner, later, GDP(1.0), surface="release")
