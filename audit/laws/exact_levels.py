@@ -111,7 +111,7 @@ def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updat
         return max(_level_of_either(claim, learner, pair, updates) / claim.level for claim in measure.claims)
     if isinstance(measure, RDP):
         more = measure.order - 1
-        grown = np.logaddexp(*(more * measure.order * mu**2 / 2 for mu in mus)) - np.log(2)
+        grown = special.logsumexp(more * measure.order * np.square(mus) / 2) - np.log(2)
         return float(grown) / more if more >= NEAR_ONE else float(np.mean(np.square(mus))) / 2
     assert isinstance(measure, ApproxDP)
     if measure.epsilon > 0:
