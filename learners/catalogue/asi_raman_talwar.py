@@ -235,9 +235,8 @@ def survives(
 def fails_on_symmetric(parameters: dict[str, Any], **changes: Any) -> Case:
     """Return the audit of the published noise on losses outside the paper's set."""
     note = "losses in [-1, 1]; the paper's are in [0, 1], and its noise is for those"
-    return Case(
-        expected="falsified", standing="variant", losses="symmetric", note=note, parameters=parameters, **changes
-    )
+    facts: dict[str, Any] = {"standing": "variant", "losses": "symmetric", "runs": 50_000, **changes}
+    return Case(expected="falsified", note=note, parameters=parameters, **facts)
 
 
 def answered(rounds: int, parameters: dict[str, Any]) -> tuple[Case, ...]:
@@ -370,6 +369,6 @@ ENTRIES = (
         source="none: Asi, Raman & Talwar 2025, Appendix G.1, show that it leaks",
         build=exp3,
         rounds=100,
-        cases=(Case(expected="falsified", standing="control", runs=20_000),),
+        cases=(Case(expected="falsified", standing="control", runs=4_000),),
     ),
 )

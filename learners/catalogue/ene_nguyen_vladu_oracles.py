@@ -178,11 +178,14 @@ def tree_aggregation(setting: Setting) -> Ftrl:
     return Ftrl(domain=Cube(setting.arms), rounds=setting.rounds, eta=1.0, noise=noise)
 
 
-def oco_cases(dim: int, inside: dict[str, Any]) -> tuple[Case, ...]:
-    """Return the audits of NoisyOCO over one of its oracles; `inside` are the parameters where actions are seen."""
+def oco_cases(dim: int, inside: dict[str, Any], runs: int = 20_000) -> tuple[Case, ...]:
+    """Return the audits of NoisyOCO over one of its oracles.
+
+    `inside` are the parameters where actions are seen, `runs` those that falsify from them.
+    """
     short, pair = gradient_pair(2, dim), gradient_pair(4, dim)
     return (
-        Case(expected="falsified", **READING, pair=short, rounds=2, parameters=inside, runs=100_000),
+        Case(expected="falsified", **READING, pair=short, rounds=2, parameters=inside, runs=runs),
         Case(expected="falsified", **READING, pair=pair, surface="release", runs=20_000),
         Case(expected="survived", **REPAIRED, pair=short, rounds=2, parameters=inside, runs=50_000),
         Case(expected="survived", **REPAIRED, pair=pair, surface="release", runs=20_000),
@@ -222,7 +225,14 @@ ENTRIES = (
         slow=True,
     ),
     oco_entry("oco-paths", "NoisyOCO over paths, a flow polytope", oco_paths, 4, oco_cases(4, INSIDE), slow=True),
-    oco_entry("oco-assignments", "NoisyOCO over assignments", oco_assignments, 4, oco_cases(4, INSIDE), slow=True),
+    oco_entry(
+        "oco-assignments",
+        "NoisyOCO over assignments",
+        oco_assignments,
+        4,
+        oco_cases(4, INSIDE, runs=100_000),
+        slow=True,
+    ),
     Entry(
         name="ene-nguyen-vladu/private-bandit-scaled",
         summary="projection-free bandit that plays inside the domain, by the scaling trick",

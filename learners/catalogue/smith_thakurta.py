@@ -132,7 +132,7 @@ ENTRIES = (
         cases=(
             Case(expected="falsified", **OUTPUTS),
             Case(expected="falsified", **SUMS, surface="release"),
-            Case(expected="falsified", **OUTPUTS, rounds=8),
+            Case(expected="falsified", **OUTPUTS, rounds=8, runs=60_000),
             Case(expected="falsified", **SUMS, rounds=8, surface="release"),
             Case(expected="falsified", **WHOLE_SUMS),
             Case(expected="survived", **WEAKER, surface="release"),
