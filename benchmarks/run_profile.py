@@ -98,7 +98,7 @@ def main() -> None:
     for holder, name, stage in STAGES:
         clock.watch(holder, name, stage)
     outcomes = []
-    for i, task in enumerate(plan.tasks[slice(*chosen)]):
+    for i, task in enumerate(plan.tasks[slice(*chosen) if chosen else slice(None)]):
         began = time.process_time()
         with clock.stage("all else"):
             outcomes.append(running._audit_task(Execution(), (task, i, None)))

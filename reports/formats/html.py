@@ -89,14 +89,9 @@ def view(record: Mapping[str, Any], *, jobs: int = 1) -> dict[str, Any]:
     claims = [_claim(claim, i) for i, claim in enumerate(record["claims"], start=1)]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED"]
     worst = sorted(falsified, key=lambda c: -c["bound"] / c["level"])[:MOST_FIGURES]
-    regret = [_regret(entry) for entry in record.get("regret") or ()]
-    drawn = [(False, claim, f"c{claim['index']}") for claim in worst]
-    drawn += [(True, entry, f"r{index}") for index, entry in enumerate(record.get("regret") or ())]
-    pictures = in_parallel(figures.drawn, drawn, jobs=jobs, alike=True, progress="figures")
     for claim in falsified:
         claim |= {"figures": [], "mends": _mends(claim, claims)}
-    for one, found in zip([*worst, *regret], pictures, strict=True):
-        one["figures"] = _figures(found)
+    regret = _with_figures(worst, record.get("regret") or (), jobs)
     unaudited = len(record["errors"])  # of records that do not say how many claims were planned
     planned = (record.get("ledger_of_tests") or {}).get("planned") or len(claims) + unaudited
     tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
@@ -197,6 +192,19 @@ def _groups(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, 
     for claim in claims:
         groups.setdefault(claim["name"].rpartition("/")[0], []).append(claim)
     return list(groups.items())
+
+
+def _with_figures(
+    claims: Sequence[dict[str, Any]], entries: Sequence[Mapping[str, Any]], jobs: int
+) -> list[dict[str, Any]]:
+    """Draw the figures of claims, which are changed, and return the measurements of regret with theirs."""
+    regret = [_regret(entry) for entry in entries]
+    items: list[tuple[bool, Mapping[str, Any], str]] = [(False, claim, f"c{claim['index']}") for claim in claims]
+    items += [(True, entry, f"r{index}") for index, entry in enumerate(entries)]
+    drawn = in_parallel(figures.drawn, items, jobs=jobs, alike=True, progress="figures")
+    for one, found in zip([*claims, *regret], drawn, strict=True):
+        one["figures"] = _figures(found)
+    return regret
 
 
 def _figures(drawn: Sequence[figures.Figure]) -> list[dict[str, Any]]:

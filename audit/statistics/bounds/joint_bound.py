@@ -9,7 +9,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ from .binomial_bounds import (
     upper_bound,
 )
 from .intervals import NUISANCE_SHARE
-from .joint_cover import MARGINS, proved
+from .joint_cover import MARGINS, Ends, proved
 
 _COARSE = np.linspace(0.0, 1.0, 25)  # places in the box, in units of its width (about eight sd)
 _FINE = np.linspace(-1.0, 1.0, 9)  # places around the coarse minimum, in units of a coarse cell
@@ -121,6 +121,16 @@ def _joint_rows(
     (low, high), (above, below) = (
         [np.take_along_axis(x, at, axis=1) for at in (first - 1, first)] for x in (scan, over)
     )
+    low = _crossing(excess, (low, high), (above, below), level)
+    if margins:
+        low = proved(low, floor[live], (ceiling - floor)[live], data, box, quantile, (_score_p, _score_q), margins)
+    answer[live] = low[:, 0]
+    return answer
+
+
+def _crossing(excess: Callable[[Floats], Floats], ends: Ends, values: Ends, level: float | None) -> Floats:
+    """Return the lower ends of brackets that are cut until they are narrow, or lie on one side of the level."""
+    (low, high), (above, below) = ends, values
     for _ in range(_STEPS):
         wide = high - low > _CLOSE  # a row that is found stays as it is, whatever the others need
         if level is not None:
@@ -134,10 +144,7 @@ def _joint_rows(
         passed = (found := excess(middle)) > 0
         low, high = np.where(wide & passed, middle, low), np.where(wide & ~passed, middle, high)
         above, below = np.where(passed, found, above / 2), np.where(passed, below / 2, found)
-    if margins:
-        low = proved(low, floor[live], (ceiling - floor)[live], data, box, quantile, (_score_p, _score_q), margins)
-    answer[live] = low[:, 0]
-    return answer
+    return low
 
 
 def _smallest_score(data: tuple[Floats, ...], box: tuple[Floats, Floats], epsilon: Floats) -> Floats:
