@@ -88,6 +88,28 @@ def test_the_region_misses_the_true_means_no_more_often_than_alpha(name, alpha):
     assert 0 < error <= alpha
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+@pytest.mark.parametrize("law", ["Gaussian", "discrete Gaussian"])
+def test_20_000_samples_at_a_tight_rho(law, alpha):
+    """1,000 runs in each world, rho exactly the law's, many steps. False alarms: at most 1e-6."""
+    if law == "Gaussian":
+        p, q = (of_normal(np.linspace(-2.5, 3.5, 47), at) for at in (1.0, 0.0))
+    else:  # sigma^2 = 1/2
+        weights = np.exp(-np.square(np.arange(-8, 10, dtype=float)))
+        p, q = (np.append(0, weights[:-1]) / weights.sum(), weights / weights.sum())
+        p, q = (np.maximum(law, 1e-15) / np.maximum(law, 1e-15).sum() for law in (p, q))
+    function = chosen(ZCDP(0.5 if law == "Gaussian" else 1.0), p, q, 2000, alpha)
+    if function.towards == "right":
+        p, q = q, p
+    rng = np.random.default_rng(0)
+    logs = [
+        of_counts(x, rng.multinomial(1000, law, 20_000).T, stakes, float(x @ law))
+        for x, law, stakes in ((function.in_p, p, function.bets.first), (function.in_q, q, function.bets.second))
+    ]
+    missed = mixture(np.array(function.bets.weights), logs[0] + logs[1]) >= -math.log(alpha)
+    assert 0 < missed.sum() <= stats.binom.isf(1e-6, 20_000, alpha)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_wealth_against_the_truth_is_one_in_the_mean(name):
     """Exact, from all counts. Planted: stakes chosen after the counts, and bets that add up to more than 1."""
