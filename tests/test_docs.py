@@ -20,7 +20,7 @@ spec.loader.exec_module(commands)
 
 
 #: Pages whose audits take long.
-LONG = ("tutorial.md", "mechanisms.md", "findings.md")
+LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md")
 
 
 @pytest.mark.parametrize(

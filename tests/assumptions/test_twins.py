@@ -42,7 +42,7 @@ def test_exp3_has_the_law_of_its_twin(arms):
     assert "twin" in check_learner(learner, arms=arms, twin=Exp3Twin, twin_runs=6000).checked
 
 
-@pytest.mark.parametrize("slip", ["no mixing", "no weighting"])
+@pytest.mark.parametrize("slip", ["no mixing", pytest.param("no weighting", marks=pytest.mark.slow)])
 def test_a_twin_with_a_slip_is_told_apart(slip):
     def twin(arms, rounds):
         return as_learner(Exp3Twin, arms=arms, rounds=rounds, slip=slip)
@@ -58,6 +58,7 @@ def test_points_are_compared_with_a_twin_too():
         check_learner(sound, twin=replace(sound, noise=Laplace(0.5)))
 
 
+@pytest.mark.slow
 def test_the_comparison_of_laws_keeps_its_error():
     """400 comparisons of equal laws at 5%: more than 44 rejections have probability 1e-6."""
     rng = np.random.default_rng(0)

@@ -68,7 +68,10 @@ SHOWN = {
 EXTREME = ("beside huge", "huge", "beside heavy tails", "both ends")
 
 
-@pytest.mark.parametrize(("form", "runs"), [(form, 2000) for form in SHOWN] + [(form, 41_000) for form in EXTREME])
+@pytest.mark.parametrize(
+    ("form", "runs"),
+    [(form, 2000) for form in SHOWN] + [pytest.param(form, 41_000, marks=pytest.mark.slow) for form in EXTREME],
+)
 def test_a_bit_in_any_form_is_seen(form, runs):
     """At 41,000 runs trees are grown as well. By chance a bound misses 1 with probability below 1e-6."""
 
@@ -83,6 +86,7 @@ def text_and_list(data, rng):
     return [f"{rng.integers(10**9)}-{data if rng.random() < 0.9 else 1 - data}", [rng.normal()] * int(rng.integers(3))]
 
 
+@pytest.mark.slow
 def test_processes_encode_alike():
     one, two = (
         falsify_mechanism(text_and_list, Claim(epsilon=1.0), left=1, right=0, runs=20_000, jobs=jobs)

@@ -50,6 +50,7 @@ def test_bounded_by_the_true_privacy_loss_and_calibrated(inner):
     assert np.array_equal(attack.score(transcripts[some]), scores[some])  # the score is the transcript's alone
 
 
+@pytest.mark.slow
 def test_it_beats_a_classifier_on_many_arms():
     """Equal runs, T = 16, K = 4, seed fixed: certified at 99 %."""
     bandit, worlds = learner(4, eta=0.5, gamma=0.05), pair(16, 4)

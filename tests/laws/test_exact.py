@@ -79,7 +79,8 @@ def test_table(learner, worlds, surface, expected):
 
 
 @pytest.mark.parametrize(
-    ("rounds", "epsilon", "probability"), [(8, 0.6306, 2.67e-3), (10, 0.7367, 5.0e-4), (12, 0.8234, 9.1e-5)]
+    ("rounds", "epsilon", "probability"),
+    [(8, 0.6306, 2.67e-3), (10, 0.7367, 5.0e-4), pytest.param(12, 0.8234, 9.1e-5, marks=pytest.mark.slow)],
 )
 def test_what_the_catalogue_says_of_theorem_4_1(rounds, epsilon, probability):
     """The worst path of EXP2 with the theorem's own eta and gamma: worse with T, and rarer."""
@@ -222,7 +223,12 @@ def test_ftrl_messages_have_the_law_they_claim():
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "expected"), [((1, 1), (0, 0), 0.0), ((1, 0.5), (0, 0), 0.25), ((1, 0), (0, 0), 0.5)]
+    ("left", "right", "expected"),
+    [
+        ((1, 1), (0, 0), 0.0),
+        ((1, 0.5), (0, 0), 0.25),
+        pytest.param((1, 0), (0, 0), 0.5, marks=pytest.mark.slow),
+    ],
 )
 def test_ftrl_over_two_experts_hides_what_both_share(left, right, expected):
     """An action shows the difference of the two sums alone: 2 nodes, of a loss difference of 0, 1/2 and 1, scale 4."""
@@ -231,7 +237,7 @@ def test_ftrl_over_two_experts_hides_what_both_share(left, right, expected):
     assert found[1e-3] <= found[0.0]
 
 
-@pytest.mark.parametrize("scale", [0.04, 0.01])
+@pytest.mark.parametrize("scale", [pytest.param(0.04, marks=pytest.mark.slow), 0.01])
 def test_ftrl_whose_sums_leave_the_grid_has_no_exact_value(scale):
     with pytest.raises(NotExactError, match="tiny"):
         exact_epsilon(ftrl(scale), pair(4, (1, 0), (0, 1), 1))
@@ -301,6 +307,7 @@ def test_gradients_that_jump_between_the_points_have_no_exact_value():
         exact_epsilon(learner, Pair([middle, left, middle], [middle, right, middle]), surface="release")
 
 
+@pytest.mark.slow
 def test_ftrl_plane_and_messages_agree():
     law = privacy_loss(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0))
     assert law is not None

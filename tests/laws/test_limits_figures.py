@@ -31,16 +31,12 @@ def test_htinf_without_noise():
     assert f"{six[0.0]:.2f} at T = 6 and {nine[0.0]:.2f} at T = 9, and {nine[0.01]:.2f} at delta = 0.01" in PAGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parameters", "rounds", "told"),
     [
         ({"eta": 2.0, "gamma": 0.1, "batch": 2}, 4, "At γ = 0.1 the claim stays true for noise {:.0f} times smaller"),
-        pytest.param(
-            {"eta": 1.0, "gamma": 1.0, "batch": 1, "experts": 12},
-            2,
-            "with 12 experts for noise {:.1f} times smaller",
-            marks=pytest.mark.slow,
-        ),
+        ({"eta": 1.0, "gamma": 1.0, "batch": 1, "experts": 12}, 2, "with 12 experts for noise {:.1f} times smaller"),
     ],
 )
 def test_batched_exp4_has_slack(parameters, rounds, told):

@@ -29,7 +29,9 @@ def test_there_are_five_with_a_broken_twin_each():
     assert len(BROKEN) == 5
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if "sums" in name else ()) for name in BROKEN]
+)
 def test_every_broken_twin_is_falsified_in_its_own_measure(name):
     specimen = zoo()[name]
     made = specimen.build()
@@ -37,7 +39,9 @@ def test_every_broken_twin_is_falsified_in_its_own_measure(name):
     assert found.verdict.value == "FALSIFIED", str(found)
 
 
-@pytest.mark.parametrize("name", ["mechanisms/gaussian", "mechanisms/square-root-sums"])
+@pytest.mark.parametrize(
+    "name", ["mechanisms/gaussian", pytest.param("mechanisms/square-root-sums", marks=pytest.mark.slow)]
+)
 def test_a_sound_one_survives(name):
     """At 99.9999 %: a false alarm has probability 1e-6 at most."""
     specimen = zoo()[name]

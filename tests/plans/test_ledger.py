@@ -236,7 +236,7 @@ runs = 200_000
 """
 
 
-@pytest.mark.parametrize("after", [1, 9])
+@pytest.mark.parametrize("after", [pytest.param(1, marks=pytest.mark.slow), 9])
 def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch, after):
     """kill -9 inside the audit: the finished blocks are not played again, and the record is the same."""
     from overclaim.audit.plans import ledger as module

@@ -15,14 +15,14 @@ from overclaim.tests.support.command_line import overclaim
 def test_all_are_caught_and_none_is_false(every, monkeypatch):
     """Seed 1. A sound original is called broken with probability at most 1e-4; 14 of them, 0.14 %."""
     if not every:
-        monkeypatch.setattr(plants, "SUBJECTS", plants.SUBJECTS[:3])
+        monkeypatch.setattr(plants, "SUBJECTS", plants.SUBJECTS[:2])
         monkeypatch.setattr(planted_learners, "CLASSES", planted_learners.CLASSES[:1])
     result = overclaim("selftest", "--jobs", "1", "--seed", "1", "--json")
     told = json.loads(result.stdout)
     wrong = [f for f in told["findings"] if f["outcome"] not in ("CAUGHT", "QUIET")]
     assert wrong == []
     assert result.exit_code == 0
-    assert told["planted"] >= (40 if every else 4)
+    assert told["planted"] >= (40 if every else 3)
     assert told["caught"] == told["planted"]
     assert told["false_alarms"] == 0
     assert told["seconds"] < 300

@@ -107,7 +107,7 @@ def test_candidates_are_legal_and_deterministic(name):
             assert pair.rounds == chosen.rounds
         space, random = PairSpace.of(learner, claim, chosen.rounds), np.random.default_rng(0)
         radius = float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
-        for _ in range(50):
+        for _ in range(20):
             point = {name: int(random.integers(size)) for name, size in space.sizes.items()}
             if (proposed := space.pair(point)) is not None:
                 proposed.check(claim, radius=radius)
@@ -254,9 +254,10 @@ def audit_of(learner, claim, *, runs, seed=0, **more):
     )
 
 
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same_pair_for_any_number_of_processes():
     learner, claim, rounds = prepared("asi-raman-talwar/exp3", rounds=16)
-    results = [falsify(learner, claim, rounds=rounds, runs=60_000, seed=1, jobs=jobs) for jobs in (1, 2)]
+    results = [falsify(learner, claim, rounds=rounds, runs=60_000, seed=1, jobs=jobs) for jobs in (1, 1, 2)]
     assert len({(repr(r.pair.to_json()), r.certificate) for r in results}) == 1
     options = candidates(learner, claim, rounds=rounds)
     assert all(repr(results[0].pair.to_json()) != repr(option.to_json()) for option in options)  # it was proposed

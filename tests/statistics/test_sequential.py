@@ -73,7 +73,8 @@ def test_wealth_is_a_supermartingale(delta):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "looks"), [(0.1, 0.0, 5000), (1.0, 0.0, 50_000), (3.0, 0.0, 5000), (1.0, 1e-3, 2000)]
+    ("epsilon", "delta", "looks"),
+    [(0.1, 0.0, 5000), pytest.param(1.0, 0.0, 50_000, marks=pytest.mark.slow), (3.0, 0.0, 5000), (1.0, 1e-3, 2000)],
 )
 def test_false_alarms_are_at_most_alpha(epsilon, delta, looks):
     """Exact, by recursion over the number of right guesses: no seed, no error."""
@@ -83,7 +84,10 @@ def test_false_alarms_are_at_most_alpha(epsilon, delta, looks):
     assert total > 0.02  # and not needlessly below
 
 
-@pytest.mark.parametrize(("epsilon", "most"), [(4.0, 40), (2.0, 110), (1.5, 320)])
+@pytest.mark.parametrize(
+    ("epsilon", "most"),
+    [(4.0, 40), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((2.0, 110), (1.5, 320)))],
+)
 def test_mean_runs_to_falsify_claim_1(epsilon, most):
     """Randomised response exactly; Laplace by 60 audits with these seeds."""
     law = crossing_law(Bets(1.0, 0.0), sigmoid(epsilon), 10_000, 0.05)

@@ -208,10 +208,10 @@ def test_action_likelihood_is_the_integral_over_censored_sums():
 
 
 def test_likelihood_ratio_has_mean_one():
-    """E_left[exp(-ratio)] = 1: six standard errors of 5e4 runs, chance 2e-9; for full information and bandit."""
+    """E_left[exp(-ratio)] = 1: six standard errors of 2e4 runs, chance 2e-9; for full information and bandit."""
     for name, rounds in (("pftal", 8), ("pftal-lipschitz", 4), ("pftal-bandit", 4)):
         learner, pair = ENTRIES[name].build(setting(rounds)), worst(name, rounds)
-        block = play(learner, pair, Draws(7), 50_000)
+        block = play(learner, pair, Draws(7), 20_000)
         inverse = np.exp(-ActionLikelihood(learner, pair).log_ratio(block.actions)[block.left])
         assert abs(inverse.mean() - 1) < 6 * inverse.std() / math.sqrt(inverse.size)
 

@@ -207,7 +207,7 @@ def test_a_reader_that_has_gone_is_no_verdict(words):
 
 
 def test_closed_streams_are_no_verdict():
-    for closing in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+    for closing in (">&-", "<&- >&- 2>&-"):
         shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *COMMAND, *CHECK]
         assert subprocess.run(shell, capture_output=True, check=False).returncode == 2, closing
     assert FALSIFIED == 1

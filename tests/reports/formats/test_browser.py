@@ -125,7 +125,8 @@ def browser(tmp_path_factory):
     page.close()
 
 
-@pytest.mark.parametrize("which", [pytest.param("page", marks=pytest.mark.slow), "hostile_page"])
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["page", "hostile_page"])
 def test_page_in_a_browser(browser, tmp_path, request, which):
     file = tmp_path / "report.html"
     file.write_text(request.getfixturevalue(which), encoding="utf-8")

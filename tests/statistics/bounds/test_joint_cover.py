@@ -110,16 +110,16 @@ def overrated(data, q, ends, rng):
 
 
 def test_no_point_of_a_cell_has_a_smaller_sum_than_its_bound(monkeypatch):
-    """5000 random cells, 40 points of each. Planted: slopes a fifth too large, weights of one corner alone."""
-    problems = cells(np.random.default_rng(0), 5000)
+    """2000 random cells, 40 points of each. Planted: slopes a fifth too large, weights of one corner alone."""
+    problems = cells(np.random.default_rng(0), 2000)
     assert overrated(*problems, np.random.default_rng(1)) == 0
     with monkeypatch.context() as patch:
         slope = joint_cover._slope
         patch.setattr(joint_cover, "_slope", lambda *about: 1.2 * slope(*about))
-        assert overrated(*problems, np.random.default_rng(1)) > 50
+        assert overrated(*problems, np.random.default_rng(1)) > 20
     between = joint_cover._least_between
     monkeypatch.setattr(joint_cover, "_least_between", lambda a, b, one, other: between(a, b, one, one))
-    assert overrated(*problems, np.random.default_rng(1)) > 50
+    assert overrated(*problems, np.random.default_rng(1)) > 20
 
 
 @pytest.mark.parametrize("game", GAMES, ids=str)

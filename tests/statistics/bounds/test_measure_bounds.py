@@ -33,7 +33,13 @@ TIGHT = [
 N = 500
 
 
-@pytest.mark.parametrize(("measure", "q"), TIGHT, ids=str)
+@pytest.mark.parametrize(
+    ("measure", "q"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if number else (), id=str(case[0]))
+        for number, case in enumerate(TIGHT)
+    ],
+)
 def test_a_claim_that_is_exactly_tight_is_refuted_no_more_often_than_alpha(measure, q):
     """2,000 samples of 500 runs in each world at alpha 0.1; the chance of a false alarm is at most 1e-6."""
     rng, p = np.random.default_rng(0), float(measure.allowed(q))
@@ -138,6 +144,7 @@ def test_donsker_varadhan_and_renyi_bound_the_divergence_of_coins_from_below():
         assert divergence_lower(other, *counts, alpha=0.01) <= float(bernoulli_divergence(order, q, p))
 
 
+@pytest.mark.slow
 def test_variational_p_values_are_at_most_alpha_with_probability_alpha():
     """Randomised response, 100 samples of 100, f its exact ratio, bounds and p-values. False alarms: at most 1e-6."""
     p, n = math.e / (1 + math.e), 100
