@@ -35,6 +35,8 @@ def survival(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
 def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     """Return the least count of 0, ..., n with P(X > count) <= tail of binomial X.
 
+    Of more than 2^40 trials it is as good as one by at most 2^-40 of them larger.
+
     Parameters
     ----------
     tail : array
@@ -52,13 +54,14 @@ def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     inner = (p > 0) & (p < 1) & (n > 0)
     misses = special.bdtrik(tail, np.where(inner, n, 1.0), np.where(inner, 1 - p, 0.5))  # of n, so many fail
     high: _Floats = np.where(inner, np.clip(np.ceil(n - 1 - np.nan_to_num(misses)), 0, n), np.where(p >= 1, n, 0.0))
-    low, step = high - 1, 1
+    near = np.maximum(np.floor(n * 2.0**-40), 1.0)
+    low, step = high - near, near
     # Older libraries know it to eight digits: from here on, P(X > low) > tail >= P(X > high) is seen to.
     while (more := survival(high, n, p) > tail).any():
         low, high, step = np.where(more, high, low), np.where(more, np.minimum(high + step, n), high), 2 * step
     while (less := survival(low, n, p) <= tail).any():
-        high, low, step = np.where(less, low, high), np.where(less, np.maximum(low - step, -1), low), 2 * step
-    while (high - low > 1).any():
+        high, low, step = np.where(less, low, high), np.where(less, np.maximum(low - step, -1.0), low), 2 * step
+    while (high - low > near).any():
         middle = np.floor((low + high) / 2)
         more = survival(middle, n, p) > tail
         low, high = np.where(more, middle, low), np.where(more, high, middle)
