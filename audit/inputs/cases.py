@@ -182,7 +182,7 @@ class Related:
             case = self._others_alike(case, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or case
         if case is None or self.made.relation != "add-remove" or rng.random() < 0.5:
             return case
-        return self._differing(case, rng) or case
+        return self._case(case.base, rng, case.index, self._record(rng)) or case
 
     def _base(self, rng: np.random.Generator) -> Any:
         """Return a data set."""
@@ -247,7 +247,7 @@ class Related:
     def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         here, turn = records_of(case.base), int(rng.integers(8))
         if turn == 0 and not callable(self.made.relation):  # another record in its place
-            return self._differing(case, rng)
+            return self._case(case.base, rng, case.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
             return replace(case, left=case.right, right=case.left, flipped=not case.flipped)
         if turn == 2:  # the same record in other data
@@ -264,7 +264,7 @@ class Related:
         return self._replaced(case, {i: self._record(rng) for i in new}, rng)
 
     def _others_alike(self, case: Case, record: Any, rng: np.random.Generator, *, whole: bool) -> Case | None:
-        """Return the pair with all others one record, or alike in one feature: left out, or clipped, they hide nothing."""
+        """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
         if callable(self.made.relation):
             return None
         here = records_of(case.base)
@@ -288,9 +288,6 @@ class Related:
             except UnfitError:
                 continue
         return self._case(base, rng, case.index, case.record) if self.made.allows(base) else None
-
-    def _differing(self, case: Case, rng: np.random.Generator) -> Case | None:
-        return self._case(case.base, rng, case.index, self._record(rng))
 
     def _cut(self, case: Case, here: Records, kept: Sequence[int], rng: np.random.Generator) -> Case | None:
         """Return the pair with some of its records alone."""

@@ -30,7 +30,7 @@ class Parameter(click.ParamType):  # type: ignore[type-arg]
 class Names(click.ParamType):  # type: ignore[type-arg]
     """A word, or names with commas between them."""
 
-    name = "NAME,..."
+    name = "NAME[,NAME]"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Split at the commas; `fitted` and `all` are words."""
@@ -135,7 +135,7 @@ INPUTS = options(
     click.option(
         "--attributes",
         type=Names(),
-        metavar="fitted|all|NAME,...",
+        metavar="fitted|all|NAME[,NAME]",
         help="Of an object that the mechanism returns, such as a fitted model: what is the output.",
     ),
 )
