@@ -126,14 +126,14 @@ class Profile(Measure):
 
     def __post_init__(self) -> None:
         try:
-            points = tuple((float(epsilon), float(delta)) for epsilon, delta in self.points)
+            points = tuple((epsilon, delta) for epsilon, delta in self.points)
         except (TypeError, ValueError):
             raise ValueError(f"a profile must be a list of pairs [epsilon, delta], got {self.points!r}") from None
         if not points:
             raise ValueError("a profile must have at least one point [epsilon, delta], got none")
         for epsilon, delta in points:
             ApproxDP(epsilon, delta)
-        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "points", tuple((float(epsilon), float(delta)) for epsilon, delta in points))
 
     @property
     def claims(self) -> Sequence[ApproxDP]:

@@ -136,6 +136,8 @@ def test_the_short_form_and_replacements_of_a_claim():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Profile((("1", 0.1),)), "epsilon must be at least 0 and finite, got '1'"),
+        (lambda: Profile(((True, 0.1),)), "epsilon must be at least 0 and finite, got True"),
         (lambda: GDP(1e308), "mu must be at most 1e.100, got 1e.308"),
         (lambda: ZCDP(1e308), "rho must be at most 1e.100, got 1e.308"),
         (lambda: GDP(0.0), "mu must be positive and finite, got 0.0"),
