@@ -32,7 +32,7 @@ _PLAIN = (NoneType, bool, int, float, complex, str, bytes, *set(np.sctypeDict.va
 class WithoutProbabilities:
     """A learner as it is, but for its `probabilities`, which are no law of its arms where it draws noise to learn."""
 
-    def __init__(self, learner: Any) -> None:
+    def __init__(self, learner: Learner) -> None:
         self.learner = learner
 
     def __getattr__(self, name: str) -> Any:
@@ -114,7 +114,7 @@ def decisions(rounds: int, batch: int) -> int:
     return -(-rounds // batch)
 
 
-def has_probabilities(learner: Any) -> TypeGuard[HasProbabilities]:
+def has_probabilities(learner: Learner) -> TypeGuard[HasProbabilities]:
     """Tell whether the learner says the law of its next arm, and so does one inside it."""
     inner = getattr(learner, "inner", None)
     return owns(learner, "probabilities") and (inner is None or has_probabilities(inner))
@@ -125,19 +125,19 @@ def is_noisy(noise: Any) -> bool:
     return scale_of(noise) > 0 or deviation_of(noise) > 0
 
 
-def has_release(learner: Any) -> TypeGuard[HasRelease]:
+def has_release(learner: Learner) -> TypeGuard[HasRelease]:
     """Tell whether the learner releases anything noisy."""
     return isinstance(learner, HasRelease) and owns(learner, "release") and is_noisy(learner.noise)
 
 
-def inherited(learner: Any) -> str:
+def inherited(learner: Learner) -> str:
     """Return what to say of a learner that releases by a method that is not its own."""
     if not isinstance(learner, HasRelease) or owns(learner, "release"):
         return ""
     return " of its own (it inherits release, but overrides methods that release speaks of: define it beside them)"
 
 
-def knows_releases(learner: Any) -> TypeGuard[HasRelease]:
+def knows_releases(learner: Learner) -> TypeGuard[HasRelease]:
     """Tell whether the law of what the learner releases is known, given what it released before."""
     density = "release_log_density"
     return (
@@ -152,12 +152,12 @@ def has_inner(learner: Any) -> TypeGuard[HasInner]:
     return owns(learner, "inner", "noise", "batch") and is_noisy(learner.noise) and has_probabilities(learner.inner)
 
 
-def has_grid_law(learner: Any) -> TypeGuard[HasInner]:
+def has_grid_law(learner: Learner) -> TypeGuard[HasInner]:
     """Tell whether the learner feeds one noisy scalar to a two-armed learner on a line; both are ours."""
     return is_ours(learner) and isinstance(learner, HasInner) and is_noisy(learner.noise) and on_a_line(learner.inner)
 
 
-def on_a_line(learner: Any) -> TypeGuard[OnALine]:
+def on_a_line(learner: Learner) -> TypeGuard[OnALine]:
     """Tell whether the grid filter applies to `learner` as it is configured."""
     return owns(learner, "line_probabilities", "line_step") and getattr(learner, "arms", 0) == 2
 

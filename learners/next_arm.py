@@ -6,9 +6,10 @@ from typing import Any
 
 from ..mechanisms.draws import Floats
 from .abilities import is_ours
+from .protocol import Learner
 
 
-def states_next_arm(learner: Any) -> bool:
+def states_next_arm(learner: Learner) -> bool:
     """Tell whether a learner says the law of its next arm in every state, and is exactly ours as it is written.
 
     `probabilities` may say more than the losses show: of a learner that has noise of its own it is no law of the arms
@@ -17,7 +18,7 @@ def states_next_arm(learner: Any) -> bool:
     return is_ours(learner) and _states(learner)
 
 
-def _states(learner: Any) -> bool:
+def _states(learner: Learner) -> bool:
     if not (hasattr(learner, "next_arm") or hasattr(learner, "probabilities")):
         return False
     inner = getattr(learner, "inner", None)

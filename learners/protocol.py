@@ -19,6 +19,9 @@ from ..mechanisms.philox import LANES
 
 #: Played arms, (runs,) integers; or played points, (dim, runs) floats.
 Actions = NDArray[Any]
+#: What the functions of a kernel are given: what never changes, and the state.
+Numbers = tuple[Any, ...]
+Arrays = tuple[Floats, ...]
 Arms = NDArray[np.intp]
 
 #: "bandit": `update` gets the loss of the played action, (runs,).
@@ -152,8 +155,8 @@ class Kernel:
 
     act: Callable[..., None]
     update: Callable[..., None]
-    numbers: tuple[Any, ...]
-    arrays: tuple[Floats, ...]
+    numbers: Numbers
+    arrays: Arrays
     dim: int | None = None
     released: int | None = None
     scalar: bool = True

@@ -11,7 +11,7 @@ import numpy as np
 from ..mechanisms.draws import Floats
 from ..mechanisms.elementary import exp
 from ..mechanisms.philox import LANES
-from .protocol import Arms
+from .protocol import Arms, Arrays
 
 #: The sum of the weights may drift this far before a run is moved back (exp(709) is the largest float).
 _SMALLEST, _LARGEST = math.exp(-500.0), math.exp(500.0)
@@ -75,7 +75,7 @@ class WeightsState:
         self.total[runs] = weights.sum(axis=0)
 
 
-def shift_block(arrays: Any, arms: Any, change: Floats) -> None:
+def shift_block(arrays: Arrays, arms: Any, change: Floats) -> None:
     """Block: `WeightsState.shift_at`. `arrays` holds log-weights, weights, and as rows the total, `change`, room."""
     log_weights, weights, rows = arrays
     total, moved = rows[0], rows[2]

@@ -35,6 +35,7 @@ from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json
 from .identity import LEVELS, matched, measure, why_another
 from .record import read_record
+from .record_types import Fields, JsonObject
 from .sanitise import lower, measure_of, named_world
 
 #: Probabilities, less one, at which two claimed profiles are compared.
@@ -78,17 +79,17 @@ class Again:
 
 
 #: Counts the events of baselines again: (claim, its baseline) each.
-Counting = Callable[[Sequence[tuple[dict[str, Any], dict[str, Any]]]], Sequence[Again]]
+Counting = Callable[[Sequence[tuple[JsonObject, JsonObject]]], Sequence[Again]]
 
 
-def read_baseline(path: Path) -> dict[str, Any]:
+def read_baseline(path: Path) -> JsonObject:
     """Read a baseline; asking for one that is not there is an error, never a silent pass."""
     if not exists(path, "cannot read the baseline"):
         raise ValueError(f"there is no baseline {str(path)!r}: make one by overclaim accept RECORD.json")
     return read_comparable(path)
 
 
-def read_comparable(path: Path) -> dict[str, Any]:
+def read_comparable(path: Path) -> JsonObject:
     """Read a record whose claims have all that a comparison needs; a report makes do with less.
 
     Raises
@@ -106,9 +107,7 @@ def read_comparable(path: Path) -> dict[str, Any]:
     return {"alpha": 0.01, "errors": [], **{key: value for key, value in record.items() if value is not None}}
 
 
-def compare(
-    claims: Sequence[dict[str, Any]], base: Mapping[str, Any], *, alpha: float, again: Counting | None = None
-) -> dict[str, Any]:
+def compare(claims: Sequence[JsonObject], base: Fields, *, alpha: float, again: Counting | None = None) -> JsonObject:
     """Return what changed since the baseline, and put each claim's baseline beside it.
 
     Parameters
@@ -146,10 +145,10 @@ def compare(
     return {**about, "findings": findings, "errors": errors}
 
 
-def _tested(new: dict[str, Any], old: Mapping[str, Any], result: Again) -> float | None:
+def _tested(new: JsonObject, old: Fields, result: Again) -> float | None:
     """Return the p-value of a regression, or None; put it beside the new claim with what it rests on."""
     before = {"epsilon_lower": old["epsilon_lower"], "lower": old.get("lower")}
-    beside: dict[str, Any] = {**before, "p_value": None, "not_compared": None}
+    beside: JsonObject = {**before, "p_value": None, "not_compared": None}
     if result.counts is None:
         beside["not_compared"] = result.reason
     else:
@@ -165,7 +164,7 @@ def _tested(new: dict[str, Any], old: Mapping[str, Any], result: Again) -> float
     return p
 
 
-def _not_compared(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+def _not_compared(new: Fields, old: Fields) -> list[str]:
     """Return why a claim, or else the power of its audit, was not compared with its baseline: one line at most."""
     reason = new["baseline"]["not_compared"]
     if reason is not None:
@@ -213,7 +212,7 @@ def _excess_p_value(new: Counts, old: Counts, epsilon: float) -> float:
     return math.exp(bisect(lambda log_alpha: not rejected(log_alpha), low, high, steps=24)[1])
 
 
-def _regressed(new: Mapping[str, Any], old: Mapping[str, Any], p: float) -> str:
+def _regressed(new: Fields, old: Fields, p: float) -> str:
     beside = new["baseline"]
     return (
         f"{lower_words(measure_of(new), lower(new))}, it was {lower(old):.4g}: the baseline's event "
@@ -232,7 +231,7 @@ def _shown(counts: Mapping[str, int]) -> str:
     return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
 
 
-def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, str]]:
+def _changes(new: Fields, old: Fields) -> list[dict[str, str]]:
     """Return what is weaker than before in one claim: its promise, or the power of its audit."""
     now, then = measure(new), measure(old)
     same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in (*LEVELS, "delta"))
@@ -255,14 +254,14 @@ def _changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[dict[str, s
     return changes
 
 
-def _allows_more(now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
+def _allows_more(now: Fields, then: Fields) -> bool:
     """Tell whether a profile lets some event be likelier than another profile does."""
     q = [i / CURVE for i in range(CURVE + 1)]
     most, before = (measure_from_json(stated).allowed(q) for stated in (now, then))
     return bool((most > before + 1e-9).any())
 
 
-def _blinder(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+def _blinder(new: Fields, old: Fields) -> bool:
     """Tell whether an audit misses twice the factor that it caught before: one step of the factors may be chance."""
     if not (new.get("blind_spot") and old.get("blind_spot")):
         return False
@@ -270,7 +269,7 @@ def _blinder(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     return then is not None and (now is None or now > 2 * then)
 
 
-def _power_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+def _power_changed(new: Fields, old: Fields) -> str | None:
     """Return what else than the runs changed what an audit would catch, in words: its confidence, its way to stop."""
     for name in ("confidence", "stop"):
         now, then = new.get(name), old.get(name)
@@ -279,7 +278,7 @@ def _power_changed(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None
     return None
 
 
-def _gap(claim: Mapping[str, Any]) -> float:
+def _gap(claim: Fields) -> float:
     detectable = claim.get("detectable_epsilon")
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
 
@@ -288,32 +287,32 @@ def _text(value: Any) -> str:
     return "nothing" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _finding(kind: str, claim: Mapping[str, Any], message: str) -> dict[str, str]:
+def _finding(kind: str, claim: Fields, message: str) -> dict[str, str]:
     return {"kind": kind, "name": claim["name"], "message": message}
 
 
-def failed(record: Mapping[str, Any]) -> bool:
+def failed(record: Fields) -> bool:
     """Tell whether a record's comparison with its baseline fails the run."""
     return any(finding["kind"] in FAILING for finding in (record.get("baseline") or {}).get("findings", ()))
 
 
-def lines(record: Mapping[str, Any]) -> list[str]:
+def lines(record: Fields) -> list[str]:
     """Return the findings, one line each."""
     findings = (record.get("baseline") or {}).get("findings", ())
     return [f"{finding['kind']}: {finding['name']}: {finding['message']}" for finding in findings]
 
 
-def digest(record: Mapping[str, Any]) -> str:
+def digest(record: Fields) -> str:
     """Return the hash of a baseline, as its file holds it."""
     return hashlib.sha256(json.dumps(slim(record), sort_keys=True).encode()).hexdigest()
 
 
-def made_against(record: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
+def made_against(record: Fields, base: Fields) -> bool:
     """Tell whether a record holds its comparison with this baseline."""
     return (record.get("baseline") or {}).get("digest") == digest(base)
 
 
-def slim(record: Mapping[str, Any]) -> dict[str, Any]:
+def slim(record: Fields) -> JsonObject:
     """Return a record as a baseline: without the data of figures and without its own comparison."""
     claims = [{k: v for k, v in claim.items() if k not in ("evidence", "baseline")} for claim in record["claims"]]
     return {**{k: v for k, v in record.items() if k != "baseline"}, "claims": claims}

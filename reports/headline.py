@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ..learners.catalogue.statements import PUBLISHED, STANDINGS
+from .record_types import Fields
 from .sanitise import is_untested
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
 OWN = "claims"
 
 
-def headline(claims: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def headline(claims: Sequence[Fields]) -> dict[str, int]:
     """Return how many are false, by standing: statements for `theorem` and `proof`, claims for the others.
 
     A statement counts once, however many claims of the record falsify it. `untested` counts the claims that survived
@@ -30,7 +30,7 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {**counts, OWN: sum(not c.get("standing") for c in false), "untested": sum(map(is_untested, claims))}
 
 
-def headline_words(record: Mapping[str, Any]) -> str:
+def headline_words(record: Fields) -> str:
     """Return the headline in one sentence."""
     claims = record["claims"]
     if not claims:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from .record_types import Fields, JsonObject
 from .sanitise import is_mechanism
 
-Claim = Mapping[str, Any]
+Claim = Fields
 
 #: The game of a claim: claims of other games are never taken for each other.
 _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
@@ -22,7 +23,7 @@ def game(claim: Claim) -> str:
     return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), claim.get("parameters") or {}])
 
 
-def measure(claim: Claim) -> dict[str, Any]:
+def measure(claim: Claim) -> JsonObject:
     """Return how a claim counts privacy, with its kind; epsilon and delta where the record says nothing else."""
     stated = dict(claim.get("measure") or claim["claimed"])
     if not stated.keys() - {"kind", "epsilon", "delta"}:
@@ -30,7 +31,7 @@ def measure(claim: Claim) -> dict[str, Any]:
     return {"kind": None, **stated}
 
 
-def details(claim: Claim) -> dict[str, Any]:
+def details(claim: Claim) -> JsonObject:
     """Return what else identifies a claim and its audit, what matters most first."""
     pair = (claim.get("pair") or {}) if _is_given(claim) else {}
     stated = measure(claim)
@@ -78,8 +79,8 @@ def _from_to(changed: Sequence[str], ours: Claim, theirs: Claim) -> str:
 
 
 def matched(
-    new: Sequence[dict[str, Any]], old: Sequence[dict[str, Any]]
-) -> tuple[list[tuple[dict[str, Any], dict[str, Any] | None]], list[dict[str, Any]]]:
+    new: Sequence[JsonObject], old: Sequence[JsonObject]
+) -> tuple[list[tuple[JsonObject, JsonObject | None]], list[JsonObject]]:
     """Return every new claim with the old one that it continues, if any, and the old ones that none continues.
 
     Claims of one game are matched by all their details where that can be; those left over by the most of them, what

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..audit.statistics import measure_words
+from .record_types import Fields, JsonObject
 
 #: What a claim says where its record does not.
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: JsonObject = {
     "calibration": None,
     "surface": "actions",
     "neighbours": "replace",
@@ -55,9 +56,9 @@ DEFAULTS: dict[str, Any] = {
 REPLAY_WORDS = ("replay", "again, on other random numbers")
 
 
-def legible(record: Mapping[str, Any]) -> dict[str, Any]:
+def legible(record: Fields) -> JsonObject:
     """Return a record with nothing hidden in its strings, and with every field that the reports name."""
-    shown: dict[str, Any] = visible(record)
+    shown: JsonObject = visible(record)
     defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
     shown = {**defaults, **{k: v for k, v in shown.items() if v is not None}}
     shown["claims"] = [filled(claim) for claim in shown["claims"]]
@@ -66,22 +67,22 @@ def legible(record: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def is_mechanism(claim: Mapping[str, Any]) -> bool:
+def is_mechanism(claim: Fields) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
 
 
-def is_untested(claim: Mapping[str, Any]) -> bool:
+def is_untested(claim: Fields) -> bool:
     """Tell whether a claim survived an audit that was seen to catch too little to be called a test."""
     return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
 
 
-def replay_word(claim: Mapping[str, Any]) -> str:
+def replay_word(claim: Fields) -> str:
     """Return what stands before a claim's command: it replays the counts, or audits again on other random numbers."""
     return REPLAY_WORDS[claim.get("replayable") is False]
 
 
-def untested_words(claim: Mapping[str, Any]) -> str:
+def untested_words(claim: Fields) -> str:
     """Return why an audit that a claim survived is no test of it."""
     if not claim.get("blind_spot"):
         at = f" at delta {claim['claimed']['delta']:g}" if claim["claimed"]["delta"] else ""
@@ -89,43 +90,43 @@ def untested_words(claim: Mapping[str, Any]) -> str:
     return "untested: this audit would not have caught three times too little noise"
 
 
-def by_holm(claim: Mapping[str, Any]) -> bool:
+def by_holm(claim: Fields) -> bool:
     """Tell whether Holm's procedure over the report falsified a claim that its own bound, at alpha / m, does not."""
     return bool(claim.get("holm"))
 
 
-def measure_of(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+def measure_of(claim: Fields) -> Fields:
     """Return the measure of a claim: of an epsilon at a delta as `claimed` says, which older records have too."""
-    stated: Mapping[str, Any] = claim.get("measure") or {}
+    stated: Fields = claim.get("measure") or {}
     if stated.get("kind") in (None, "approximate"):
         return {**claim["claimed"], "kind": "approximate"}
     return stated
 
 
-def level(claim: Mapping[str, Any]) -> float:
+def level(claim: Fields) -> float:
     """Return what is claimed, in the unit of the claim's measure."""
     return measure_words.level_of(measure_of(claim))
 
 
-def lower(claim: Mapping[str, Any]) -> float:
+def lower(claim: Fields) -> float:
     """Return what was certified, in that unit."""
     bound = None if measure_words.is_epsilon(measure_of(claim)) else claim.get("lower")
     return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
 
 
-def exact_level(claim: Mapping[str, Any]) -> float | None:
+def exact_level(claim: Fields) -> float | None:
     """Return the exact value on the audited pair, in that unit, where it is known."""
     epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
     exact = claim.get("exact_level")
     return epsilon if exact is None else exact
 
 
-def symbol(claim: Mapping[str, Any]) -> str:
+def symbol(claim: Fields) -> str:
     """Return the symbol of that unit."""
     return measure_words.SYMBOLS[measure_words.unit_of(measure_of(claim))]
 
 
-def bound_words(claim: Mapping[str, Any]) -> str:
+def bound_words(claim: Fields) -> str:
     """Return what was certified about a claim, with everything that its error depends on."""
     measure, bound = measure_of(claim), lower(claim)
     own = f"at least {measure_words.bound_words(measure, bound)} ({claim['confidence']:.6g} confidence)"
@@ -150,7 +151,7 @@ class ByWorld(NamedTuple):
     others: int
 
 
-def named_world(claim: Mapping[str, Any]) -> ByWorld | None:
+def named_world(claim: Fields) -> ByWorld | None:
     """Return what a joint event shows of each world.
 
     None in the guess game, where right and wrong guesses are what counts, and where a record does not say.
@@ -164,7 +165,7 @@ def named_world(claim: Mapping[str, Any]) -> ByWorld | None:
     return ByWorld("left", counts["left_upper"], left, "right", counts["right_upper"], right)
 
 
-def counted_words(claim: Mapping[str, Any]) -> str:
+def counted_words(claim: Fields) -> str:
     """Return the counts that a certificate rests on."""
     world, counts = named_world(claim), claim["counts"]
     if claim.get("method") == "variational" and counts.get("tally"):
@@ -176,7 +177,7 @@ def counted_words(claim: Mapping[str, Any]) -> str:
     return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
 
 
-def exact_words(claim: Mapping[str, Any], infinite: str = "inf") -> str:
+def exact_words(claim: Fields, infinite: str = "inf") -> str:
     """Return the exact value with four digits, what infinity is called, or a dash where it is not known."""
     if claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim)):
         return infinite
@@ -184,7 +185,7 @@ def exact_words(claim: Mapping[str, Any], infinite: str = "inf") -> str:
     return "-" if known is None else f"{known:.4g}"
 
 
-def filled(claim: Mapping[str, Any]) -> dict[str, Any]:
+def filled(claim: Fields) -> JsonObject:
     """Return a claim with every field that the reports name."""
     claimed = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
     return {**DEFAULTS, **{k: v for k, v in claim.items() if v is not None}, "claimed": claimed}

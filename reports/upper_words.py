@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..audit.statistics.measure_words import is_epsilon, unit_of
+from .record_types import Fields
 from .sanitise import measure_of
 
 #: Bounds and claims closer than this, relatively, are equal.
@@ -14,27 +12,27 @@ _SAME = 1e-9
 _OURS = ("mechanisms/", "learners/")
 
 
-def binding(claim: Mapping[str, Any]) -> float | None:
+def binding(claim: Fields) -> float | None:
     """Return a claim's upper bound where it is one; None where paths were only sampled, or no trace was made."""
     upper = claim.get("epsilon_upper") if is_epsilon(measure_of(claim)) else claim.get("upper")
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
 
-def is_bounded(claim: Mapping[str, Any]) -> bool:
+def is_bounded(claim: Fields) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)
     within = upper is not None and is_epsilon(measure_of(claim)) and upper <= claim["claimed"]["epsilon"] * (1 + _SAME)
     return claim["verdict"] == "SURVIVED" and within and not _contradicted(claim)
 
 
-def bounded_words(claim: Mapping[str, Any]) -> str:
+def bounded_words(claim: Fields) -> str:
     """Return ", bounded: ..." to stand behind SURVIVED, or nothing."""
     if not is_bounded(claim):
         return ""
     return f", bounded: at most {claim['epsilon_upper']:.4g} {_where(claim['upper_scope'])}"
 
 
-def trace_lines(claim: Mapping[str, Any]) -> list[str]:
+def trace_lines(claim: Fields) -> list[str]:
     """Return what a claim's traces say, line by line."""
     lines = _bounds(claim)
     if claim.get("leak"):
@@ -47,7 +45,7 @@ def trace_lines(claim: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _bounds(claim: Mapping[str, Any]) -> list[str]:
+def _bounds(claim: Fields) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
     if upper is None:
         return []
@@ -71,12 +69,12 @@ def _bounds(claim: Mapping[str, Any]) -> list[str]:
     return [*lines, rests]
 
 
-def _contradicted(claim: Mapping[str, Any]) -> bool:
+def _contradicted(claim: Fields) -> bool:
     """Tell whether more was certified than traces allow."""
     return binding(claim) is not None and (claim.get("epsilon_lower") or 0.0) > _top(claim) * (1 + _SAME)
 
 
-def _top(claim: Mapping[str, Any]) -> float:
+def _top(claim: Fields) -> float:
     pair = claim.get("epsilon_upper_pair")
     return float(claim["epsilon_upper"] if pair is None else pair)
 
@@ -85,7 +83,7 @@ def _where(scope: str) -> str:
     return "on every pair" if scope == "claim" else "on this pair"
 
 
-def place_of(claim: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def place_of(claim: Fields) -> Fields | None:
     """Return the line of a claim's cause, else that where its target is written.
 
     A cause in our own code is named relative to our package: it is a file of the repository only where the target is.

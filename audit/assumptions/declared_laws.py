@@ -46,7 +46,7 @@ _EXPONENTS = 2.0 ** np.arange(-8, 7)
 _KERNEL_PAIRS = 4
 
 
-def as_watched(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> Any:
+def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> Any:
     """Return the learner with the abilities that hold in an audit: `check_stated` decides, and says what it raises.
 
     Inherited abilities that speak of other methods than it has are not its own: no audit uses them.
@@ -57,7 +57,7 @@ def as_watched(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface
     return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, surface, own=True).draws else learner
 
 
-def check_stated(learner: Any, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> bool:
+def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> bool:
     """Raise LearnerError if a learner plays otherwise than its abilities say.
 
     Its next arm must follow `probabilities`, in every round, for every arm, and whatever was played and told before;
@@ -98,7 +98,7 @@ class _Held:
 
 
 @blaming
-def _held(learner: Any, pair: Pair, seed: int, rows: Any, surface: str, *, own: bool) -> _Held:
+def _held(learner: Learner, pair: Pair, seed: int, rows: Any, surface: str, *, own: bool) -> _Held:
     """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return _Held(False)
@@ -117,7 +117,7 @@ def _held(learner: Any, pair: Pair, seed: int, rows: Any, surface: str, *, own: 
     return _Held(releases or seen is not None, seen is not None and seen.draws)
 
 
-def _offered(learner: Any, own: bool) -> tuple[bool, int, bool]:
+def _offered(learner: Learner, own: bool) -> tuple[bool, int, bool]:
     """Return whether it says its probabilities, its batch, and whether it says the means of its releases."""
     if own:
         return has_probabilities(learner), batch_of(learner), knows_releases(learner)
@@ -205,7 +205,7 @@ def _probabilities(learner: Any, state: Any, shape: tuple[int, int], t: int) -> 
     return stated
 
 
-def check_kernel(learner: Any, pairs: Sequence[Pair], seed: int, *, surface: str = "actions") -> None:
+def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, surface: str = "actions") -> None:
     """Raise LearnerError if a user's kernel plays otherwise than the user's protocol, fed the same draws.
 
     Ours are held to their protocols by tests. Half of the runs play either world of each of a few pairs.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import is_ours
-from ...learners.protocol import LearnerError
+from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...learners.written import BOOKKEEPING
 
@@ -37,7 +37,7 @@ _BUSY = ("logging", "threading")
 Shared = dict[str, tuple[Any, str]]
 
 
-def shared_state(learner: Any) -> Shared:
+def shared_state(learner: Learner) -> Shared:
     """Return everything that the runs of a learner share, with digests, by its name; nothing for one of ours."""
     shared: Shared = {}
     if not is_ours(learner):
@@ -45,7 +45,7 @@ def shared_state(learner: Any) -> Shared:
     return shared
 
 
-def check_unshared(learner: Any, before: Shared) -> None:
+def check_unshared(learner: Learner, before: Shared) -> None:
     """Raise LearnerError if something that the runs of a learner share has changed since `before`.
 
     Code of installed packages is not followed; nor are files, other processes and C extensions seen.
@@ -72,7 +72,7 @@ class _Walk:
     def __init__(self, shared: Shared) -> None:
         self.found, self.seen, self.left = shared, set[int](), MOST_OBJECTS
 
-    def owner(self, learner: Any) -> None:
+    def owner(self, learner: Learner) -> None:
         if isinstance(learner, Scalar):
             self.of_class(learner.user_class)
             for name, value in learner.parameters.items():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import decisions, has_inner, kernel_of
-from ...learners.protocol import HasInner, Learner
+from ...learners.protocol import Actions, Arrays, HasInner, Learner, Numbers
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.noise import Laplace
@@ -160,7 +160,7 @@ class ParticleRatio(LawAttack):
             log_ratio: Floats = np.log(sums[0]) - np.log(sums[1])
         return log_ratio
 
-    def _probabilities(self, state: Any, played: Any, columns: Any) -> Floats:
+    def _probabilities(self, state: Any, played: Actions, columns: Any) -> Floats:
         probabilities: Floats = self.inner.probabilities(state)[played, columns]  # type: ignore[attr-defined]
         return probabilities
 
@@ -204,9 +204,9 @@ _update = _law
 
 
 def _filter_block(
-    numbers: Any,
-    fresh: Any,
-    arrays: Any,
+    numbers: Numbers,
+    fresh: Arrays,
+    arrays: Arrays,
     stream: Any,
     actions: Any,
     worlds: Floats,
@@ -265,7 +265,7 @@ def _log_ratio(weight: Floats, ratios: Floats) -> float:
     return math.inf if likely > 0 else (-math.inf if less > 0 else math.nan)
 
 
-def _resample_block(arrays: Any, rows: Floats, source: Any) -> None:
+def _resample_block(arrays: Arrays, rows: Floats, source: Any) -> None:
     """Block: `ParticleRatio._resample` of one transcript's particles."""
     strata, weight, room = rows[0], rows[2], rows[7]
     total, squares = 0.0, 0.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming
-from ...learners.protocol import Learner, publishes
+from ...learners.protocol import publishes
 from ...learners.scalar import as_learner, weaker_learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import NoiseParameter
@@ -195,7 +195,7 @@ def _arms(learner: Any, arms: int | None, pair: Pair | None) -> int:
 
 
 def _check_pairs(
-    learner: Learner, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
+    learner: Any, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
 ) -> Sequence[Pair]:
     if pair is not None:
         options: Sequence[Pair] = [pair]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import kernel_of
-from ...learners.protocol import Learner
+from ...learners.protocol import Actions, Arrays, Learner, Numbers
 from ...mechanisms.draws import Floats
 from ...mechanisms.philox import LANES, CounterDraws, lanes
 from .kernels import FEW, WIDE, compiled, part, require_numba, restart, tell_arm, tell_point, teller
@@ -64,14 +64,14 @@ act = update = tell = pay = part
 
 
 def _totals(
-    numbers: Any,
-    fresh: Any,
-    arrays: Any,
+    numbers: Numbers,
+    fresh: Arrays,
+    arrays: Arrays,
     stream: Any,
     losses: Floats,
     fed: Floats,
     paid: Floats,
-    played: Any,
+    played: Actions,
     totals: Floats,
 ) -> None:
     """Play every run of a block, `LANES` at a time."""

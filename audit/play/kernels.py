@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.abilities import kernel_of
-from ...learners.protocol import Kernel, Learner
+from ...learners.protocol import Actions, Arrays, Kernel, Learner, Numbers
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Floats
 from ...mechanisms.philox import LANES, CounterDraws, lanes
@@ -127,13 +127,13 @@ def teller(learner: Learner, kernel: Kernel) -> Callable[[Floats, Any, Floats], 
     return tell_all if learner.feedback == "full" else tell_point if kernel.dim is not None else tell_arm
 
 
-def tell_arm(losses: Floats, played: Any, fed: Floats) -> None:
+def tell_arm(losses: Floats, played: Actions, fed: Floats) -> None:
     """Block: the loss of the played arm."""
     for i in range(LANES):
         fed[0, i] = losses[np.uint64(played[0, i])]
 
 
-def tell_point(losses: Floats, played: Any, fed: Floats) -> None:
+def tell_point(losses: Floats, played: Actions, fed: Floats) -> None:
     """Block: the loss of the played point."""
     for i in range(LANES):
         fed[0, i] = losses[0] * played[0, i]
@@ -142,14 +142,14 @@ def tell_point(losses: Floats, played: Any, fed: Floats) -> None:
             fed[0, i] += losses[k] * played[k, i]
 
 
-def tell_all(losses: Floats, played: Any, fed: Floats) -> None:
+def tell_all(losses: Floats, played: Actions, fed: Floats) -> None:
     """Block: the loss of every arm."""
     for k in range(len(losses)):
         for i in range(LANES):
             fed[k, i] = losses[k]
 
 
-def restart(first: int, fresh: Any, arrays: Any, stream: Any) -> None:
+def restart(first: int, fresh: Arrays, arrays: Arrays, stream: Any) -> None:
     """Block: the runs from `first` on, each with a fresh state and its own draws."""
     stream[0][4] = np.uint64(first)
     stream[1][0] = 0
@@ -167,16 +167,16 @@ act = update = tell = part
 
 
 def _game(
-    numbers: Any,
-    fresh: Any,
-    arrays: Any,
+    numbers: Numbers,
+    fresh: Arrays,
+    arrays: Arrays,
     stream: Any,
     left: Any,
     worlds: Floats,
     t0: int,
     fed: Floats,
     other: Floats,
-    played: Any,
+    played: Actions,
     actions: Any,
     releases: Floats,
     released: int,

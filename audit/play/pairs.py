@@ -227,7 +227,7 @@ class Pair:
         return cls(*sides)
 
 
-def radius_of(learner: Any) -> float:
+def radius_of(learner: Learner) -> float:
     """Return the radius of a ball around 0 that holds the learner's domain, where it has one; else 1."""
     return float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))
 

@@ -22,6 +22,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
 from ...learners.problems.losses import Family, Linear, Quadratic, Switch
+from ...learners.protocol import Learner
 from ...mechanisms.discrete import DiscreteLaplace
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.one_shot.classic import OneShot
@@ -89,7 +90,7 @@ def branches(target: Any, pair: Any) -> Branches:
     return SAMPLED
 
 
-def _every_arm(learner: Any) -> Branches:
+def _every_arm(learner: Learner) -> Branches:
     return Branches("maximised", BY_ACTION, tuple(range(learner.arms)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming, name_of
-from ...learners.protocol import Learner
+from ...learners.protocol import Actions, Learner
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
@@ -161,7 +161,7 @@ class _Taped:
 def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: Any) -> None:
     past: list[Any] | None = None if pair.arms is not None else []  # for adaptive losses only
 
-    def feed(t: int, played: Any) -> Any:
+    def feed(t: int, played: Actions) -> Any:
         fed = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)

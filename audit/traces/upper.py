@@ -13,6 +13,7 @@ from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import Pftal
 from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.losses import LOSS_SETS, Linear
+from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ..play.pairs import Pair, differing_losses
 from .branches import Branches, branches
@@ -191,7 +192,7 @@ def _fixed_inputs(replays: list[Trace]) -> bool:
     )
 
 
-def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, replays: list[Trace]) -> Upper | None:
+def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays: list[Trace]) -> Upper | None:
     """Return the bound for every pair of a claim; None where its extreme pairs are not known or too many.
 
     A cost is a norm of the difference of the two losses of round t0, whatever the losses of other rounds: it is convex
@@ -226,7 +227,7 @@ def _claim_upper(learner: Any, pair: Pair, claim: Claim, seed: int, replays: lis
     return Upper(largest, "claim", known, (law, alone, every, arithmetic))
 
 
-def _extremes(learner: Any, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
+def _extremes(learner: Learner, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
     """Return the extreme pairs of losses of one round; none where they are not known."""
     n = learner.arms
     if claim.losses == "lipschitz":

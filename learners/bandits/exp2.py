@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_positive
-from ..protocol import FeedbackKind, Kernel
+from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block
 
 #: The exploration design's largest variance s^T M^-1 s is within this factor of the least possible, N.
@@ -145,7 +144,7 @@ class Exp2:
         return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, dim=n)
 
 
-def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
     """Block: `Exp2.act`; it leaves the distribution for the update."""
     points, design, _, gamma = numbers
     log_weights, p, _, _, rows = arrays
@@ -169,7 +168,7 @@ def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) ->
             played[k, i] = points[k, np.uint64(chosen[i])]
 
 
-def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
     """Block: `Exp2.update`. P is positive definite: elimination needs no pivots."""
     points, _, eta, _ = numbers
     log_weights, p, estimate, covariance, _ = arrays

@@ -11,7 +11,7 @@ from scipy.special import expit
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.philox import LANES, Stream, draw, lanes
 from ..checks import check_arms, check_fraction, check_positive
-from ..protocol import Arms, FeedbackKind, Kernel
+from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import smallest_type
 from ..weights import WeightsState, shift_block
 
@@ -121,7 +121,7 @@ class Exp3:
         return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, probability=law_block)
 
 
-def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
     """Block: `Exp3.act`."""
     gamma, weights, arms = numbers[1], arrays[1], played[0]
     total, drawn, u = arrays[2][0], arrays[2][1], arrays[2][2]  # unpacked by a loop it would not vectorise
@@ -144,7 +144,7 @@ def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) ->
             arms[i] = explored if drawn[i] < gamma else arms[i]
 
 
-def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
     """Block: `Exp3.probability_at`."""
     gamma, weights, total = numbers[1], arrays[1], arrays[2][0]
     for i in range(LANES):
@@ -153,7 +153,7 @@ def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None
         out[i] = out[i] * (1 - gamma) / total[i] + gamma / len(weights)
 
 
-def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
     """Block: `Exp3.update`."""
     (eta, gamma), weights, total, change = numbers, arrays[1], arrays[2][0], arrays[2][1]
     for i in range(LANES):

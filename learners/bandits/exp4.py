@@ -16,7 +16,7 @@ from ...mechanisms.noise import Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction, check_positive
 from ..problems.advice import Advice
-from ..protocol import Arms, FeedbackKind, Kernel
+from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
 
 
@@ -121,17 +121,17 @@ class Exp4:
         return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, **how)
 
 
-def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
     """Block: `Exp4.act`."""
     draw_arm_block(arrays[2], stream, arrays[3][0], played[0])
 
 
-def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
     """Block: the probability of the given arms."""
     of_arm_block(arrays[2], arms, out)
 
 
-def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
     """Block: `Exp4.update`, and the law of the next arm."""
     table, gamma, eta = numbers
     losses, q, p, rows = arrays
@@ -361,12 +361,12 @@ class BatchedExp4:
 def _batched_blocks(noise: Any) -> Any:
     """Return `BatchedExp4`'s functions of blocks."""
 
-    def act(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    def act(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
         table, gamma = numbers[0], numbers[1]
         mixture_block(arrays[3], table[t % len(table)], gamma, arrays[4])
         draw_arm_block(arrays[4], stream, arrays[5][0], played[0])
 
-    def update(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    def update(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
         table, _, eta, tau, scale = numbers
         released, total, losses, q, p, rows = arrays
         losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], total)

@@ -11,7 +11,7 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_arms, check_positive
-from ..protocol import Arms, FeedbackKind, Kernel
+from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
 
 #: Theta at alpha = 2: 1 - 2^(-(alpha - 1) / (2 alpha - 1)).
@@ -151,17 +151,17 @@ class Htinf:
         return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, probability=law_block)
 
 
-def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
     """Block: `Htinf.act`."""
     draw_arm_block(arrays[1], stream, arrays[4][1], played[0])
 
 
-def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
     """Block: the probability of the given arms."""
     of_arm_block(arrays[1], arms, out)
 
 
-def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
     """Block: `Htinf.update`."""
     losses, d, p = arrays[0], arrays[2], arrays[4][1]
     of_arm_block(arrays[1], played[0], p)
@@ -183,7 +183,7 @@ def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any,
     _solve_block(arrays)
 
 
-def _solve_block(arrays: Any) -> None:
+def _solve_block(arrays: Arrays) -> None:
     """Block: `_solve`."""
     x, d, root, w, total, slope = arrays[1], arrays[2], arrays[3], arrays[4][0], arrays[4][1], arrays[4][2]
     top, far = math.sqrt(len(d)), 1

@@ -164,7 +164,7 @@ def exp3(setting: Setting, *, eta: float = 0.1, gamma: float = 0.1) -> Exp3:
     return Exp3(arms=setting.arms, eta=eta, gamma=gamma)
 
 
-def htinf_bound(setting: Setting, learner: Any) -> float:
+def htinf_bound(setting: Setting, learner: Learner) -> float:
     """Return tau 30 sigma sqrt(K (T / tau + 1)) + tau while sigma bounds the noisy losses' second moment, else T.
 
     It says less than T from T = 5400 K tau on, at sigma = sqrt(6).
@@ -211,7 +211,7 @@ SHARP = {"eta": 2.0, "gamma": 0.02}
 LEMMA = "Asi, Raman & Talwar 2025, Lemma 3"
 
 
-def trivial_bound(setting: Setting, learner: Any) -> float:
+def trivial_bound(setting: Setting, learner: Learner) -> float:
     """Return the largest regret there is: no better bound is known to us."""
     return setting.rounds * setting.range
 

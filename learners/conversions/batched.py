@@ -16,7 +16,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon, check_positive
 from ..next_arm import next_arm
-from ..protocol import Arms, FeedbackKind, Kernel, Learner
+from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Learner, Numbers
 
 
 @dataclass
@@ -107,11 +107,11 @@ class _Batched:
 def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any) -> Any:
     """Return `_Batched`'s functions of blocks around the inner learner's."""
 
-    def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
         if t % numbers[0] == 0:  # else `played` is as it was
             inner_act(t // numbers[0], numbers[2], arrays[2:], stream, played)
 
-    def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
         batch, scale, inner = numbers
         released, total = arrays[0], arrays[1]
         for i in range(LANES):

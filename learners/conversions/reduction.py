@@ -16,7 +16,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_epsilon, check_positive
 from ..next_arm import next_arm
-from ..protocol import Actions, FeedbackKind, Kernel, Learner
+from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Learner, Numbers
 
 #: Of two scales, the smaller over the larger: beyond it they are taken for equal.
 NEARLY_EQUAL = 1 - 1e-6
@@ -190,10 +190,10 @@ def _sum_log_density(z: Floats, scales: Floats) -> Floats:
 def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any, points: bool) -> Any:
     """Return the reduction's functions of blocks around the inner learner's."""
 
-    def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
         inner_act(t, numbers[1], arrays[2:], stream, played)
 
-    def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
         released, z = arrays[0], arrays[1][0]
         for i in range(LANES):
             released[0, i] = 0.0

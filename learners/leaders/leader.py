@@ -12,7 +12,7 @@ from ...mechanisms.noise import Noise
 from ...mechanisms.philox import LANES, Stream, lanes
 from ...mechanisms.tree import Tree, TreeState, depth, tree_blocks
 from ..checks import check_rounds
-from ..protocol import Actions, FeedbackKind, Kernel
+from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def _blocks(step: Callable[..., None], noise: Any) -> Any:
     """Return a leader's functions of blocks."""
     add, pad = tree_blocks(noise)
 
-    def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+    def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
         scale, rate, draws = numbers
         pad(t, draws, scale, arrays, stream, arrays[4][0])
         for k in range(len(arrays[3])):
@@ -98,7 +98,7 @@ def _blocks(step: Callable[..., None], noise: Any) -> Any:
                 arrays[3][k, i] *= rate
         step(arrays[3], played, arrays[4])
 
-    def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+    def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
         add(t, numbers[0], arrays, stream, fed)
 
     return act_block, update_block

@@ -15,6 +15,7 @@ from ..conversions.reduction import BanditReduction
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
 from ..problems.domains import EntropySimplex
+from ..protocol import Learner
 
 
 class _LateNoise(BanditReduction):
@@ -61,7 +62,7 @@ def bandit(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     """Play batched EXP3 on losses in [0, 1]; release its arms."""
     epsilon = 2.0 if bug == "noise of a longer batch" else 1.0
     inner = Exp3(arms=2, eta=4.0, gamma=0.02)
-    learner: Any = BatchedLaplace(inner=inner, epsilon=epsilon, batch=1)
+    learner: Learner = BatchedLaplace(inner=inner, epsilon=epsilon, batch=1)
     if bug == "inner learner alone":
         learner = inner
     return _played(learner, data, draws, runs)
@@ -81,7 +82,7 @@ def experts(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return np.log(points[1:, 0] / points[1:, 1])
 
 
-def _played(learner: Any, data: Any, draws: Draws, runs: int) -> Any:
+def _played(learner: Learner, data: Any, draws: Draws, runs: int) -> Any:
     """Return the actions of a learner on the losses `data`, (rounds, [dim,] runs)."""
     losses = np.array(data, dtype=float)
     state = learner.start(runs, draws)

@@ -10,7 +10,7 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_arms
-from ..protocol import Arms, FeedbackKind, Kernel
+from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 
 
 @dataclass
@@ -77,19 +77,19 @@ class Threshold:
         return Kernel(act=act_block, update=update_block, probability=law_block, **how)
 
 
-def act_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any) -> None:
+def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
     """Block: `Threshold.act`."""
     for i in range(LANES):
         played[0, i] = 1 if (arrays[0][0, i] > 0) & numbers[1] else 0
 
 
-def update_block(t: int, numbers: Any, arrays: Any, stream: Stream, played: Any, fed: Floats) -> None:
+def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions, fed: Floats) -> None:
     """Block: `Threshold.update`."""
     for i in range(LANES):
         arrays[0][0, i] = fed[0, i] - numbers[0]
 
 
-def law_block(t: int, numbers: Any, arrays: Any, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
     """Block: the deterministic choice as a probability."""
     for i in range(LANES):
         chosen = 1 if (arrays[0][0, i] > 0) & numbers[1] else 0

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...audit.plans.paths import read_text
+from ..record_types import JsonObject
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
 
 
-def claimed_measure(choices: dict[str, Any]) -> Measure | None:
+def claimed_measure(choices: JsonObject) -> Measure | None:
     """Return the measure that options name, taken out of them; None where they name an epsilon, or nothing.
 
     Raises

@@ -13,6 +13,7 @@ import click
 
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists
+from ..record_types import JsonObject
 from ..sanitise import json_text, visible
 from .comparing import hold_against
 from .computed import exact, power
@@ -86,7 +87,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
     papers, specimens = entries().values(), zoo().values()
     libraries = library_entries().values() if room == "libraries" else ()
     if as_json:
-        rows: list[dict[str, Any]] = [
+        rows: list[JsonObject] = [
             {
                 "name": e.name,
                 "summary": e.summary,

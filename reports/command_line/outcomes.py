@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..record_types import JsonObject
+
 if TYPE_CHECKING:
     from ...audit.plans.ledger import Ledger
     from ...audit.plans.plan import Plan
@@ -60,7 +62,7 @@ def _unlike(outcome: Any, name: str) -> str | None:
     return None if outcome.get("name") == name else f"it is that of {outcome.get('name')!r}"
 
 
-def _fault(record: dict[str, Any]) -> str | None:
+def _fault(record: JsonObject) -> str | None:
     from ..record_schema import fault  # not before a command needs it: `--help` is instant
 
     return fault(record)

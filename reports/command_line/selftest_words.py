@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from ...audit.plans.selftest import Finding
+from ..record_types import JsonObject
 
 COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": "red"}
 
@@ -15,7 +15,7 @@ COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": 
 NOT_TRACED = ("nothing: ", "not traced: ")
 
 
-def summary(findings: Sequence[Finding]) -> dict[str, Any]:
+def summary(findings: Sequence[Finding]) -> JsonObject:
     """Return the tally."""
     bugs, sound = [f for f in findings if f.bug], [f for f in findings if not f.bug]
     return {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...audit.statistics.measure_words import unit_of
 from ...mechanisms.measures.stated import measure_from_json
+from ..record_types import Fields
 from ..sanitise import exact_level, level, lower, measure_of
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
 
@@ -27,7 +28,7 @@ class Figure:
     caption: str
 
 
-def of_claim(claim: Mapping[str, Any], prefix: str) -> list[Figure]:
+def of_claim(claim: Fields, prefix: str) -> list[Figure]:
     """Return the figures of a claim's evidence that its record has the data for.
 
     Parameters
@@ -54,7 +55,7 @@ def of_claim(claim: Mapping[str, Any], prefix: str) -> list[Figure]:
     return figures
 
 
-def of_regret(entry: Mapping[str, Any], prefix: str) -> list[Figure]:
+def of_regret(entry: Fields, prefix: str) -> list[Figure]:
     """Return the growth curve of a regret audit, and the price of privacy where it was measured."""
     figures = []
     for title, key, x in (("Regret against T", "regrets", "horizons"), ("The price of privacy", "price", "epsilons")):
@@ -67,7 +68,7 @@ def of_regret(entry: Mapping[str, Any], prefix: str) -> list[Figure]:
     return figures
 
 
-def drawn(item: tuple[bool, Mapping[str, Any], str]) -> list[Figure]:
+def drawn(item: tuple[bool, Fields, str]) -> list[Figure]:
     """Return the figures of a claim, or of a measurement of regret: whether it is that, its data and the prefix."""
     is_regret, data, prefix = item
     return (of_regret if is_regret else of_claim)(data, prefix)
@@ -89,11 +90,11 @@ def _per_cent(value: float, _: Any = None) -> str:
     return f"{100 * value:g}%"
 
 
-def _claimed(claim: Mapping[str, Any]) -> tuple[float, float]:
+def _claimed(claim: Fields) -> tuple[float, float]:
     return claim["claimed"]["epsilon"], claim["claimed"].get("delta") or 0.0
 
 
-def _limit(claim: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+def _limit(claim: Fields) -> tuple[list[float], list[float]]:
     """Return the boundary of the errors that a claim allows, in whatever measure."""
     measure = measure_of(claim)
     if measure.get("kind") in (None, "approximate"):
@@ -111,7 +112,7 @@ def _region(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
     return x, [1 - delta, odds * (1 - delta - corner), 0.0]
 
 
-def _tradeoff(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
+def _tradeoff(claim: Fields, found: Fields) -> tuple[str, str, str]:
     curve = found["tradeoff"]
     fpr, fnr = curve["false_positive"], curve["false_negative"]
     edge_x, edge_y = _limit(claim)
@@ -151,7 +152,7 @@ def _trim(text: str) -> str:
     return text.replace(".00%", "%")
 
 
-def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
+def _profile(claim: Fields, found: Fields) -> tuple[str, str, str]:
     profile = found["profile"]
     epsilon, delta = _claimed(claim)
     x, estimate, lower = profile["epsilon"], _shape(profile["estimate"]), _shape(profile["lower"])
@@ -185,7 +186,7 @@ def _profile(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, s
     return draw(paint, "epsilon", "delta"), alternative, caption
 
 
-def _histogram(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
+def _histogram(claim: Fields, found: Fields) -> tuple[str, str, str]:
     scores = found["scores"]
     totals = {side: max(1, sum(scores[side]) + sum(scores[f"{side}_infinite"])) for side in ("left", "right")}
     share = {side: [n / totals[side] for n in scores[side]] for side in ("left", "right")}
@@ -227,7 +228,7 @@ def _histogram(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str,
     return draw(paint, "score, evidence for the left world", "share of runs"), alternative, caption
 
 
-def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
+def _by_round(claim: Fields, found: Fields) -> tuple[str, str, str]:
     leak = found["by_round"]
     epsilon, _ = _claimed(claim)
     rounds, values = leak["rounds"], _shape(leak["epsilon"])
@@ -259,7 +260,7 @@ def _by_round(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, 
     return draw(paint, "rounds seen", "epsilon"), alternative, caption
 
 
-def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, str, str]:
+def _growth(claim: Fields, found: Fields) -> tuple[str, str, str]:
     growth = found["growth"]
     claimed, unit = level(claim), unit_of(measure_of(claim))
     exact, decides = exact_level(claim), growth.get("decides")
@@ -297,7 +298,7 @@ def _growth(claim: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, st
     return draw(paint, "certification runs", unit), alternative, caption
 
 
-def _power_law(entry: Mapping[str, Any], points: list[Any], *, of_horizon: bool) -> tuple[str, str, str]:
+def _power_law(entry: Fields, points: list[Any], *, of_horizon: bool) -> tuple[str, str, str]:
     xs, ys = ([float(v) for v in side] for side in zip(*points, strict=True))
     exponent, slope, bound = entry.get("exponent"), entry.get("slope"), entry.get("bound")
 

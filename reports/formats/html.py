@@ -21,6 +21,7 @@ from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
 from ..headline import beside_words, headline, headline_words
+from ..record_types import Fields, JsonObject
 from ..sanitise import (
     bound_words,
     by_holm,
@@ -58,7 +59,7 @@ LOSSES = {
 }
 
 
-def render(record: Mapping[str, Any], *, jobs: int = 1) -> str:
+def render(record: Fields, *, jobs: int = 1) -> str:
     """Return the HTML page of a record, its figures drawn by so many processes; every value is escaped."""
     environment = Environment(
         loader=PackageLoader(__package__ or "overclaim.reports.formats"),
@@ -82,7 +83,7 @@ def share(value: float) -> str:
     return f"{100 * value:.{max(3, digits)}g}\u202f%"
 
 
-def view(record: Mapping[str, Any], *, jobs: int = 1) -> dict[str, Any]:
+def view(record: Fields, *, jobs: int = 1) -> JsonObject:
     """Return what the template shows."""
     record = legible(record)
     alpha = record["alpha"]
@@ -134,7 +135,7 @@ def view(record: Mapping[str, Any], *, jobs: int = 1) -> dict[str, Any]:
     }
 
 
-def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _claim(claim: Fields, index: int) -> JsonObject:
     shown = filled(claim)
     left = (claim.get("pair") or {}).get("left")
     shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
@@ -173,7 +174,7 @@ def _claim(claim: Mapping[str, Any], index: int) -> dict[str, Any]:
     }
 
 
-def statement(claim: Mapping[str, Any]) -> str:
+def statement(claim: Fields) -> str:
     """Return a claim in words."""
     measure = measure_of(claim)
     promise = f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:.3g})-DP"
@@ -186,20 +187,18 @@ def statement(claim: Mapping[str, Any]) -> str:
     return promise + (f" on {losses}" if losses else "") + f", {claim['neighbours']} neighbours"
 
 
-def _groups(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+def _groups(claims: Sequence[JsonObject]) -> list[tuple[str, list[JsonObject]]]:
     """Return the claims by paper, in the order of the record."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[JsonObject]] = {}
     for claim in claims:
         groups.setdefault(claim["name"].rpartition("/")[0], []).append(claim)
     return list(groups.items())
 
 
-def _with_figures(
-    claims: Sequence[dict[str, Any]], entries: Sequence[Mapping[str, Any]], jobs: int
-) -> list[dict[str, Any]]:
+def _with_figures(claims: Sequence[JsonObject], entries: Sequence[Fields], jobs: int) -> list[JsonObject]:
     """Draw the figures of claims, which are changed, and return the measurements of regret with theirs."""
     regret = [_regret(entry) for entry in entries]
-    items: list[tuple[bool, Mapping[str, Any], str]] = [(False, claim, f"c{claim['index']}") for claim in claims]
+    items: list[tuple[bool, Fields, str]] = [(False, claim, f"c{claim['index']}") for claim in claims]
     items += [(True, entry, f"r{index}") for index, entry in enumerate(entries)]
     drawn = in_parallel(figures.drawn, items, jobs=jobs, alike=True, progress="figures")
     for one, found in zip([*claims, *regret], drawn, strict=True):
@@ -207,13 +206,13 @@ def _with_figures(
     return regret
 
 
-def _figures(drawn: Sequence[figures.Figure]) -> list[dict[str, Any]]:
+def _figures(drawn: Sequence[figures.Figure]) -> list[JsonObject]:
     return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in drawn]
 
 
-def _counts(counts: Mapping[str, Any]) -> dict[str, Any]:
+def _counts(counts: Fields) -> JsonObject:
     """Return right and wrong guesses, and the table by world where the record has it."""
-    shown: dict[str, Any] = {
+    shown: JsonObject = {
         "runs": counts.get("runs"),
         "right": counts.get("right"),
         "guesses": counts.get("guesses"),
@@ -230,7 +229,7 @@ def _counts(counts: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+def _witness(claim: Fields) -> JsonObject | None:
     """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
     if is_mechanism(claim):
         inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
@@ -241,7 +240,7 @@ def _witness(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
         return None
     differs = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
-    steps: list[dict[str, Any]] = []
+    steps: list[JsonObject] = []
     for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
         row = (_vector(a), _vector(b))
         if steps and (steps[-1]["left"], steps[-1]["right"]) == row and differs not in (t, t - 1):
@@ -276,7 +275,7 @@ def _vector(loss: Any) -> str:
     return "(" + ", ".join(words) + ")"
 
 
-def _p_value(claim: Mapping[str, Any], level: float) -> float:
+def _p_value(claim: Fields, level: float) -> float:
     """Return the p-value of a claim; where the record has none, the level if the counts reject at it, else 1."""
     if claim.get("p_value") is not None:
         return float(claim["p_value"])
@@ -300,7 +299,7 @@ def _facts(witness: Any) -> str:
     return ", ".join(f"{k} {v:.5g}" if isinstance(v, float) else f"{k} {v}" for k, v in witness.items())
 
 
-def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _mends(claim: Fields, claims: Sequence[Fields]) -> JsonObject | None:
     """Return how to mend a falsified claim, and which cases of this report tried it.
 
     A claim of the factor-2 kind is false because its noise is scaled to one loss, and replacing it moves twice as far.
@@ -330,12 +329,12 @@ def _mends(claim: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> dic
     return found if any((tried, factor_two, claim["repair"])) else None
 
 
-def _guarantees(falsified: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _guarantees(falsified: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the published statements that are false, each with its worst case.
 
     What the paper says for other losses, or does not say at all, is no published guarantee.
     """
-    worst: dict[str, dict[str, Any]] = {}
+    worst: dict[str, JsonObject] = {}
     for claim in falsified:
         stated = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
         if not stated or claim["source"].startswith("none"):
@@ -346,11 +345,11 @@ def _guarantees(falsified: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(worst.values())
 
 
-def _true(claim: Mapping[str, Any]) -> float:
+def _true(claim: Fields) -> float:
     return exact_level(claim) or lower(claim)
 
 
-_REGRET: dict[str, Any] = dict.fromkeys(
+_REGRET: JsonObject = dict.fromkeys(
     (
         "mean_regret",
         "interval",
@@ -371,7 +370,7 @@ _REGRET: dict[str, Any] = dict.fromkeys(
 _PAINTED = {"VIOLATED": "FALSIFIED", "HOLDS": "SURVIVED"}
 
 
-def _regret(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _regret(entry: Fields) -> JsonObject:
     shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 from xml.etree import ElementTree
 
 from ...audit.statistics.measure_words import claimed_words
+from ..record_types import Fields
 from ..sanitise import bound_words, is_untested, legible, measure_of, replay_word, untested_words
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(record: Mapping[str, Any]) -> str:
+def junit(record: Fields) -> str:
     """Return a record as JUnit XML, in the schema of Apache Ant's reports.
 
     A verdict that is not as expected is a failure, as is what got worse since the baseline; a claim that could
@@ -49,7 +48,7 @@ def junit(record: Mapping[str, Any]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
+def _of_claim(claim: Fields) -> ElementTree.Element:
     setting = [str(claim[key]) for key in ("calibration", "losses", "surface", "neighbours") if claim.get(key)]
     name = f"{claim['name']} {claimed_words(measure_of(claim))} ({', '.join(setting)})"
     expected = (claim["expected"] or "survived").upper()
@@ -68,7 +67,7 @@ def _of_claim(claim: Mapping[str, Any]) -> ElementTree.Element:
     )
 
 
-def _of_finding(finding: Mapping[str, Any]) -> ElementTree.Element:
+def _of_finding(finding: Fields) -> ElementTree.Element:
     return _case(
         f"{finding['name']} since the baseline",
         0.0,
@@ -76,7 +75,7 @@ def _of_finding(finding: Mapping[str, Any]) -> ElementTree.Element:
     )
 
 
-def _fails(finding: Mapping[str, Any]) -> bool:
+def _fails(finding: Fields) -> bool:
     from ..baseline import FAILING
 
     return finding["kind"] in FAILING

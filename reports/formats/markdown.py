@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..headline import beside_words, headline, headline_words
+from ..record_types import Fields
 from ..sanitise import by_holm, exact_words, is_untested, legible, level, lower, replay_word
 from . import ruler
 from .html import WORDS
@@ -16,7 +17,7 @@ from .terminal import number
 MOST_ROWS = 12
 
 
-def markdown(record: Mapping[str, Any]) -> str:
+def markdown(record: Fields) -> str:
     """Return a short summary of a record in GitHub's Markdown; every value from the record is escaped."""
     record = legible(record)
     claims, errors = record["claims"], record["errors"]
@@ -52,7 +53,7 @@ def markdown(record: Mapping[str, Any]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
-def _table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+def _table(claims: Sequence[Fields]) -> list[str]:
     with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
     with_standing = any(c.get("standing") for c in claims)
     standing_head = ["standing"] if with_standing else []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ..record_types import Fields
 from .drawing import COLOURS, available, draw, inline
 from .figures import Figure, count_text
 
@@ -12,16 +13,16 @@ from .figures import Figure, count_text
 _MARKERS = "os^vDP*Xp<"
 
 
-def of_papers(rows: Sequence[Mapping[str, Any]]) -> list[Figure]:
+def of_papers(rows: Sequence[Fields]) -> list[Figure]:
     """Return a figure for every paper, by the part of the names before the stroke, of which prices are known."""
-    papers: dict[str, list[Mapping[str, Any]]] = {}
+    papers: dict[str, list[Fields]] = {}
     for row in rows if available() else ():
         if _is_priced(row):
             papers.setdefault(str(row.get("name") or "").partition("/")[0], []).append(row)
     return [_of_paper(paper, priced, f"p{i}") for i, (paper, priced) in enumerate(papers.items())]
 
 
-def _is_priced(row: Mapping[str, Any]) -> bool:
+def _is_priced(row: Fields) -> bool:
     """Tell whether a row has a price and an interval for every one of several epsilons that can be drawn."""
     epsilons, price, intervals = (row.get(name) or () for name in ("epsilons", "price", "price_intervals"))
     drawable = all(1e-12 < epsilon < 1e12 for epsilon in epsilons) and None not in price
@@ -29,7 +30,7 @@ def _is_priced(row: Mapping[str, Any]) -> bool:
     return len(epsilons) == len(price) == len(intervals) > 1 and drawable and all(abs(x) < 1e15 for x in numbers)
 
 
-def _of_paper(paper: str, rows: Sequence[Mapping[str, Any]], prefix: str) -> Figure:
+def _of_paper(paper: str, rows: Sequence[Fields], prefix: str) -> Figure:
     colours = list(COLOURS.values())[3:]
 
     def paint(axes: Any) -> None:
@@ -61,11 +62,11 @@ def _of_paper(paper: str, rows: Sequence[Mapping[str, Any]], prefix: str) -> Fig
     )
 
 
-def _short(row: Mapping[str, Any]) -> str:
+def _short(row: Fields) -> str:
     return str(row.get("name", "")).rpartition("/")[2].replace("$", r"\$")
 
 
-def _words(row: Mapping[str, Any]) -> str:
+def _words(row: Fields) -> str:
     price, free = row["price"], row.get("unnoticed")
     last = f", {free['mean_regret']:.3g} with next to no noise" if free else ""
     return f"{_short(row)}: {price[0]:.3g} at {row['epsilons'][0]:g}, {price[-1]:.3g} at {row['epsilons'][-1]:g}{last}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from ...audit.certification.blind_spot import words as blind_words
 from ...audit.statistics.measure_words import is_epsilon, unit_of
+from ..record_types import Fields
 from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of
 from ..upper_words import binding
 
@@ -39,7 +39,7 @@ class Row:
     alternative: str
 
 
-def row(claim: Mapping[str, Any]) -> Row:
+def row(claim: Fields) -> Row:
     """Return the marks of a claim of a record."""
     claimed, bound, measure = level(claim), lower(claim), measure_of(claim)
     upper = binding(claim)
@@ -74,12 +74,12 @@ def row(claim: Mapping[str, Any]) -> Row:
     )
 
 
-def mark(claim: Mapping[str, Any]) -> str:
+def mark(claim: Fields) -> str:
     """Return what a verdict is called beside its colour: no tick where nothing was tested."""
     return "–" if is_untested(claim) else MARKS[claim["verdict"]]
 
 
-def baseline_of(claim: Mapping[str, Any]) -> float | None:
+def baseline_of(claim: Fields) -> float | None:
     """Return the bound that the baseline's record certified for this claim, if the record knows it."""
     before = claim.get("baseline")
     if isinstance(before, Mapping):
@@ -89,7 +89,7 @@ def baseline_of(claim: Mapping[str, Any]) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
-def setting(claim: Mapping[str, Any]) -> str:
+def setting(claim: Fields) -> str:
     """Return what tells a claim from its siblings, in a few words."""
     measure = measure_of(claim)
     delta = "" if is_epsilon(measure) else KINDS.get(str(measure.get("kind")), "")
@@ -123,7 +123,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
 """
 
 
-def picture(claims: Sequence[Mapping[str, Any]], *, title: str = "The ruler of an audit") -> str:
+def picture(claims: Sequence[Fields], *, title: str = "The ruler of an audit") -> str:
     """Return the ruler of some claims as an SVG file of its own, dark and light."""
     height = _TOP + _STEP * len(claims) + 34
     parts = [
@@ -146,7 +146,7 @@ def picture(claims: Sequence[Mapping[str, Any]], *, title: str = "The ruler of a
     return "\n".join(parts) + "\n"
 
 
-def _lines(claim: Mapping[str, Any], top: int) -> Iterable[str]:
+def _lines(claim: Fields, top: int) -> Iterable[str]:
     marks, verdict = row(claim), claim["verdict"]
     middle = top + _STEP / 2 - 3
     yield f"<g><title>{escape(claim['name'])}: {escape(marks.alternative)}</title>"

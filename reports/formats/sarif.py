@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
 from urllib.parse import quote
 
 from ...audit.statistics.measure_words import claimed_words
+from ..record_types import Fields, JsonObject
 from ..sanitise import bound_words, is_untested, json_text, legible, measure_of, replay_word, untested_words, visible
 from ..upper_words import place_of
 
@@ -24,7 +23,7 @@ RULES = {
 }
 
 
-def sarif(record: Mapping[str, Any]) -> str:
+def sarif(record: Fields) -> str:
     """Return a record as SARIF 2.1.0.
 
     A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to
@@ -59,7 +58,7 @@ def sarif(record: Mapping[str, Any]) -> str:
     return json_text(log, indent=1) + "\n"
 
 
-def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _of_claim(claim: Fields, where: Fields | None) -> JsonObject | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = (claim["expected"] or "survived").upper()
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
@@ -82,11 +81,11 @@ def _of_claim(claim: Mapping[str, Any], where: Mapping[str, Any] | None) -> dict
     return None
 
 
-def _runs(claim: Mapping[str, Any]) -> str:
+def _runs(claim: Fields) -> str:
     return "its runs" if claim["runs"] is None else f"{claim['runs']:,} runs"
 
 
-def _result(rule: str, level: str, text: str, identity: str, where: Mapping[str, Any] | None) -> dict[str, Any]:
+def _result(rule: str, level: str, text: str, identity: str, where: Fields | None) -> JsonObject:
     """Return a result; the fingerprint stays the same while the claim does, so that alerts are not opened twice."""
     fingerprint = hashlib.sha256(f"{rule}/{identity}".encode()).hexdigest()
     return {
@@ -99,13 +98,13 @@ def _result(rule: str, level: str, text: str, identity: str, where: Mapping[str,
     }
 
 
-def _location(where: Mapping[str, Any]) -> dict[str, Any]:
+def _location(where: Fields) -> JsonObject:
     path = PurePath(where["file"])
     uri = quote(path.as_posix(), errors="surrogatepass")
     artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": where["line"]}}}
 
 
-def _place_of_target(target: str) -> dict[str, Any] | None:
+def _place_of_target(target: str) -> JsonObject | None:
     file, _, _ = target.rpartition(":")
     return {"file": file, "line": 1} if file.endswith(".py") else None

@@ -7,8 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -21,6 +20,7 @@ from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline, headline_words
+from ..record_types import Fields, JsonObject
 from ..sanitise import (
     bound_words,
     by_holm,
@@ -99,13 +99,13 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def confidence(claim: Mapping[str, Any]) -> str:
+def confidence(claim: Fields) -> str:
     """Return a claim's confidence with as many digits as tell it from certainty."""
     digits = 2 - math.floor(math.log10(max(1 - claim["confidence"], 1e-17)))
     return f"{claim['confidence']:.{min(max(4, digits), 17)}g}"
 
 
-def claims_table(record: dict[str, Any]) -> str:
+def claims_table(record: JsonObject) -> str:
     """Return the view of a run: a ruler of all claims, what is unexpected, what could not be audited, and the sum."""
     record = visible(record)
     claims, columns = record["claims"], width()
@@ -158,7 +158,7 @@ def claims_table(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _bound_lines(record: Mapping[str, Any]) -> list[str]:
+def _bound_lines(record: Fields) -> list[str]:
     """Return a line for every bound on regret of a plan's own, and for every one that is violated."""
     return [
         f"regret of {visible_line(r['name'])}: {regret_verdict(r['verdict'])}: mean {number(r['mean_regret'])}, bound "
@@ -168,7 +168,7 @@ def _bound_lines(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def headline_lines(record: Mapping[str, Any]) -> list[str]:
+def headline_lines(record: Fields) -> list[str]:
     """Return what is false of what is published, with what else was falsified; nothing for a user's own claims."""
     counts = headline(record["claims"])
     if not any(claim.get("standing") for claim in record["claims"]):
@@ -177,7 +177,7 @@ def headline_lines(record: Mapping[str, Any]) -> list[str]:
     return [word for word in words if word]
 
 
-def _setting(claim: Mapping[str, Any]) -> str:
+def _setting(claim: Fields) -> str:
     """Return what tells a claim from its siblings: what is not as usual, which is as the paper has it."""
     words = [claim.get("calibration") or "", claim.get("losses") or ""]
     words = [word for word in words if word != "as_published"]
@@ -193,12 +193,12 @@ def _setting(claim: Mapping[str, Any]) -> str:
     return visible_line(" ".join(word for word in words if word))
 
 
-def _numbers(claim: Mapping[str, Any]) -> str:
+def _numbers(claim: Fields) -> str:
     claimed, exact = number(level(claim)), exact_words(claim)
     return f"{number(lower(claim)):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
 
 
-def _bar(claim: Mapping[str, Any], size: int) -> str:
+def _bar(claim: Fields, size: int) -> str:
     """Return the certified bound as a bar, up to a multiple of the claim, with the claim marked on it."""
     full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
     upper = binding(claim)
@@ -242,7 +242,7 @@ def _unicode() -> bool:
     return True
 
 
-def _glyph(claim: Mapping[str, Any]) -> str:
+def _glyph(claim: Fields) -> str:
     """Return the mark of a verdict: no tick where nothing was tested."""
     if is_untested(claim):
         return "-"
@@ -250,13 +250,13 @@ def _glyph(claim: Mapping[str, Any]) -> str:
     return dict(zip(COLOURS, marks, strict=True))[claim["verdict"]]
 
 
-def shrunk_words(record: Mapping[str, Any]) -> str:
+def shrunk_words(record: Fields) -> str:
     """Return how many shrunk witnesses the files of a run hold; nothing where there are none."""
     shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
     return f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
 
 
-def shrunk_lines(claim: Mapping[str, Any]) -> list[str]:
+def shrunk_lines(claim: Fields) -> list[str]:
     """Return a claim's shrunk witness: its bound, the losses of both worlds, and the command that replays it."""
     shrunk = claim.get("shrunk")
     if not shrunk:

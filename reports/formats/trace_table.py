@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
-from typing import Any
 
+from ..record_types import Fields
 from ..sanitise import visible, visible_line
 from .terminal import table, width
 
@@ -13,7 +12,7 @@ from .terminal import table, width
 _FEW_VALUES, _MOST_CALLS = 3, 40
 
 
-def trace_lines(trace: Mapping[str, Any]) -> str:
+def trace_lines(trace: Fields) -> str:
     """Return the calls as a table, and below it what leaks or what bounds them."""
     trace = visible(trace)
     claimed, calls = trace["claimed"], trace["calls"]
@@ -29,7 +28,7 @@ def trace_lines(trace: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *wrapped])
 
 
-def _row(call: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(call: Fields) -> tuple[str, ...]:
     place, loss = call["place"], call["loss"]
     so_far = "inf" if loss["epsilon"] is None else f"{loss['epsilon']:.4g}"
     so_far += f" (mu {loss['mu']:.4g})" if "mu" in loss else ""
@@ -44,7 +43,7 @@ def _numbers(values: list[float | None]) -> str:
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
 
 
-def _words(trace: Mapping[str, Any]) -> list[str]:
+def _words(trace: Fields) -> list[str]:
     """Return what follows from the calls."""
     if trace["leak"]:
         return [
@@ -67,5 +66,5 @@ def _words(trace: Mapping[str, Any]) -> list[str]:
     return [first, f"it rests on: {'; '.join(trace['upper_rests_on'])}", *_cause(trace)]
 
 
-def _cause(trace: Mapping[str, Any]) -> list[str]:
+def _cause(trace: Fields) -> list[str]:
     return [trace["cause"]["text"]] if trace["cause"] else []
