@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..learners.protocol import Arrays
 from .draws import Draws, Floats
 from .noise import Gaussian, Noise, gaussian_block
 from .philox import LANES, Stream
@@ -182,7 +181,7 @@ def tree_blocks(noise: Any) -> Any:
     """
     gaussian = noise is gaussian_block
 
-    def add(t: int, scale: float, arrays: Arrays, stream: Stream, value: Floats) -> None:
+    def add(t: int, scale: float, arrays: Any, stream: Stream, value: Floats) -> None:
         """Block: `Tree.add` of the value of round t (from 0)."""
         total, level, noisy = arrays[0], arrays[1], arrays[2]
         above, i, j = (t + 1) & t, 0, 0
@@ -198,7 +197,7 @@ def tree_blocks(noise: Any) -> Any:
                 fresh[lane] += before[lane] if above else 0.0
                 noisy[d, lane] = total[d, lane] + fresh[lane]
 
-    def pad(t: int, depth: int, scale: float, arrays: Arrays, stream: Stream, room: Floats) -> None:
+    def pad(t: int, depth: int, scale: float, arrays: Any, stream: Stream, room: Floats) -> None:
         """Block: `Tree.pad` after t rounds."""
         noisy, padded = arrays[2], arrays[3]
         for d in range(len(noisy)):
