@@ -92,7 +92,7 @@ bench: $(READY)
 	@echo 'bench: speed and tightness'
 	@$(BIN)/python benchmarks/run.py
 
-# Hours, for all entries; benchmarks/results/regret.md says what was run.
+# Half an hour of CPU for all entries; what benchmarks/results/regret.json has already is kept (--again: measured anew).
 regret: $(READY)
 	@echo 'regret: the catalogue at long horizons, and what searches find'
 	@$(BIN)/python benchmarks/regret.py

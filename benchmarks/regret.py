@@ -1,14 +1,19 @@
-"""`make regret`: the regret of the catalogue's entries at long horizons, with every verdict.
+"""`make regret`: the regret of the catalogue's entries at long horizons, with every verdict, and the memory it takes.
 
-    python benchmarks/regret.py [--longest T] [--runs N] [ENTRY ...]
+    python benchmarks/regret.py [--longest T] [--runs N] [--kernel-runs N] [--again] [ENTRY ...]
+    python benchmarks/regret.py --memory
 
 Entries with a kernel are played at T = 2^17, others at 2^14, unless --longest is smaller; the table goes to
-benchmarks/results/regret.md and regret.json. Beside each verdict stands what a search found against the listed
-sequences, at T = 256.
+benchmarks/results/regret.md and regret.json. Rows that are there already, measured with the same options, are kept
+unless --again: a killed run goes on. Beside each verdict stands what a search found against the listed sequences, at
+T = 256. --memory measures the largest memory of a process by its horizon.
 """
 
 import argparse
 import json
+import resource
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,27 +23,39 @@ import tables
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.kernel_totals import has_kernel_for
 from overclaim.audit.regret.adversaries import regret_losses
+from overclaim.audit.regret.measurement import play_runs
 from overclaim.audit.regret.regret_audit import FOUND, audit_regret
-from overclaim.learners.catalogue.entries import entries
+from overclaim.learners.catalogue.entries import entries, lookup
 
 RESULTS = Path(__file__).parent / "results"
 LONG, SLOW, SEARCHED = 2**17, 2**14, 256
+#: What memory is measured of: an entry, whether on its kernel, and horizons.
+MEMORY = (
+    ("asi-raman-talwar/batched-exp3", True, (2**10, 2**14, 2**17)),
+    ("agarwal-singh/ftrl-experts", True, (2**10, 2**14, 2**17)),
+    ("agarwal-singh/ftrl-experts", False, (2**8, 2**11, 2**14)),
+    ("smith-thakurta/pftal", False, (2**8, 2**11, 2**14)),
+)
 
 
-def row(entry, longest, runs):
-    """Return an entry's verdicts at its longest horizon."""
-    began = time.process_time()
+def has_kernel(entry):
     setting = entry.setting(rounds=64)
     learner = entry.build(setting)
-    kernel = has_kernel_for(learner, next(iter(regret_losses(entry, setting, learner, 0).values())))
-    rounds = min(longest, LONG if kernel else SLOW)
-    found = audit_regret(entry, replace(setting, rounds=rounds), Budget(runs=runs), Execution(fast=kernel))
-    searched = audit_regret(entry, replace(setting, rounds=SEARCHED), Budget(runs=runs), search=True).means
+    return has_kernel_for(learner, next(iter(regret_losses(entry, setting, learner, 0).values())))
+
+
+def row(entry, kernel, rounds, runs):
+    """Return an entry's verdicts at a horizon."""
+    began = time.process_time()
+    setting = entry.setting(rounds=rounds)
+    found = audit_regret(entry, setting, Budget(runs=runs), Execution(fast=kernel))
+    searched = audit_regret(entry, replace(setting, rounds=SEARCHED), Budget(runs=100), search=True).means
     low, high = found.regret.interval
     return {
         "entry": entry.name,
         "T": rounds,
         "kernel": "yes" if kernel else "no",
+        "runs": runs,
         "worst": found.sequence,
         "regret": found.regret.mean,
         "from": low,
@@ -55,28 +72,81 @@ def row(entry, longest, runs):
     }
 
 
+def peak(name, kernel, rounds):
+    """Return the largest memory in MiB of a process that plays an entry on one sequence."""
+    command = [sys.executable, __file__, "--one", name, "--longest", str(rounds), *(["--fast"] if kernel else [])]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def play_one(name, rounds, kernel):
+    """Play 100 runs on a constant gap, and print the largest memory of this process in MiB."""
+    entry = lookup(name)
+    setting = entry.setting(rounds=rounds)
+    learner = entry.build(setting)
+    losses = next(iter(regret_losses(entry, setting, learner, 0).values()))
+    play_runs(learner, losses, Budget(runs=100), Execution(fast=kernel))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def memory():
+    """Return the rows of the table of memory."""
+    return [
+        {"entry": name, "kernel": "yes" if kernel else "no", "T": rounds, "MiB": round(peak(name, kernel, rounds), 1)}
+        for name, kernel, horizons in MEMORY
+        for rounds in horizons
+    ]
+
+
+def write(rows, used):
+    text = f"""# Regret at long horizons
+
+`make regret`: T = 2^17 for entries with a kernel, 2^14 for the others. HOLDS is about the sequences played.
+
+Intervals at 99 %, over all sequences of a row together. An interval is never shorter than about ln(1 / error) / runs
+of the range, "largest": so much a rare run could cost that none of these was. "found by search" and "listed, at most"
+are mean regrets at T = {SEARCHED}, 100 runs each.
+
+{tables.table(rows)}
+
+The largest memory of a process that plays 100 runs, all imports included; the losses themselves take 8 bytes an arm
+and round, 2 MiB at 2^17:
+
+{tables.table(used)}
+"""
+    (RESULTS / "regret.md").write_text(text)
+    (RESULTS / "regret.json").write_text(json.dumps({"rows": rows, "memory": used}, indent=1) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--longest", type=int, default=LONG)
-    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--kernel-runs", type=int, default=2000)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--one")
+    parser.add_argument("--fast", action="store_true")
     parser.add_argument("entries", nargs="*")
     asked = parser.parse_args()
-    rows = []
-    for name, entry in entries().items():
-        if entry.regret and (name in asked.entries or (not asked.entries and entry.regret.measured)):
-            rows.append(row(entry, asked.longest, asked.runs))
-            tables.show(rows)
-    text = f"""# Regret at long horizons
-
-`python benchmarks/regret.py --longest {asked.longest} --runs {asked.runs} {" ".join(asked.entries)}`
-
-Intervals at 99 %, over all sequences of a row together. "found by search" and "listed, at most" are mean regrets at
-T = {SEARCHED}.
-
-{tables.table(rows)}
-"""
-    (RESULTS / "regret.md").write_text(text)
-    (RESULTS / "regret.json").write_text(json.dumps(rows, indent=1) + "\n")
+    if asked.one:
+        play_one(asked.one, asked.longest, asked.fast)
+        return
+    kept = RESULTS / "regret.json"
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    rows, used = {row["entry"]: row for row in known.get("rows", [])}, known.get("memory", [])
+    if asked.memory or not used:
+        used = memory()
+    for name, entry in entries().items() if not asked.memory else ():
+        if not entry.regret or (asked.entries and name not in asked.entries):
+            continue
+        kernel = has_kernel(entry)
+        what = min(asked.longest, LONG if kernel else SLOW), asked.kernel_runs if kernel else asked.runs
+        if not asked.again and name in rows and (rows[name]["T"], rows[name]["runs"]) == what:
+            continue
+        rows[name] = row(entry, kernel, *what)
+        print(rows[name], flush=True)
+        write([rows[other] for other in entries() if other in rows], used)
+    write([rows[other] for other in entries() if other in rows], used)
 
 
 if __name__ == "__main__":

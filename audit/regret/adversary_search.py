@@ -5,7 +5,7 @@ A search sees pilot runs alone. What it finds is measured again on draws of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +16,10 @@ from ...learners.protocol import Learner
 from ..play.execution import Budget, Execution
 from ..search.proposals import quiet
 from .block_sequences import BlockSequence, equal_blocks
-from .measurement import play_runs
+from .measurement import play_sequences
 
-#: Blocks of a proposed sequence, proposals, and the pilot runs of each.
-BLOCKS, TRIALS, PILOT_RUNS = 8, 40, 100
+#: Blocks of a proposed sequence, proposals, how many of them are played side by side, and the pilot runs of each.
+BLOCKS, TRIALS, TOGETHER, PILOT_RUNS = 8, 40, 8, 100
 #: Pilot runs have labels from here on: no measurement shares their draws.
 PILOT = 1_000_000
 #: Gaps between the best arm and the others, in units of the range.
@@ -33,9 +33,9 @@ def find_adversary(
 ) -> BlockSequence:
     """Return the block-constant sequence of the largest mean regret on pilot runs.
 
-    A tree-structured Parzen estimator (optuna) proposes the losses of eight blocks, beginning with those of the
-    listed families that are so: a constant gap, a switch half-way and a late one, alternation. Then blocks are merged
-    with their neighbours as long as 97 % of the pilot's regret stay.
+    A tree-structured Parzen estimator (optuna) proposes the losses of eight blocks, eight proposals at a time that are
+    played side by side, beginning with those of the listed families that are so: a constant gap, a switch half-way and
+    a late one, alternation. Then blocks are merged with their neighbours as long as 97 % of the pilot's regret stay.
 
     Parameters
     ----------
@@ -46,17 +46,20 @@ def find_adversary(
 
     pilot = _Pilot(learner, rounds, budget, execution)
     with quiet():
-        sampler = optuna.samplers.TPESampler(seed=budget.seed, n_startup_trials=8)
+        sampler = optuna.samplers.TPESampler(seed=budget.seed, n_startup_trials=TOGETHER, constant_liar=True)
         study = optuna.create_study(direction="maximize", sampler=sampler)
     for first in _known(len(rows)):
         study.enqueue_trial({f"block {i}": row for i, row in enumerate(first)})
 
-    def worth(trial: optuna.trial.Trial) -> float:
+    def proposed(trial: optuna.trial.Trial) -> BlockSequence:
         chosen = [trial.suggest_categorical(f"block {i}", range(len(rows))) for i in range(min(BLOCKS, rounds))]
-        return pilot(equal_blocks(rounds, [rows[row] for row in chosen]))
+        return equal_blocks(rounds, [rows[row] for row in chosen])
 
     with quiet():
-        study.optimize(worth, n_trials=TRIALS)
+        for _ in range(TRIALS // TOGETHER):
+            trials = [study.ask() for _ in range(TOGETHER)]
+            for trial, worth in zip(trials, pilot([proposed(trial) for trial in trials]), strict=True):
+                study.tell(trial, worth)
     best = equal_blocks(rounds, [rows[study.best_params[f"block {i}"]] for i in range(min(BLOCKS, rounds))])
     return _shrunk(best, pilot)
 
@@ -71,16 +74,17 @@ def rows_of_arms(losses: str, arms: int) -> list[Loss]:
 
 
 class _Pilot:
-    """The mean regret on fresh pilot runs."""
+    """The mean regrets on fresh pilot runs."""
 
     def __init__(self, learner: Learner, rounds: int, budget: Budget, execution: Execution) -> None:
-        self.rounds, self.trials = rounds, 0
+        self.rounds, self.looks = rounds, 0
         runs = replace(budget, runs=min(PILOT_RUNS, budget.runs), stop="budget")
-        self.play = partial(play_runs, learner, budget=runs, execution=replace(execution, memory=None, jobs=1))
+        self.play = partial(play_sequences, learner, budget=runs, execution=replace(execution, memory=None, jobs=1))
 
-    def __call__(self, sequence: BlockSequence) -> float:
-        self.trials += 1
-        return self.play(sequence.at(self.rounds), label=PILOT + self.trials).mean
+    def __call__(self, sequences: Sequence[BlockSequence]) -> list[float]:
+        self.looks += 1
+        worlds = [sequence.at(self.rounds) for sequence in sequences]
+        return [one.mean for one in self.play(worlds, label=PILOT + TOGETHER * self.looks)]
 
 
 def _known(rows: int) -> list[list[int]]:
@@ -95,17 +99,15 @@ def _known(rows: int) -> list[list[int]]:
     ]
 
 
-def _shrunk(sequence: BlockSequence, pilot: Callable[[BlockSequence], float]) -> BlockSequence:
+def _shrunk(sequence: BlockSequence, pilot: _Pilot) -> BlockSequence:
     """Return a sequence of fewer blocks that keeps nearly all of the pilot's regret."""
-    least = KEPT * pilot(sequence)
+    least = KEPT * pilot([sequence])[0]
     i = 0
     while least > 0 and i < len(sequence.lengths) - 1:
+        smaller = []
         for losses in ({i: sequence.losses[i + 1]}, {i + 1: sequence.losses[i]}):
             changed = tuple(losses.get(k, loss) for k, loss in enumerate(sequence.losses))
-            smaller = replace(sequence, losses=changed).merged()
-            if pilot(smaller) >= least:
-                sequence = smaller
-                break
-        else:
-            i += 1
+            smaller.append(replace(sequence, losses=changed).merged())
+        worths = pilot(smaller)
+        sequence, i = (smaller[worths[0] < least], i) if max(worths) >= least else (sequence, i + 1)
     return sequence

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming
-from ...learners.catalogue.entries import Entry, RegretClaim, Setting, entries
+from ...learners.catalogue.entries import Entry, RegretClaim, Setting
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...learners.scalar import as_learner
@@ -19,7 +19,7 @@ from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
 from .adversaries import convex_opposites, regret_losses
-from .adversary_search import find_adversary, rows_of_arms
+from .adversary_search import PILOT, find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
 from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, play_sequences, regrets, shares
@@ -38,6 +38,8 @@ from .verdicts import (
 FOUND = "found by search"
 #: Loss sequences by name, from the horizon.
 _Sequences = Callable[[int], Mapping[str, World]]
+#: Rounds of a first look at whether a bound binds.
+_GLANCE = 16
 #: Runs that are played before the first look of a measurement that may stop early.
 FIRST_LOOK = 250
 
@@ -147,6 +149,7 @@ def audit_regret(
     sequences: _Sequences | None = None,
     claim: RegretClaim | None = None,
     search: bool = False,
+    search_where_binding: bool = False,
 ) -> RegretAudit:
     """Measure a learner's regret and hold it against the printed bound and growth rate.
 
@@ -170,6 +173,9 @@ def audit_regret(
         The bound to hold the measurement against; default the entry's.
     search : bool
         Whether to search for a worse sequence first, on pilot runs, and to play adaptive adversaries too.
+    search_where_binding : bool
+        Whether to search at a quarter of the horizon, without adaptive adversaries, if the bound is below the largest
+        possible regret.
 
     Raises
     ------
@@ -186,8 +192,11 @@ def audit_regret(
     found: BlockSequence | None = None
     adaptive: Mapping[str, Regret] = {}
     if search:
-        found, adaptive, sequences = _searched(target, setting, budget, execution, parameters or {}, sequences)
+        adaptive = _adaptive(target, setting, budget, execution, parameters or {})
     game = _Game(target, setting, parameters or {}, sequences, claim)
+    if search or (search_where_binding and game.binds(budget)):
+        found = game.find(setting.rounds if search else max(1, setting.rounds // 4), budget, execution)
+        game = replace(game, found=found)
 
     def bound_at(t: int) -> float:
         return game.bound(t, played[t].learner if t in played else None)
@@ -212,40 +221,13 @@ def audit_regret(
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 
-def _searched(
-    target: Entry | Any,
-    setting: Setting,
-    budget: Budget,
-    execution: Execution,
-    parameters: Mapping[str, Any],
-    listed: _Sequences | None,
-) -> tuple[BlockSequence, dict[str, Regret], _Sequences]:
-    """Return what a search found, the regret against adaptive adversaries, and all sequences by the horizon."""
+def _adaptive(
+    target: Entry | Any, setting: Setting, budget: Budget, execution: Execution, parameters: Mapping[str, Any]
+) -> dict[str, Regret]:
+    """Return the regret against adaptive adversaries."""
     learner = _build(target, setting, parameters)
-    rows = convex_opposites(target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
-    found = find_adversary(learner, rows, setting.rounds, budget, execution)
     played = play_adaptive(learner, setting.losses, setting.rounds, budget, execution) or {}
-
-    def listed_by_us(rounds: int) -> Mapping[str, World]:
-        game = replace(setting, rounds=rounds)
-        return regret_losses(target, game, _build(target, game, parameters), budget.seed)
-
-    before = listed or listed_by_us
-    adaptive = {name: one.regret(budget.confidence) for name, one in played.items()}
-    return found, adaptive, lambda rounds: {**before(rounds), FOUND: found.at(rounds)}
-
-
-def not_measured() -> list[dict[str, str]]:
-    """Return the catalogue's regret claims that `overclaim run` leaves out, and why."""
-    return [
-        {
-            "name": entry.name,
-            "source": entry.regret.source,
-            "reason": f"it takes long: overclaim regret {entry.name} measures it",
-        }
-        for entry in entries().values()
-        if entry.regret and not entry.regret.measured
-    ]
+    return {name: one.regret(budget.confidence) for name, one in played.items()}
 
 
 @dataclass(frozen=True)
@@ -257,6 +239,7 @@ class _Game:
     parameters: Mapping[str, Any]
     sequences: _Sequences | None
     claim: RegretClaim | None
+    found: BlockSequence | None = None
 
     def at(self, rounds: int) -> tuple[Setting, Learner]:
         """Return the setting at a horizon, and the learner built for it."""
@@ -270,13 +253,34 @@ class _Game:
             return _number(self.claim.bound(*self.at(rounds)))
         return _number(self.claim.bound(replace(self.setting, rounds=rounds), learner))
 
+    def worlds(self, setting: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
+        """Return the sequences of a horizon: those given, or listed, and what a search found."""
+        if self.sequences is not None:
+            chosen = self.sequences(setting.rounds)
+        else:
+            chosen = regret_losses(self.target, setting, learner, seed)
+        return chosen if self.found is None else {**chosen, FOUND: self.found.at(setting.rounds)}
+
+    def binds(self, budget: Budget) -> bool:
+        """Tell whether the bound is below the largest possible regret on some listed sequence: by two short runs."""
+        if self.claim is None:
+            return False
+        short, learner = self.at(min(_GLANCE, self.setting.rounds))
+        worlds = [*self.worlds(short, learner, budget.seed).values()]
+        played = play_sequences(learner, worlds, replace(budget, runs=FEWEST_RUNS), label=PILOT)
+        largest = max((one.largest or 0.0 for one in played), default=0.0) / short.rounds * self.setting.rounds
+        return self.bound(self.setting.rounds) < largest
+
+    def find(self, rounds: int, budget: Budget, execution: Execution) -> BlockSequence:
+        """Return what a search at a horizon finds."""
+        setting, learner = self.at(rounds)
+        rows = convex_opposites(self.target, setting, learner) or rows_of_arms(setting.losses, setting.arms)
+        return find_adversary(learner, rows, rounds, budget, execution)
+
     def play(self, rounds: int, budget: Budget, execution: Execution) -> _Played:
         """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
         setting, learner = self.at(rounds)
-        if self.sequences is not None:
-            chosen = self.sequences(rounds)
-        else:
-            chosen = regret_losses(self.target, setting, learner, budget.seed)
+        chosen = self.worlds(setting, learner, budget.seed)
         _check_losses(chosen, setting)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
             return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))

@@ -62,9 +62,9 @@ def run_plan(
     choose the events, and its workers play the blocks of certification. With `apart`, no claim about a user's target
     is audited in this process, which it may end.
     """
+    from ...audit.plans.regret_tasks import not_measured
     from ...audit.plans.selftest import selftest
     from ...audit.regret.false_regret_statements import false_utility_claims
-    from ...audit.regret.regret_audit import not_measured
     from ..record import run_record
 
     outcomes = finished(ledger, plan) if ledger is not None else {}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from overclaim.audit.plans.regret_tasks import not_measured
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.regret import comparator as hindsight
 from overclaim.audit.regret.adversaries import adversaries
@@ -18,7 +19,7 @@ from overclaim.audit.regret.false_regret_statements import (
 )
 from overclaim.audit.regret.growth import default_horizons, growth
 from overclaim.audit.regret.measurement import BETTING, NORMAL, Regret
-from overclaim.audit.regret.regret_audit import audit_regret, not_measured
+from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.audit.regret.verdicts import (
     HOLDS,
     UNDECIDED,
