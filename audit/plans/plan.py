@@ -184,7 +184,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
 def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
     """Return the measurement that a claim's `regret` table asks for."""
     asked = claim["regret"]
-    budget = Budget(runs=asked.get("runs", RUNS_OF_REGRET), seed=task.budget.seed)
+    runs, stop = asked.get("runs", RUNS_OF_REGRET), asked.get("stop", "budget")
+    budget = Budget(runs=runs, seed=task.budget.seed, stop=stop)
     parameters = (
         {"epsilon": claim["epsilon"], **claim.get("set", {})} if _takes_epsilon(claim) else claim.get("set", {})
     )

@@ -55,6 +55,7 @@ CLAIM: dict[str, Any] = {
                 "bound": {"type": "number", "minimum": 0},
                 "horizon": _COUNT,
                 "runs": {"type": "integer", "minimum": 20},
+                "stop": {"enum": list(STOPS)},
             },
         },
     },

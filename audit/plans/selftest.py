@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from ...learners.planted import planted_learners, plants
+from ...learners.catalogue.entries import Setting
+from ...learners.planted import planted_learners, planted_regret, plants
 from ...learners.protocol import LearnerError
 from ...learners.scalar import as_learner
 from ...mechanisms.claim import Claim
@@ -20,6 +21,8 @@ from ..certification.verdict import Verdict
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair
 from ..play.workers import in_parallel
+from ..regret.check_regret import audit_own_bound
+from ..regret.verdicts import VIOLATED
 from ..traces.summary import place_of_fault
 from .targets import source_place
 
@@ -29,8 +32,12 @@ BUDGETS = (1_000, 4_000, 20_000, 60_000)
 ALPHA = 1e-4
 #: A plain class runs in a Python loop, so its last budget is smaller.
 CLASS_BUDGETS = (500, 2_000, 6_000)
+#: The horizon at which faults of regret are looked for, and the runs of each loss sequence.
+HORIZON, REGRET_RUNS = 256, 100
 #: The worlds of the plain classes.
 PAIR = Pair([[1, 0], [0, 0], [0, 0], [0, 0]], [[0, 1], [0, 0], [0, 0], [0, 0]])
+#: The place of the first learner whose regret is audited.
+_REGRET = 1_000
 
 
 @dataclass(frozen=True)
@@ -84,15 +91,21 @@ def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) 
 
 
 def _items() -> list[tuple[int, str]]:
-    """Return (subject, bug) by their places in `plants`; the plain classes are the subject -1."""
+    """Return (subject, bug) by their places in `plants`; the plain classes are the subject -1, learners come last."""
     items = [(i, bug) for i, subject in enumerate(plants.SUBJECTS) for bug in ("", *subject.bugs)]
-    return items + [(-1, "")] + [(-1, learner_class.__name__) for learner_class in planted_learners.CLASSES]
+    items += [(-1, "")] + [(-1, learner_class.__name__) for learner_class in planted_learners.CLASSES]
+    learning = enumerate(planted_regret.SUBJECTS, start=_REGRET)
+    return items + [(i, bug) for i, learner in learning for bug in ("", *learner.faults)]
 
 
 def _look(item: tuple[int, str], *, seed: int) -> Finding:
     index, bug = item
     began = time.perf_counter()
-    if index < 0:
+    if index >= _REGRET:
+        learner = planted_regret.SUBJECTS[index - _REGRET]
+        name, what = learner.name, learner.faults[bug][0] if bug else ""
+        caught, runs, how = _audit_regret(learner, bug, seed)
+    elif index < 0:
         learner_class = next((c for c in planted_learners.CLASSES if c.__name__ == bug), planted_learners.SOUND_CLASS)
         what = (learner_class.__doc__ or "").removeprefix("Bug: ").rstrip(".") if bug else ""
         caught, runs, how = _audit_class(learner_class, seed)
@@ -102,7 +115,7 @@ def _look(item: tuple[int, str], *, seed: int) -> Finding:
         what, name = subject.bugs.get(bug, ""), subject.name
         caught, runs, how = _audit_mechanism(subject, bug, seed)
     outcome = ("CAUGHT" if caught else "MISSED") if bug else ("FALSE ALARM" if caught else "QUIET")
-    traced = _traced(index, bug) if bug else ""
+    traced = _traced(index, bug) if bug and index < _REGRET else ""
     return Finding(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3), traced)
 
 
@@ -135,6 +148,14 @@ def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
         CLASS_BUDGETS,
         lambda runs, i: audit_learner(learner_class, claim, Budget(runs, seed + i, confidence), pair=PAIR),
     )
+
+
+def _audit_regret(learner: planted_regret.RegretSubject, fault: str, seed: int) -> tuple[bool, int, str]:
+    setting, bound = Setting(rounds=HORIZON, losses=learner.losses), learner.bound(HORIZON)
+    found = audit_own_bound(learner.planted(fault, HORIZON), bound, setting, Budget(REGRET_RUNS, seed, 1 - ALPHA))
+    low, high = found.regret.interval
+    how = f"regret of {low:.4g} to {high:.4g} on {found.sequence} losses, bound {bound:.4g}"
+    return found.bound_verdict == VIOLATED, REGRET_RUNS * len(found.means), how
 
 
 def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Any]) -> tuple[bool, int, str]:

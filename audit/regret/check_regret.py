@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 from ...learners.blame import name_of
 from ...learners.catalogue.entries import RegretClaim, Setting
+from ...learners.checks import check_arms, check_rounds
+from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ..play.execution import HERE, Budget, Execution
+from .growth import DOUBLINGS
 from .measurement import BUDGET
 from .regret_audit import RegretAudit, audit_regret
 from .verdicts import VIOLATED, YOURS
@@ -19,21 +24,53 @@ from .verdicts import VIOLATED, YOURS
 _FAR = (59, 60)
 
 
-def own_claim(bound: float | Callable[[int], float]) -> RegretClaim:
-    """Return a user's bound as a claim: a function of T, or a number for one horizon."""
-    if not callable(bound) and not bound >= 0:
-        raise ValueError(f"a bound on regret must be a number of at least 0 or a function of T, got {bound!r}")
-    at = bound if callable(bound) else lambda _: bound
-    exponent = _exponent(bound) if callable(bound) else 0.0
-    return RegretClaim(bound=lambda setting, _: float(at(setting.rounds)), exponent=exponent, source=YOURS)
+def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim:
+    """Return a user's bound as a claim: a function of T, or a number for one horizon.
+
+    Where a function has no number of at least 0 at another horizon than `rounds`, it says nothing there.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or a function that has no such number at `rounds`.
+    """
+    if not callable(bound):
+        number = _number(bound)
+        if number is None:
+            raise ValueError(
+                f"a bound on regret must be a number of at least 0 or a function of T, got {reprlib.repr(bound)}"
+            )
+        return RegretClaim(bound=lambda setting, _: number, exponent=0.0, source=YOURS)
+
+    def at(t: int) -> float:
+        try:
+            value, said = bound(t), ""
+        except Exception as error:
+            value, said = None, f"it raised {type(error).__name__}: {error}"
+        number = _number(value)
+        if number is None and t == rounds:
+            said = said or f"got {reprlib.repr(value)}"
+            raise ValueError(f"a bound on regret must have a number of at least 0 at T = {t}: {said}")
+        return math.inf if number is None else number
+
+    at(rounds)
+    return RegretClaim(bound=lambda setting, _: at(setting.rounds), exponent=_exponent(at), source=YOURS)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of at least 0 as a float, infinity where it is too large for one; None for anything else."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    return number if number >= 0 else None
 
 
 def _exponent(bound: Callable[[int], float]) -> float:
     """Return how a bound grows in the end, 0 where it is not told: constants bend it at short horizons."""
-    try:
-        low, high = (float(bound(2**power)) for power in _FAR)
-    except ValueError:  # so long a game is refused
-        return 0.0
+    low, high = (bound(2**power) for power in _FAR)
     return math.log2(high / low) if 0 < low <= high < math.inf else 0.0
 
 
@@ -51,19 +88,26 @@ def audit_own_bound(
 
     Nor of the growth of a function that is not positive and finite at all horizons.
     """
-    claim = own_claim(bound)
-    audit = audit_regret(target, setting, budget, execution, parameters=parameters, claim=claim, search=search)
+    claim, horizons = own_claim(bound, setting.rounds), _horizons(setting.rounds) if callable(bound) else ()
+    how: dict[str, Any] = {"parameters": parameters, "claim": claim, "search": search, "horizons": horizons}
+    audit = audit_regret(target, setting, budget, execution, **how)
     if callable(bound) and audit.bound_slope is not None:
         return audit
     return replace(
         audit,
         exponent=None,
         bound_slope=None,
-        binds_from=None,
+        binds_from=audit.binds_from if callable(bound) else None,
         growth_verdict=None,
         growth_lower=None,
         growth_upper=None,
     )
+
+
+def _horizons(rounds: int) -> tuple[int, ...]:
+    """Return six horizons, each twice the one before, none beyond what the learner may be made for; or none."""
+    first = rounds // 2**DOUBLINGS
+    return tuple(first * 2**k for k in range(DOUBLINGS + 1)) if first else ()
 
 
 def check_regret(
@@ -71,7 +115,7 @@ def check_regret(
     bound: float | Callable[[int], float],
     *,
     rounds: int = 256,
-    arms: int = 2,
+    arms: int | None = None,
     losses: str = "unit",
     parameters: Mapping[str, Any] | None = None,
     runs: int = 2000,
@@ -90,9 +134,9 @@ def check_regret(
     bound : float, or callable
         On the expected regret against the best fixed action, in units of the losses, for losses that are fixed in
         advance. A function of T is judged on its growth too, where it is positive and finite at all horizons: against
-        its slope over them or in the end, whichever is steeper.
+        its slope over them or in the end, whichever is steeper; the horizons are T and its halves, from T = 32 on.
     rounds, arms, losses
-        T, the arms, and the loss set: "unit" is [0, 1].
+        T, the arms, by default those of a learner of the batched protocol or 2, and the loss set: "unit" is [0, 1].
     runs, seed, confidence
         Runs for each loss sequence; the error of the verdict, over all sequences, is at most 1 - confidence.
     search : bool
@@ -117,6 +161,14 @@ def check_regret(
     >>> check_regret(Exp3(arms=2, eta=0.1, gamma=0.1), 60.0, runs=200).bound_verdict
     'HOLDS'
     """
+    own = None if isinstance(learner, type) else getattr(learner, "arms", None)
+    arms = (2 if own is None else own) if arms is None else arms
+    check_rounds(rounds)
+    check_arms(arms)
+    if own is not None and own != arms:
+        raise ValueError(f"arms must be those of the learner, {own}, got {arms}")
+    if losses not in LOSS_SETS:
+        raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {losses!r}")
     setting = Setting(rounds=rounds, arms=arms, losses=losses)
     budget = Budget(runs=runs, seed=seed, confidence=confidence)
     audit = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)

@@ -38,6 +38,8 @@ from .verdicts import (
 FOUND = "found by search"
 #: Loss sequences by name, from the horizon.
 _Sequences = Callable[[int], Mapping[str, World]]
+#: Losses of one sequence, at most: more would not fit into the memory of many machines.
+MOST_LOSSES = 2**26
 #: Rounds of a first look at whether a bound binds.
 _GLANCE = 16
 #: Runs that are played before the first look of a measurement that may stop early.
@@ -165,7 +167,7 @@ def audit_regret(
     parameters : mapping, optional
         The algorithm's own parameters.
     horizons : sequence of int, optional
-        For the growth; default six doublings up to the setting's rounds, or from 16.
+        For the growth; default six doublings up to the setting's rounds, or from 16. With none nothing is said of it.
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
         extreme losses (quadratic ones tilted), held, alternating, switching and at random.
@@ -183,7 +185,8 @@ def audit_regret(
         As `play_runs`, `growth` and `as_learner`.
     """
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
-    growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
+    if horizons:
+        growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
     if claim is None and isinstance(target, Entry):
         claim = target.regret
     if claim is None and budget.stop == "early":
@@ -205,7 +208,9 @@ def audit_regret(
     here = game.play(setting.rounds, budget, execution)
     budget = replace(budget, runs=here.played[0].totals.size)  # fewer where it was stopped early
     played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
-    grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
+    grown = Growth((setting.rounds,), (here.worst.mean,), None, None, None)
+    if horizons:
+        grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
     audit = RegretAudit(
         regret=replace(here.regret(), confidence=budget.confidence),
         sequence=here.names[here.index],
@@ -218,6 +223,8 @@ def audit_regret(
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
+    if not horizons:
+        verdicts |= dict.fromkeys(("bound_slope", "growth_verdict", "growth_lower", "growth_upper"))
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 
@@ -279,6 +286,9 @@ class _Game:
 
     def play(self, rounds: int, budget: Budget, execution: Execution) -> _Played:
         """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
+        if rounds * self.setting.arms > MOST_LOSSES:
+            most = MOST_LOSSES // self.setting.arms
+            raise ValueError(f"rounds must be at most {most:,} here, for losses are kept in memory, got {rounds:,}")
         setting, learner = self.at(rounds)
         chosen = self.worlds(setting, learner, budget.seed)
         _check_losses(chosen, setting)
@@ -356,7 +366,8 @@ def _judge(
     bound, bounds = bound_at(setting.rounds), [bound_at(t) for t in played]
     largest = max(one.largest / one.rounds for one in here.played) if here.bounded else None  # type: ignore[operator]
     binds_from = None if largest is None else first_binding(bound_at, largest)
-    printed = growth(tuple(played), bounds).slope if all(0 < b < math.inf for b in bounds) else None
+    sloped = played and all(0 < b < math.inf for b in bounds)
+    printed = growth(tuple(played), bounds).slope if sloped else None
     binding = [t for t in played if binds_from is not None and t >= binds_from]
     far_enough = binding and max(binding) >= 2**FEWEST_DOUBLINGS * min(binding)
     ends = {t: played[t].limits() for t in (min(binding), max(binding))} if far_enough else {}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.plans import selftest
-from overclaim.learners.planted import planted_learners, plants
+from overclaim.learners.planted import planted_learners, planted_regret, plants
 from overclaim.mechanisms.draws import Draws
 from overclaim.tests.support.command_line import overclaim
 
@@ -39,6 +39,7 @@ def test_a_missed_bug_fails(monkeypatch):
     )
     monkeypatch.setattr(plants, "SUBJECTS", (quiet,))
     monkeypatch.setattr(planted_learners, "CLASSES", ())
+    monkeypatch.setattr(planted_regret, "SUBJECTS", ())
     monkeypatch.setattr(selftest, "BUDGETS", (1000,))
     result = overclaim("selftest", "--jobs", "1")
     assert result.exit_code == 1
@@ -62,3 +63,13 @@ def test_every_bug_changes_the_law(subject):
 def test_a_bug_that_does_not_exist():
     with pytest.raises(ValueError, match="bug must be one of noise halved"):
         plants.planted(plants.SUBJECTS[0], "nothing")
+
+
+@pytest.mark.parametrize("subject", planted_regret.SUBJECTS, ids=lambda subject: subject.name)
+def test_every_fault_of_regret_is_caught_and_the_sound_learner_is_not(subject):
+    """Error 1e-4 for each."""
+    place = selftest._REGRET + planted_regret.SUBJECTS.index(subject)
+    found = {bug: selftest._look((place, bug), seed=2) for bug in ("", *subject.faults)}
+    assert {bug for bug, finding in found.items() if finding.outcome == "CAUGHT"} == set(subject.faults)
+    assert found[""].outcome == "QUIET"
+    assert all("bound" in finding.how for finding in found.values())

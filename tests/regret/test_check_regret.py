@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import overclaim
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS
 from overclaim.learners import Exp3
+from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.protocol import LearnerError
 from overclaim.tests.support.command_line import overclaim as command
 
@@ -32,10 +34,10 @@ def test_a_bound_that_is_violated_is_an_error_that_says_so():
 
 
 def test_a_function_of_the_horizon_is_judged_on_its_growth_too():
-    """T / 2 + 1 holds at T = 64; T^(1/2) growth does not."""
-    assert overclaim.check_regret(UNIFORM, lambda t: 0.7 * t, **FEW).growth_verdict == HOLDS
+    """The regret is T / 2: below 2.2 T^(3/4) at T = 256, where that binds from T = 24 on, but it grows faster."""
+    assert overclaim.check_regret(UNIFORM, lambda t: 0.7 * t, rounds=256, runs=400).growth_verdict == HOLDS
     with pytest.raises(LearnerError, match=r"grows as T\^0.9|grows as T\^1"):
-        overclaim.check_regret(UNIFORM, lambda t: 5.0 * t**0.5, **FEW)
+        overclaim.check_regret(UNIFORM, lambda t: 2.2 * t**0.75, rounds=256, runs=2000)
 
 
 def test_a_bound_must_be_one():
@@ -73,12 +75,17 @@ regret = {regret}
     [
         ("Uniform", "{ bound = 9.0, horizon = 32, runs = 60 }", 1, "VIOLATED: mean 1"),
         pytest.param(
-            "Uniform", "{ bound = 30.0, horizon = 32, runs = 60 }", 0, "HOLDS: mean 1", marks=pytest.mark.slow
+            "Uniform",
+            "{ bound = 30.0, horizon = 32, runs = 60 }",
+            0,
+            "HOLDS on the sequences played: mean 1",
+            marks=pytest.mark.slow,
         ),
         pytest.param("Crashing", "{ bound = 30.0, horizon = 32, runs = 60 }", 4, "no arm", marks=pytest.mark.slow),
         ("Uniform", "{ horizon = 32 }", 2, "regret needs a bound"),
         ("Uniform", "{ bound = 3, rounds = 32 }", 2, "unknown key 'rounds'"),
         ("Uniform", "{ bound = -3 }", 2, "bound must be at least 0"),
+        ("Uniform", "{ bound = 3, stop = 'soon' }", 2, "stop must be one of budget, early"),
     ],
 )
 def test_a_plan_may_hold_a_claims_regret_against_a_bound(name, regret, code, words, tmp_path, monkeypatch):
@@ -97,9 +104,13 @@ def test_the_plan_passes_on_what_the_claim_says(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(
         '[[claims]]\ntarget = "agarwal-singh/ftrl-experts"\nepsilon = 2.0\narms = 3\nset = { eta = 0.1 }\n'
-        "regret = { bound = 99, horizon = 64 }\n"
+        "regret = { bound = 99, horizon = 64, stop = 'early' }\n"
     )
     (task,) = read_plan(path).regret
+    assert task.budget.stop == "early"
+    early = replace(task, budget=replace(task.budget, runs=5000), parameters={}).measure()
+    assert (early["bound_verdict"], early["interval_method"]) == ("HOLDS", "betting, anytime-valid")
+    assert early["runs"] < 5000
     assert (task.rounds, task.bound, task.arms) == (64, 99.0, 3)
     assert task.parameters == {"epsilon": 2.0, "eta": 0.1}
 
@@ -128,3 +139,45 @@ def test_the_fixture_fails_a_test_whose_bound_is_violated(pytester):
 def test_a_bound_that_holds_is_not_outgrown_for_its_constant_or_where_it_says_nothing(bound, growth):
     """The regret is T / 2: at short horizons 15 + 0.51 T grows as T^0.7, and the other bound has no slope."""
     assert overclaim.check_regret(UNIFORM, bound, rounds=512, runs=200).growth_verdict == growth
+
+
+@pytest.mark.parametrize("bound", ["60", -1, math.nan, None, True, [3], 1j])
+def test_a_bound_that_is_none_is_refused_by_its_value(bound):
+    with pytest.raises(ValueError, match=r"a bound on regret must (be|have) a number of at least 0"):
+        overclaim.check_regret(UNIFORM, bound, rounds=64, runs=20)
+    with pytest.raises(ValueError, match="a bound on regret must have a number of at least 0 at T = 64: got"):
+        overclaim.check_regret(UNIFORM, lambda t: bound, rounds=64, runs=20)
+
+
+def test_a_function_that_raises_is_told_where():
+    with pytest.raises(ValueError, match="at T = 64: it raised ZeroDivisionError: division by zero"):
+        overclaim.check_regret(UNIFORM, lambda t: 1 / 0, rounds=64, runs=20)
+    short = overclaim.check_regret(UNIFORM, lambda t: math.sqrt(t - 40) + 50, rounds=64, runs=200)  # none at T = 32
+    assert (short.bound_verdict, short.growth_verdict) == (HOLDS, None)
+    for huge in (10**400, lambda t: 10**400, math.inf):
+        assert overclaim.check_regret(UNIFORM, huge, rounds=64, runs=20).bound_verdict == VACUOUS
+
+
+@pytest.mark.parametrize(
+    ("game", "words"),
+    [
+        ({"rounds": 0}, "rounds must be an integer of at least 1, got 0"),
+        ({"rounds": 2.5}, "rounds must be an integer"),
+        ({"rounds": 10**9}, "rounds must be at most 33,554,432"),
+        ({"arms": 5}, "arms must be those of the learner, 2, got 5"),
+        ({"losses": "nope"}, "losses must be one of unit, symmetric"),
+    ],
+)
+def test_a_game_that_is_none_is_refused(game, words):
+    with pytest.raises(ValueError, match=words):
+        overclaim.check_regret(UNIFORM, 60.0, runs=20, **game)
+
+
+def test_a_learner_is_played_no_longer_than_it_is_made_for():
+    """Six doublings from 16 on went to T = 512, where a tree for 64 rounds ends."""
+    learner = lookup("agarwal-singh/ftrl-experts").build(lookup("agarwal-singh/ftrl-experts").setting(rounds=64))
+    found = overclaim.check_regret(learner, 120.0, rounds=64, losses="symmetric", runs=50)
+    assert found.growth.horizons == (64,)
+    found = overclaim.check_regret(learner, lambda t: 20 * math.sqrt(t), rounds=64, losses="symmetric", runs=50)
+    assert found.growth.horizons == (2, 4, 8, 16, 32, 64)
+    assert overclaim.check_regret(replace(UNIFORM, arms=3), 60.0, rounds=1, runs=20).regret.rounds == 1

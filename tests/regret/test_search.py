@@ -201,3 +201,15 @@ def test_the_command_shows_a_witness_that_plays_again():
     assert both.exit_code == 2
     assert "exclude each other" in both.output
     assert CliRunner().invoke(main, [*arguments, "--sequence", "[[4, [3, 0]]]"]).exit_code == 2
+
+
+def test_a_run_searches_where_the_bound_says_something():
+    """At a quarter of the horizon: the entry's bound binds at T = 64, that of HTINF at 10,803."""
+    budget, horizons = Budget(runs=20), (2, 4, 8, 16, 32, 64)
+    for name, binds in (("agarwal-singh/ftrl-experts", True), ("asi-raman-talwar/batched-htinf", False)):
+        entry = lookup(name)
+        found = audit_regret(entry, entry.setting(rounds=64), budget, horizons=horizons, search_where_binding=True)
+        assert (found.found is not None) == binds == (FOUND in found.means)
+        assert not found.adaptive
+        if binds:
+            assert found.found.rounds == 16
