@@ -6,8 +6,9 @@ import math
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.catalogue.entries import RegretClaim, Setting
@@ -59,7 +60,7 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
 
 def _number(value: Any) -> float | None:
     """Return a number of at least 0 as a float, infinity where it is too large for one; None for anything else."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return None
     try:
         number = float(value)
