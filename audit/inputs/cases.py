@@ -6,7 +6,6 @@ what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ import numpy as np
 
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw, is_strategy, large_integers
+from .extremes import extremes, plain_record
 from .neighbours import Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
 
@@ -59,13 +59,9 @@ class Case:
     def cost(self) -> tuple[int, int, int, int]:
         """What a reader pays: records, different records, letters, and what the simplest values are not."""
         sides = [records_of(side) for side in (self.left, self.right)]
-        records = {key_of(_plain(side.record(i))) for side in sides for i in range(side.size)}
+        records = {key_of(plain_record(side.record(i))) for side in sides for i in range(side.size)}
         text = "".join(shown(to_json(side.data)) for side in sides)
         return sum(side.size for side in sides), len(records), len(text), sum(map(ord, text))
-
-
-def _plain(record: Any) -> Any:
-    return getattr(record, "cells", record)
 
 
 class Space(Protocol):
@@ -153,11 +149,11 @@ class Related:
             for i in range(here.size):
                 if len(records) < KEPT:
                     record = here.record(i)
-                    records.setdefault(key_of(_plain(record)), record)
+                    records.setdefault(key_of(plain_record(record)), record)
         if records and all(type(record) is int for record in records.values()):
             records.update((key_of(number), number) for number in large)
         self.pool = list(records.values())
-        self.extremes = _extremes(self.pool)
+        self.extremes = extremes(self.pool)
 
     def first(self, many: int) -> list[Case]:
         """Return up to so many different pairs."""
@@ -309,8 +305,8 @@ class Related:
             alike = key_of(other.data)
             index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
             return Case(left, right, base.data, index, ..., base is theirs)
-        differ = (i for i in range(ours.size) if key_of(_plain(ours.record(i))) != key_of(_plain(theirs.record(i))))
-        index = next(differ)
+        keys = ([key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs))
+        index = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
         return Case(left, right, left, index, theirs.record(index))
 
     def simpler(self, case: Case) -> Iterator[Case]:
@@ -362,39 +358,5 @@ class Related:
 
 
 def _length(record: Any) -> tuple[int, str]:
-    text = shown(to_json(_plain(record)))
+    text = shown(to_json(plain_record(record)))
     return len(text), text
-
-
-def _extremes(pool: Sequence[Any]) -> list[Any]:
-    """Return the records at the edges of what was drawn: least and largest numbers, missing ones, the simplest."""
-    numbers = [_numbers(_plain(record)) for record in pool]
-    width = max(map(len, numbers), default=0)
-    found: dict[int, None] = {}
-    worth = [0] * len(pool)
-    for column in range(width):
-        values = [(row[column], i) for i, row in enumerate(numbers) if column < len(row)]
-        finite = sorted((value, i) for value, i in values if math.isfinite(value))
-        edges = {value for value, _ in (finite[0], finite[-1])} if finite else set()
-        for value, i in values:
-            worth[i] += value in edges or not math.isfinite(value)
-    order = sorted(range(len(pool)), key=lambda i: -worth[i])
-    found.update(dict.fromkeys(i for i in order if worth[i]))
-    found.update(dict.fromkeys(range(min(2, len(pool)))))
-    return [pool[i] for i in list(found)[: max(8, len(pool) // 4)]] or list(pool)
-
-
-def _numbers(record: Any) -> list[float]:
-    """Return the numbers of a record, in its order; texts by their length."""
-    form, found = [to_json(record)], list[float]()
-    while form:
-        part = form.pop(0)
-        if isinstance(part, dict):
-            form = [*(float(v) if k == "$float" else v for k, v in part.items()), *form]
-        elif isinstance(part, list):
-            form = [*part, *form]
-        elif isinstance(part, str):
-            found.append(float(len(part)))
-        elif part is not None:
-            found.append(float(part) if abs(part) < 1e300 else math.copysign(math.inf, part))
-    return found

@@ -11,11 +11,11 @@ from typing import Any
 from ...learners.blame import raised
 from ...mechanisms.libraries.entry import LibraryEntry
 from .data import key_of
-from .drawing import check_strategy, import_hypothesis, is_strategy, simplest
-from .records import UnfitError, features_of, records_of, with_feature
+from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
+from .records import RelationError, UnfitError, features_of, records_of, with_feature
 
 #: The neighbour relations by name.
-RELATIONS = ("replace", "add-remove", "substitute-feature")
+RELATIONS = ("replace", "add-remove", "substitute-feature", "user")
 #: The most neighbours of one input that a user's function is asked for.
 MOST_NEIGHBOURS = 1000
 #: The attribute of a strategy of pairs that holds how it was made.
@@ -34,8 +34,9 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
         Of the data: lists, numpy arrays, pandas frames and series, dictionaries or tuples of them, or single values.
     relation : str or callable
         "replace": one record is another one, as the strategy draws it elsewhere. "add-remove": one record more or
-        less. "substitute-feature": one feature of one record is another's. Or a function from data to all its
-        neighbours, an iterable or a strategy of them.
+        less. "substitute-feature": one feature of one record is another's. "user": records are (user, value), and all
+        of one user's are there or not, however many. Or a function from data to all its neighbours, an iterable or a
+        strategy of them.
     where : callable, optional
         Whether data is in the domain. Records move to other places and other data sets than they were drawn in; where
         the strategy would not allow that (records that depend on each other, a sorted list), say what it allows.
@@ -55,10 +56,32 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
     >>> from hypothesis import strategies as st
     >>> pairs = neighbours(st.lists(st.floats(0, 1), min_size=1, max_size=5), "replace")
     """
-    source = Neighbours(strategy, relation, where)
+    if relation == "user":
+        check_strategy(strategy)
+        for data in draw(strategy, 20, seed=0):  # tells at once what it cannot apply to
+            without_a_user(data)
+    source = Neighbours(strategy, without_a_user if relation == "user" else relation, where)
     drawn = source.pairs()
     setattr(drawn, _MADE_BY, source)
     return drawn
+
+
+def without_a_user(data: Any) -> list[Any]:
+    """Return the data sets that lack all records of one user: the neighbours of user-level privacy.
+
+    Parameters
+    ----------
+    data : list of (user, value)
+
+    Raises
+    ------
+    RelationError
+        For records of another form.
+    """
+    if not isinstance(data, list) or any(not isinstance(r, list | tuple) or len(r) != 2 for r in data):
+        raise RelationError(f"user needs lists of (user, value) as data, got {data!r:.80}")
+    users = {key_of(record[0]): record[0] for record in data}
+    return [[record for record in data if key_of(record[0]) != user] for user in users]
 
 
 def made_by(strategy: Any) -> Neighbours | None:

@@ -121,7 +121,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # target = "my_mechanism.py:noisy"   # the same, on the worst pair of inputs that a search finds
 # epsilon = 1.0
 # inputs = {{ type = "array", items = {{ type = "number", minimum = 0, maximum = 1 }} }}   # or "SCHEMA.json"
-# neighbours = "add-remove"    # or "replace", "substitute-feature"
+# neighbours = "add-remove"    # or "replace", "substitute-feature", "user" (lists of [user, value])
 # call_limit = 0.5             # seconds of processor time: pairs on which a call takes more are left out, and counted
 """
 

@@ -106,10 +106,10 @@ GAME = options(
 )
 NEIGHBOURS = click.option(
     "--neighbours",
-    type=click.Choice(["replace", "zero-out", "add-remove", "substitute-feature"]),
+    type=click.Choice(["replace", "zero-out", "add-remove", "substitute-feature", "user"]),
     default="replace",
     show_default=True,
-    help="The last two are relations of --inputs, which knows replace too.",
+    help="The last three are relations of --inputs, which knows replace too.",
 )
 INPUTS = options(
     click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world."),

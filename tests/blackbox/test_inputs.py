@@ -73,6 +73,29 @@ def test_inputs_on_which_it_raises_are_left_out_and_counted():
     assert len(result.pair.left) >= 2
 
 
+USERS = st.lists(st.tuples(st.sampled_from("ab"), st.floats(0, 1)), max_size=4)
+
+
+def total_of_users(data, rng):
+    """Noise for one record: a user of several moves the sum by more."""
+    return sum(value for _, value in data) + rng.laplace()
+
+
+def test_one_user_has_several_records():
+    """By seed; the claim is true of one record more or less."""
+    assert audit(total_of_users, neighbours(USERS, "add-remove"), runs=4000).verdict is Verdict.SURVIVED
+    result = audit(total_of_users, neighbours(USERS, "user"), runs=4000)
+    assert result.verdict is Verdict.FALSIFIED
+    sides = sorted([result.pair.left, result.pair.right], key=len)
+    assert len(sides[1]) - len(sides[0]) >= 2
+    assert len({user for user, _ in sides[1]} - {user for user, _ in sides[0]}) == 1
+
+
+def test_records_without_users_are_one_line():
+    with pytest.raises(ValueError, match=r"user needs lists of \(user, value\) as data, got \[0.0"):
+        neighbours(LISTS, "user")
+
+
 def test_one_that_always_raises_has_crashed():
     def broken(data, rng):
         raise KeyError("no")

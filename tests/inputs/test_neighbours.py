@@ -130,7 +130,7 @@ def test_the_seed_alone_decides(monkeypatch, tmp_path):
     ("strategy", "relation", "message"),
     [
         (3, "replace", "inputs must be a Hypothesis strategy.*got 3"),
-        (LISTS, "remove", "relation must be one of replace, add-remove, substitute-feature.*got 'remove'"),
+        (LISTS, "remove", "relation must be one of replace, add-remove, substitute-feature, user.*got 'remove'"),
         (st.nothing(), "replace", "nothing fits the strategy"),
         (st.integers().filter(lambda x: False), "replace", "nothing fits the strategy"),
         (UNIT, "add-remove", "float data is one record"),

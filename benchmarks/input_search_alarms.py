@@ -1,0 +1,164 @@
+"""False alarms of audits whose inputs are searched: mechanisms that keep their claim exactly, many seeds, one table.
+
+    python benchmarks/input_search_alarms.py [SEEDS]
+
+Every audit is an error with probability at most 1 - confidence = 0.01, whatever the search finds: pairs are chosen on
+runs that certify nothing. Most of the mechanisms attain their claim on some pair, which is the hardest case.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from hypothesis import strategies as st
+
+from overclaim import Claim, Verdict, falsify_mechanism
+from overclaim.testing import neighbours
+
+RUNS, SEEDS = 2000, 42
+ONE, APPROXIMATE = Claim(epsilon=1.0), Claim(epsilon=1.0, delta=0.05)
+UNIT = st.lists(st.floats(0, 1), min_size=1, max_size=5)
+CATEGORIES = st.lists(st.integers(0, 2), max_size=5)
+
+
+def batched(mechanism):
+    """Mark a mechanism as one of many runs at once."""
+    mechanism.batched = True
+    return mechanism
+
+
+def counts_of(data):
+    """Return the counts of three categories, (3, 1)."""
+    return np.bincount(np.array(data, dtype=int), minlength=3)[:, None]
+
+
+def laplace(draws, shape, scale=1.0):
+    return draws.generator.laplace(scale=scale, size=shape)
+
+
+def geometric(draws, shape, epsilon=1.0):
+    return draws.generator.geometric(1 - np.exp(-epsilon), shape) - draws.generator.geometric(
+        1 - np.exp(-epsilon), shape
+    )
+
+
+@batched
+def mean(data, draws, runs):
+    return np.mean(data) + laplace(draws, runs, 1 / len(data))
+
+
+@batched
+def total(data, draws, runs):
+    return np.sum(data) + laplace(draws, runs)
+
+
+@batched
+def total_of_missing(data, draws, runs):
+    return np.nansum(data) + laplace(draws, runs)
+
+
+@batched
+def count(data, draws, runs):
+    return len(data) + geometric(draws, runs)
+
+
+@batched
+def histogram(data, draws, runs):
+    return counts_of(data) + geometric(draws, (3, runs))
+
+
+@batched
+def noisy_max(data, draws, runs):
+    return (counts_of(data) + laplace(draws, (3, runs), 2.0)).argmax(axis=0)
+
+
+@batched
+def exponential(data, draws, runs):
+    return (counts_of(data) / 2 + draws.generator.gumbel(size=(3, runs))).argmax(axis=0)
+
+
+@batched
+def randomised_response(data, draws, runs):
+    truth = draws.generator.random(runs) < np.e / (np.e + 1)
+    return np.where(truth, data, ~np.bool_(data))
+
+
+@batched
+def responses(data, draws, runs):
+    truth = draws.generator.random((len(data), runs)) < np.e / (np.e + 1)
+    return np.where(truth, np.array(data)[:, None], ~np.array(data, dtype=bool)[:, None]).sum(axis=0)
+
+
+@batched
+def sampled(data, draws, runs):
+    """One record in the clear, with a probability of delta."""
+    if not data:
+        return np.zeros(runs)
+    shown = draws.generator.random(runs) < 0.05
+    return np.where(shown, 1.0 + np.max(data), 0.0)
+
+
+@batched
+def keys(data, draws, runs):
+    """Keys whose noisy counts pass a threshold that one record passes with a probability below delta."""
+    noisy = counts_of(data) + laplace(draws, (3, runs))
+    return np.where((counts_of(data) > 0) & (noisy > 1 + np.log(1 / (2 * 0.05))), noisy, 0.0)
+
+
+@batched
+def clipped_sums(data, draws, runs):
+    """Two sums of points of the l1 ball."""
+    points = np.array(data, dtype=float).reshape(-1, 2)
+    points /= np.maximum(1.0, np.abs(points).sum(axis=1, keepdims=True))
+    return points.sum(axis=0)[:, None] + laplace(draws, (2, runs))
+
+
+#: Name: mechanism, claim, data, relation.
+TARGETS = {
+    "mean of n numbers": (mean, ONE, UNIT, "replace"),
+    "sum of numbers": (total, ONE, UNIT, "add-remove"),
+    "sum of numbers or NaN": (
+        total_of_missing,
+        ONE,
+        st.lists(st.floats(0, 1) | st.just(float("nan")), min_size=1, max_size=5),
+        "replace",
+    ),
+    "count, geometric": (count, ONE, UNIT, "add-remove"),
+    "histogram": (histogram, ONE, CATEGORIES, "add-remove"),
+    "report noisy max": (noisy_max, ONE, CATEGORIES, "add-remove"),
+    "exponential": (exponential, ONE, CATEGORIES, "add-remove"),
+    "randomised response": (randomised_response, ONE, st.booleans(), "replace"),
+    "sum of responses": (responses, ONE, st.lists(st.booleans(), min_size=1, max_size=5), "replace"),
+    "a record in the clear": (sampled, APPROXIMATE, CATEGORIES, "add-remove"),
+    "keys above a threshold": (keys, APPROXIMATE, CATEGORIES, "add-remove"),
+    "two sums": (
+        clipped_sums,
+        ONE,
+        st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=4),
+        "add-remove",
+    ),
+}
+
+
+def main(seeds: int) -> None:
+    """Print the table."""
+    began, alarms, audits = time.process_time(), 0, 0
+    print("| mechanism | relation | claim | audits | false alarms | largest bound | mean bound |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
+    for name, (mechanism, claim, data, relation) in TARGETS.items():
+        pairs = neighbours(data, relation)
+        results = [falsify_mechanism(mechanism, claim, inputs=pairs, runs=RUNS, seed=seed) for seed in range(seeds)]
+        bounds = [result.epsilon_lower for result in results]
+        wrong = sum(result.verdict is Verdict.FALSIFIED for result in results)
+        alarms, audits = alarms + wrong, audits + seeds
+        stated = f"({claim.epsilon:g}, {claim.delta:g})"
+        cells = (name, relation, stated, str(seeds), str(wrong), f"{max(bounds):.3f}", f"{np.mean(bounds):.3f}")
+        print(f"| {' | '.join(cells)} |", flush=True)
+    print(f"\n{alarms} of {audits} audits, of {RUNS:,} runs each; at most {0.01 * audits:.2f} are expected.")
+    print(f"{time.process_time() - began:.0f} s of processor time.")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS)
