@@ -179,7 +179,7 @@ def changed(data, path, value):
     return data
 
 
-@cases(60)
+@cases(40)
 @given(st.data())
 def test_records(folder, record, data):
     broken = json.loads(record)

@@ -174,6 +174,7 @@ def test_unknown_name_is_an_attribute_error():
         _ = overclaim.passed
 
 
+@pytest.mark.slow
 def test_a_bare_environment_and_an_awkward_path_are_enough(tmp_path):
     """No variables but PATH, a home that cannot be written, and a space and an umlaut in every path."""
     place = tmp_path / "ein Pfäd"

@@ -36,7 +36,7 @@ class Exp3Twin:
         self.estimates[self.arm] += loss / p
 
 
-@pytest.mark.parametrize("arms", [2, 4])
+@pytest.mark.parametrize("arms", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_exp3_has_the_law_of_its_twin(arms):
     learner = Exp3(arms=arms, eta=0.5, gamma=0.1)
     assert "twin" in check_learner(learner, arms=arms, twin=Exp3Twin, twin_runs=6000).checked

@@ -149,6 +149,7 @@ def test_power_with_the_pair_found_by_search(name, least):
     assert audit_zoo(name, runs=200_000).epsilon_lower >= least
 
 
+@pytest.mark.slow
 def test_result_does_not_depend_on_jobs():
     options = {"runs": 40_000, "seed": 3}
     one, two = (audit_zoo("svt6", jobs=jobs, **options) for jobs in (1, 2))

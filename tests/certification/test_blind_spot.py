@@ -55,7 +55,7 @@ def test_an_attack_that_attains_epsilon_catches_little():
     assert all(bound <= factor for factor, bound in spot.bounds)  # epsilon is exactly the factor; alpha 0.0025 each
 
 
-@pytest.mark.parametrize("finished", [1, 3, 7])
+@pytest.mark.parametrize("finished", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 7))])
 def test_what_is_known_of_weaker_targets_is_not_computed_again(finished, monkeypatch, tmp_path):
     """Bounds and exact laws: runs that were killed after a few of them computed all again, and never ended."""
     page = Ledger.begin(tmp_path, Plan(()), resume=False).page(0)

@@ -47,7 +47,7 @@ def test_the_largest_log_ratio_is_the_exact_epsilon(laws, name, left, right, eps
 @pytest.mark.parametrize(
     "name",
     [
-        "laplace",
+        pytest.param("laplace", marks=pytest.mark.slow),
         "noisy-max-1",
         "svt5",
         *(

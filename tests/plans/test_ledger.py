@@ -176,7 +176,7 @@ def interrupted(plan, folder, monkeypatch, after):
     return made, kept
 
 
-@pytest.mark.parametrize(("after", "jobs"), [(1, 1), (20, 2)])
+@pytest.mark.parametrize(("after", "jobs"), [(1, 1), pytest.param(20, 2, marks=pytest.mark.slow)])
 def test_resumed_at_any_block(folder, monkeypatch, after, jobs):
     plan = read_plan(Path("plan.toml"))
     whole = run_plan(plan, Execution(1), command="")
@@ -306,6 +306,7 @@ def test_a_file_that_is_no_ledger(folder):
     assert "file is not a database" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_finished(folder):
     """A file size limit stands for the full disk: sqlite meets the same failing write."""
     code = (

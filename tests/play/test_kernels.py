@@ -36,6 +36,8 @@ from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
 from overclaim.tests.support.command_line import overclaim
 
+pytestmark = pytest.mark.xdist_group("kernels")  # what one has compiled serves the others
+
 #: Runs: several whole blocks of lanes and a part of one.
 RUNS = 2 * kernels.WIDE + 7
 
@@ -157,6 +159,7 @@ def test_exp_far_out():
 # The same actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [1, 2, 5])
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 1.0])
 def test_exp3_plays_the_same(arms, gamma):

@@ -65,6 +65,7 @@ def test_regret_may_be_negative():
     assert measure(Exp3(arms=2, eta=0.5, gamma=0.2), losses, Budget(runs=500)).mean < 25
 
 
+@pytest.mark.slow
 def test_the_result_depends_on_the_seed_alone():
     learner = Exp3(arms=2, eta=0.3, gamma=0.1)
     losses = adversaries("unit", rounds=8, arms=2)["random signs"]
@@ -462,7 +463,12 @@ def ftrl_bound(rounds, arms, epsilon, seed=0):
 
 @pytest.mark.parametrize(
     ("losses", "rounds", "arms"),
-    [("symmetric", 16, 2), ("symmetric", 64, 2), ("symmetric", 256, 3), ("unit", 64, 2), ("unit", 256, 2)],
+    [
+        ("symmetric", 16, 2),
+        ("unit", 64, 2),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("symmetric", 64, 2), ("symmetric", 256, 3))),
+        pytest.param("unit", 256, 2, marks=pytest.mark.slow),
+    ],
 )
 def test_the_bound_of_ftrl_experts_holds_and_says_something(losses, rounds, arms):
     """Every adversary: the lower end, wrong with probability 1e-6, stays below sqrt(2 T ln N) + E[max Z - min Z].

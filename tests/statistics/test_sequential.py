@@ -133,6 +133,7 @@ def test_a_users_learner_is_falsified_on_the_way():
     assert result.epsilon_lower > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_the_result_does_not_depend_on_the_number_of_workers(delta):
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)

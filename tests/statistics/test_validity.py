@@ -213,6 +213,7 @@ def test_looking_repeatedly_at_a_fixed_n_test_is_caught():
     assert np.sum(ever) > 3 * most_errors()  # measured: .22
 
 
+@pytest.mark.slow
 def test_best_of_two_sides_needs_alpha_split():
     """Planted: joint bounds of both tails, each at the full alpha. 20,000 replications, valid at alpha/2.
 

@@ -62,6 +62,7 @@ def test_same_record_same_bytes(record, page):
     assert page == render(json.loads(json.dumps(record)))
 
 
+@pytest.mark.slow
 def test_any_number_of_processes_draws_the_same_page(record, page, monkeypatch):
     monkeypatch.setattr(workers, "START", 0.0)  # however little there is to draw
     sent = []

@@ -70,6 +70,7 @@ def test_little_is_given_up_for_the_proof(game):
     assert found - proved < found - coarse < 2e-2 * max(width, 1.0)
 
 
+@pytest.mark.slow
 def test_a_coarse_search_is_caught(monkeypatch):
     """Planted: three places in all. The search finds too much, and the proof takes it back."""
     monkeypatch.setattr(joint_bound, "_COARSE", np.linspace(0.0, 1.0, 2))
