@@ -102,7 +102,10 @@ def test_a_library_that_is_missing_is_one_line(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "library"),
-    [("libraries/river/UCB-local-noise", "river"), ("libraries/opendp/make_randomized_response_bool", "opendp")],
+    [
+        pytest.param("libraries/river/UCB-local-noise", "river", marks=pytest.mark.slow),
+        ("libraries/opendp/make_randomized_response_bool", "opendp"),
+    ],
 )
 def test_an_entry_is_audited_where_its_library_is(name, library):
     """Sound, by seed for river; OpenDP cannot be seeded: three audits in a row are wrong with probability 1e-6."""
