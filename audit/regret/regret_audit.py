@@ -187,19 +187,15 @@ def audit_regret(
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     if horizons:
         growth(horizons, [1.0] * len(horizons))  # refuse bad horizons before hours of play
-    if claim is None and isinstance(target, Entry):
-        claim = target.regret
+    claim = target.regret if claim is None and isinstance(target, Entry) else claim
     if claim is None and budget.stop == "early":
         raise ValueError("stop early needs a bound on regret to decide on: nothing is claimed here")
 
-    found: BlockSequence | None = None
-    adaptive: Mapping[str, Regret] = {}
-    if search:
-        adaptive = _adaptive(target, setting, budget, execution, parameters or {})
+    adaptive = _adaptive(target, setting, budget, execution, parameters or {}) if search else {}
     game = _Game(target, setting, parameters or {}, sequences, claim)
     if search or (search_where_binding and game.binds(budget)):
-        found = game.find(setting.rounds if search else max(1, setting.rounds // 4), budget, execution)
-        game = replace(game, found=found)
+        at = setting.rounds if search else max(1, setting.rounds // 4)
+        game = replace(game, found=game.find(at, budget, execution))
 
     def bound_at(t: int) -> float:
         return game.bound(t, played[t].learner if t in played else None)
@@ -216,15 +212,14 @@ def audit_regret(
         sequence=here.names[here.index],
         growth=grown,
         means={name: one.mean for name, one in zip(here.names, here.played, strict=True)},
-        found=found,
+        found=game.found,
         adaptive=adaptive,
         plays={t: tuple(one.played) for t, one in played.items()},
     )
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
-    if not horizons:
-        verdicts |= dict.fromkeys(("bound_slope", "growth_verdict", "growth_lower", "growth_upper"))
+    verdicts |= {} if horizons else dict.fromkeys(("bound_slope", "growth_verdict", "growth_lower", "growth_upper"))
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 

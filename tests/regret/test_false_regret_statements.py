@@ -1,0 +1,20 @@
+"""Published statements about regret that are false as printed."""
+
+import json
+
+from overclaim.audit.regret.false_regret_statements import false_utility_claims
+
+
+def test_false_utility_claims_come_with_witnesses():
+    claims = false_utility_claims()
+    assert [claim.verdict for claim in claims] == ["FALSIFIED"] * 3
+    for claim in claims:
+        assert claim.witness["found"] > claim.witness["claimed"], claim.name
+        json.dumps(claim.to_json(), allow_nan=False)
+        assert claim.quotation
+        assert claim.where
+        assert claim.answer
+    assert [claim.measured.partition(":")[0] for claim in claims] == ["VIOLATED", "UNDECIDED", "VIOLATED"]
+    condition = claims[1].witness
+    assert 6 < condition["found"] / condition["claimed"] < 10
+    assert claims[2].witness["found"] == 2 * claims[2].witness["claimed"]
