@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,8 @@ from ...mechanisms.draws import Floats
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from .features import Features, LabelledView, Labels, View
-from .learned import SCREENED, Logistic, OutputAttack, nothing
+from .features import Column, Features, LabelledView, Labels, View
+from .learned import BINS, SCREENED, Logistic, OutputAttack, log_ratio, nothing
 
 #: The largest table of outcomes, or how often a larger one must see each on average.
 MOST_OUTCOMES, REPEATED = 2**16, 16
@@ -22,43 +24,12 @@ FEW_OUTCOMES, PRIOR = 256, 8.0
 #: In a table of so few outcomes each has runs enough that the table may be judged by the runs that made it.
 FEWER_OUTCOMES = 24
 MOST_PATTERNS = 64
-BINS = 24
+#: Edges of a column's bins, finer in its tails: what is rare may say most.
+QUANTILES = np.unique([*np.linspace(0, 1, BINS + 1)[1:-1], *(q for t in (1e-4, 1e-3, 5e-3, 0.02) for q in (t, 1 - t))])
 #: Digits to which points are compared: the same point may be computed in several ways.
 DIGITS = 6
 #: The most different sequences of points, and the fewest training runs for each of them on average.
 MOST_SEQUENCES, FEWEST = 20_000, 20
-
-
-@dataclass(frozen=True)
-class Histogram(OutputAttack):
-    """The smoothed log ratio of one feature's counts between its quantiles."""
-
-    coarse = True
-
-    index: int
-    feature: str
-
-    @property
-    def name(self) -> str:
-        """The attack's name in the record."""
-        return f"histogram ({self.feature})"
-
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
-        """Count."""
-        feature = train.features.rows[self.index]
-        row = feature(train)
-        edges = np.unique(np.quantile(row, np.linspace(0, 1, BINS + 1)[1:-1]))
-        table = _log_ratio(np.searchsorted(edges, row, "right"), train.left, edges.size + 1, 0.5, 0.5)
-        return lambda view: table[np.searchsorted(edges, feature(view), "right")]
-
-
-def _log_ratio(
-    codes: NDArray[np.int64], left: Labels, size: int, prior_left: Floats | float, prior_right: Floats | float
-) -> Floats:
-    in_left = np.bincount(codes[left], minlength=size) + prior_left
-    in_right = np.bincount(codes[~left], minlength=size) + prior_right
-    ratio: Floats = rounded(np.log(in_left) - np.log(in_right))
-    return ratio
 
 
 @dataclass(frozen=True)
@@ -110,7 +81,7 @@ class Table(OutputAttack):
             # Outcomes of one projection share nearly one log odds: that of any of their runs.
             representative = train.part(np.flatnonzero(known)[first])
             prior = 1 / (1 + np.exp(-np.clip(fallback(representative), -30, 30)))
-        table = _log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
+        table = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
 
         def score(view: View) -> Floats:
             keys, known = codes(view)
@@ -225,7 +196,7 @@ class Patterns(OutputAttack):
             here = places == place
             edges = np.unique(np.quantile(rest[here], np.linspace(0, 1, BINS + 1)[1:-1]))
             codes = np.searchsorted(edges, rest[here], "right")
-            parts.append((edges, _log_ratio(codes, train.left[here], edges.size + 1, 0.5, 0.5)))
+            parts.append((edges, log_ratio(codes, train.left[here], edges.size + 1, 0.5, 0.5)))
 
         def score(view: View) -> Floats:
             keys, rest = self.keys(view), view.clean.sum(axis=0)
@@ -236,6 +207,125 @@ class Patterns(OutputAttack):
             return scores
 
         return score
+
+
+@dataclass(frozen=True)
+class ColumnRatios(OutputAttack):
+    """The sum of smoothed log ratios of the columns' counts, as if the columns were independent (naive Bayes) [1]_.
+
+    Special values, and the categories of discrete columns, are counted together where their patterns are few; ordinary
+    numbers in bins, each column on its own. What the counts of a part say is shrunk by how much of it may be chance
+    [2]_, and a part that says no more than chance is not read at all.
+
+    References
+    ----------
+    .. [1] P. Domingos, M. Pazzani. On the optimality of the simple Bayesian classifier under zero-one loss. Machine
+       Learning 29, 1997.
+    .. [2] W. James, C. Stein. Estimation with quadratic loss. Proc. 4th Berkeley Symposium, 1961.
+    """
+
+    name, log_odds = "sum of the columns' log ratios", True
+
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Count."""
+        parts = [ratios for part in _parts(train) if (ratios := _Ratios.of(part, train)) is not None]
+
+        def score(view: View) -> Floats:
+            total = np.zeros(view.columns.shape[1])
+            for ratios in parts:
+                codes = np.minimum(ratios.codes(view), ratios.table.size - 1)  # what training has not seen
+                total += ratios.table[codes]
+            return rounded(total)
+
+        return score
+
+
+Codes = Callable[[View], NDArray[np.int64]]
+
+
+def _parts(train: LabelledView) -> Iterator[Codes]:
+    """Yield what is counted on its own: a number, from 0, for each run."""
+    columns = train.features.columns
+    for group in (
+        [i for i, column in enumerate(columns) if column.discrete],
+        [i for i, column in enumerate(columns) if not column.discrete and column.values.size],
+    ):
+        if group:
+            keys = partial(_kinds, group)
+            known, times = np.unique(keys(train.every(-(-train.left.size // SCREENED))), return_counts=True)
+            if known.size * REPEATED <= times.sum():
+                yield partial(_place, known, keys)
+            else:
+                yield from (partial(_kinds, [i]) for i in group)
+    for i, column in enumerate(columns):
+        if not column.discrete:
+            numbers = train.columns[i]
+            edges = np.unique(np.quantile(numbers[_ordinary(column, numbers)], QUANTILES))
+            yield partial(_bins, i, edges)
+
+
+def _ordinary(column: Column, numbers: Floats) -> Labels:
+    ordinary: Labels = np.isfinite(numbers)
+    for value in column.values:
+        ordinary &= ~column.equals(numbers, float(value))
+    return ordinary
+
+
+def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
+    """Return a number for which special values some columns have; all 0 where there are too many."""
+    columns = [view.features.columns[i] for i in group]
+    keys = np.zeros(view.columns.shape[1], dtype=np.int64)
+    if sum(math.log2(column.values.size + 1) for column in columns) > 62:
+        return keys
+    for i, column in zip(group, columns, strict=True):
+        place, known = column.codes(view.columns[i])
+        keys = keys * (column.values.size + 1) + np.where(known, place + 1, 0)
+    return keys
+
+
+def _place(known: NDArray[np.int64], keys: Codes, view: View) -> NDArray[np.int64]:
+    """Return the place of each key among the known ones, which are in order; one more than all for others."""
+    found = keys(view)
+    place = np.searchsorted(known, found)
+    return np.where(known[np.minimum(place, known.size - 1)] == found, place, known.size)
+
+
+def _bins(index: int, edges: Floats, view: View) -> NDArray[np.int64]:
+    """Return the bin of a column's ordinary numbers, and one more than all for the rest."""
+    numbers = view.columns[index]
+    bins = np.searchsorted(edges, numbers, "right")
+    return np.where(_ordinary(view.features.columns[index], numbers), bins, edges.size + 1)
+
+
+@dataclass(frozen=True)
+class _Ratios:
+    """A part's log ratio by code."""
+
+    codes: Codes
+    table: Floats
+
+    @classmethod
+    def of(cls, codes: Codes, train: LabelledView) -> _Ratios | None:
+        """Count training runs; None where they say no more than chance."""
+        found = codes(train)
+        size = int(found.max()) + 2  # unseen codes have the last place
+        both = np.stack([np.bincount(found[world], minlength=size) for world in (train.left, ~train.left)])
+        told = both.sum(axis=0).astype(np.float64)
+        if train.coupled:  # only what differs between the worlds is subject to chance
+            left, right = np.split(found, 2)
+            apart = left != right
+            told = sum(np.bincount(side[apart], minlength=size) for side in (left, right)) + 1.0
+        expected = both.sum(axis=0) * both.sum(axis=1)[:, None] / both.sum()
+        chi = float(np.sum((both - expected)[0] ** 2 / np.maximum(told / 4, 1e-9)))
+        chance = np.count_nonzero(both.sum(axis=0)) - 1
+        if chi <= chance + 2 * math.sqrt(2 * chance):
+            return None
+        rates = (both + 0.5) / both.sum(axis=1)[:, None]
+        table = (1 - chance / chi) * (np.log(rates[0]) - np.log(rates[1]))
+        table[both.sum(axis=0) == 0] = 0.0
+        if isinstance(codes, partial) and codes.func is _bins:
+            table[codes.args[1].size + 1 :] = 0.0  # special values have a part of their own
+        return cls(codes, rounded(table))
 
 
 class PointCounts:

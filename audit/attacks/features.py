@@ -117,27 +117,36 @@ class View:
 
     def __init__(self, features: Features, columns: Floats) -> None:
         self.features, self.columns = features, columns
+        self._rows: dict[int, Floats] = {}
 
     def part(self, runs: Labels | NDArray[np.intp] | slice) -> View:
         """Return the view of some of the runs."""
         return View(self.features, self.columns[:, runs])
 
-    def labelled(self, left: Labels) -> LabelledView:
-        """Return the view of training runs, with their world labels."""
-        return LabelledView(self.features, self.columns, left)
+    def labelled(self, left: Labels, *, coupled: bool = False) -> LabelledView:
+        """Return the view of training runs, with their world labels; see `LabelledView` for `coupled`."""
+        return LabelledView(self.features, self.columns, left, coupled=coupled)
 
     @cached_property
     def clean(self) -> Floats:
         """The columns with every value that is no ordinary number at the column's centre: finite, (columns, runs)."""
-        clean: Floats = np.empty(self.columns.shape)
-        for i, column in enumerate(self.features.columns):
-            clean[i] = column.look(self.columns[i])
-        return clean
+        return np.stack([self.clean_row(i) for i in range(len(self.columns))])
+
+    def clean_row(self, index: int) -> Floats:
+        """Return one row of `clean`, (runs,): a score may need few."""
+        if index not in self._rows:
+            self._rows[index] = self.features.columns[index].look(self.columns[index])
+        return self._rows[index]
 
     @cached_property
     def signs(self) -> Floats:
         """The columns around their centres, clipped to a tenth of their spread."""
         return _clipped(self.clean, self.features.columns)
+
+    def sign_row(self, index: int) -> Floats:
+        """Return one row of `signs`, (runs,)."""
+        signs: Floats = _clipped(self.clean_row(index)[None], self.features.columns[index : index + 1])[0]
+        return signs
 
     @cached_property
     def steps(self) -> Floats:
@@ -162,15 +171,41 @@ class View:
 
 
 class LabelledView(View):
-    """A view of training runs, with the label of the world that each was played in."""
+    """A view of training runs, with the label of the world that each was played in.
 
-    def __init__(self, features: Features, columns: Floats, left: Labels) -> None:
+    Parameters
+    ----------
+    coupled : bool
+        Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
+        was played with the same draws: then most of the noise of one is that of the other.
+    """
+
+    def __init__(self, features: Features, columns: Floats, left: Labels, *, coupled: bool = False) -> None:
         super().__init__(features, columns)
-        self.left = left
+        self.left, self.coupled = left, coupled
 
     def part(self, runs: Labels | NDArray[np.intp] | slice) -> LabelledView:
         """Return the view of some of the runs, with their labels."""
         return LabelledView(self.features, self.columns[:, runs], self.left[runs])
+
+    def thinned(self, most: int, offset: int = 0) -> LabelledView:
+        """Return every so many-th run, from an offset on, at most `most` of them; coupled runs stay together."""
+        return self.every(-(-self.left.size // most), offset)
+
+    def every(self, step: int, offset: int = 0) -> LabelledView:
+        """Return every step-th run, from an offset on; coupled runs stay together."""
+        if not self.coupled:
+            return self.part(slice(offset, None, step))
+        half = self.left.size // 2
+        rows = [side[..., offset::step] for side in (self.columns[:, :half], self.columns[:, half:])]
+        left = np.repeat([True, False], rows[0].shape[1])
+        return LabelledView(self.features, np.concatenate(rows, axis=1), left, coupled=True)
+
+    def fold(self, which: int) -> Labels:
+        """Return which runs are of one of two folds, 0 or 1; coupled runs are of the same."""
+        size = self.left.size // 2 if self.coupled else self.left.size
+        taken = np.arange(size) % 2 == which
+        return np.tile(taken, 2) if self.coupled else taken
 
 
 def _clipped(rows: Floats, columns: Sequence[Column]) -> Floats:
@@ -249,6 +284,8 @@ class Features:
 
 
 def _row(name: str, index: int, view: View) -> Floats:
+    if name in ("clean", "signs"):
+        return view.clean_row(index) if name == "clean" else view.sign_row(index)
     row: Floats = getattr(view, name)[index]
     return row
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded, significant
@@ -23,6 +24,8 @@ from .protocol import Scorer
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 #: Decimals of a regression's weights, and leading bits of the means and deviations that features are standardised by.
 WEIGHT_DIGITS, STANDARD_BITS = 4, 20
+#: Bins of a histogram.
+BINS = 24
 #: The spread of what is equal but for rounding, as a share of its size.
 LAST_BITS = 1e-12
 #: Features up to which a regression is fitted by Newton's method, whose result is good to many digits.
@@ -69,7 +72,28 @@ class OutputAttack(ABC):
 
 @dataclass(frozen=True)
 class Threshold(OutputAttack):
-    """One feature as it is: the event's thresholds do the rest."""
+    """One feature as it is, or its negative: the event's thresholds do the rest."""
+
+    index: int
+    feature: str
+    sign: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return f"single feature ({'' if self.sign > 0 else 'minus '}{self.feature})"
+
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Learn nothing."""
+        feature = train.features.rows[self.index]
+        return lambda view: self.sign * rounded(feature(view))
+
+
+@dataclass(frozen=True)
+class Histogram(OutputAttack):
+    """The smoothed log ratio of one feature's counts between its quantiles."""
+
+    coarse = True
 
     index: int
     feature: str
@@ -77,12 +101,25 @@ class Threshold(OutputAttack):
     @property
     def name(self) -> str:
         """The attack's name in the record."""
-        return f"single feature ({self.feature})"
+        return f"histogram ({self.feature})"
 
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
-        """Learn nothing."""
+        """Count."""
         feature = train.features.rows[self.index]
-        return lambda view: rounded(feature(view))
+        row = feature(train)
+        edges = np.unique(np.quantile(row, np.linspace(0, 1, BINS + 1)[1:-1]))
+        table = log_ratio(np.searchsorted(edges, row, "right"), train.left, edges.size + 1, 0.5, 0.5)
+        return lambda view: table[np.searchsorted(edges, feature(view), "right")]
+
+
+def log_ratio(
+    codes: NDArray[np.int64], left: Labels, size: int, prior_left: Floats | float, prior_right: Floats | float
+) -> Floats:
+    """Return the log ratio of the two worlds' counts of each code, from 0 to size - 1, with these added to them."""
+    in_left = np.bincount(codes[left], minlength=size) + prior_left
+    in_right = np.bincount(codes[~left], minlength=size) + prior_right
+    ratio: Floats = rounded(np.log(in_left) - np.log(in_right))
+    return ratio
 
 
 def nothing(view: View) -> Floats:
@@ -100,7 +137,7 @@ class Logistic(OutputAttack):
         """Fit the regression."""
         if train.left.all() or not train.left.any():
             return nothing
-        features, sample = train.features, train.part(slice(None, None, -(-train.left.size // FITTED)))
+        features, sample = train.features, train.thinned(FITTED)
         odds = LinearOdds.fit(features.matrix(sample), sample.left)
         return lambda view: odds(view.columns.shape[1], lambda i: features.rows[i](view))
 
@@ -173,7 +210,7 @@ class Boosting(OutputAttack):
             early_stopping=False,
             random_state=0,
         )
-        sample = train.part(slice(None, None, -(-train.left.size // BOOSTED)))
+        sample = train.thinned(BOOSTED)
         model.fit(features.matrix(sample), sample.left)
 
         def score(view: View) -> Floats:

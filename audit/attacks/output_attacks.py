@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Histogram, Patterns, Table
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ColumnRatios, Patterns, Table
 from .features import LabelledView
-from .learned import SCREENED, Boosting, Logistic, OutputAttack, Threshold
+from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, Threshold
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
@@ -32,8 +32,11 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
         return worth[:1]
     if Patterns.is_worth(train):
         worth.append(Patterns())
+    if train.coupled and len(features.columns) > 1:
+        worth.append(ColumnRatios())
     picked = screen(train, 4 if thorough else 2)
-    worth += [Threshold(i, features.names[i]) for i in picked]
+    signs = (1.0, -1.0) if train.coupled else (1.0,)
+    worth += [Threshold(i, features.names[i], sign) for i in picked for sign in signs]
     if thorough and not features.discrete:
         worth += [Histogram(i, features.names[i]) for i in picked[:2]]
     if len(features.rows) > 2 and (thorough or "all" not in outcomes):
@@ -51,9 +54,9 @@ def screen(train: LabelledView, most: int) -> list[int]:
     rows = list(range(len(train.features.rows)))
     step = -(-train.left.size // SCREENED)
     if step >= MANY:
-        rows = _best_rows(train.part(slice(None, None, step)), rows)[: len(rows) // 4 + most]
+        rows = _best_rows(train.every(step), rows)[: len(rows) // 4 + most]
         step = -(-step // MANY)
-    return _best_rows(train.part(slice(None, None, step)), rows)[:most]
+    return _best_rows(train.every(step), rows)[:most]
 
 
 def _best_rows(train: LabelledView, rows: Sequence[int]) -> list[int]:

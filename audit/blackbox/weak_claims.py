@@ -1,0 +1,207 @@
+"""The choice of pair, attack and event for weak claims and many runs: from runs of all inputs with the same draws.
+
+At an epsilon of 0.1 the two worlds' rates differ by less than the noise of a pilot. So every input is played with the
+same draws (`pilot`), and half of the runs judge the events that the others chose: the best of many is best by luck.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ...mechanisms.draws import Floats
+from ..assumptions.mechanism_runs import DataPair, Sample
+from ..attacks.encoding import Encoder
+from ..attacks.features import Features, LabelledView, Outputs, View
+from ..attacks.learned import OutputAttack
+from ..attacks.output_attacks import attacks_on
+from ..attacks.protocol import FittedAttack
+from ..certification.frame import Audit
+from ..statistics import event_choice
+from ..statistics.events import UNUSED, Event
+from .event_statements import MOST_RUNS
+from .pilot import Pilot
+
+#: Claims of at most this epsilon, with so many runs at least, are weak.
+WEAK, MANY_RUNS = 0.5, 1_000_000
+#: Shares of the runs: the search over pairs and the training runs; and the most of each.
+SEARCH, TRAIN = 0.12, 0.20
+MOST_SEARCH, MOST_TRAIN = 1_000_000, 1_600_000
+#: The part of a score's doubt that counts while pairs and attacks are compared: a rough estimate may be of the best.
+SEARCH_DOUBT = 0.5
+#: All attacks are tried on so many of the training runs, and so many of them, the best, on all.
+HEATS, FINALISTS = 120_000, 4
+#: The share by which a histogram must promise more than what it is made of.
+COARSE = 0.03
+#: The shares of an attack's doubt that events are chosen with, and the doubt of the runs that judge them.
+DOUBTS, LAST_DOUBT = (0.3, 0.6, 1.0, 2.0, 4.0), 0.8
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What certification needs; no attack where the outputs are constant."""
+
+    index: int  # of the pair
+    attack: FittedAttack[View] | None
+    encoder: Callable[[Outputs], Floats]
+    features: Features
+    event: Event
+    spent: int  # runs
+    shown: Outputs  # of some runs of both worlds
+
+
+def is_weak(audit: Audit) -> bool:
+    """Tell whether a claim is weak, and the runs are many."""
+    return audit.claim.measure.is_epsilon and audit.claim.epsilon <= WEAK and audit.budget.runs >= MANY_RUNS
+
+
+def choose(audit: Audit, mechanism: Any, options: Sequence[DataPair], index: int) -> Chosen:
+    """Return the pair, attack and event to certify; `index` is a part of the key of the draws."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+
+    with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
+        return _Choice(audit, mechanism).of(options, index)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    audit: Audit
+    mechanism: Any
+
+    def of(self, options: Sequence[DataPair], index: int) -> Chosen:
+        pilot = Pilot(self.audit, self.mechanism, options, index)
+        won = self._halve(pilot) if len(options) > 1 else 0
+        train = min(int(TRAIN * self.audit.budget.runs), MOST_TRAIN)
+        pilot.extend([won], max(0, train - 2 * pilot.draws))
+        sample = pilot.sample(won, [won])
+        pilot.played.clear()
+        encoder = Encoder.fit(sample.outputs)
+        columns = encoder(sample.outputs)
+        features = Features(columns)
+        runs = features.view(columns).labelled(sample.left, coupled=True)
+        attack, event = self._fitted(options[won], index + won, runs)
+        step = -(-sample.left.size // MOST_RUNS)
+        shown = sample.outputs[..., ::step] if isinstance(sample.outputs, np.ndarray) else sample.outputs[::step]
+        return Chosen(index + won, attack, encoder, features, event, pilot.spent, shown)
+
+    def _halve(self, pilot: Pilot) -> int:
+        """Return the winner of successive halving."""
+        alive = list(range(len(pilot.pairs)))
+        stages = math.ceil(math.log2(len(alive)))
+        budget = min(int(SEARCH * self.audit.budget.runs), MOST_SEARCH) // stages
+        while len(alive) > 1:
+            pilot.extend(alive, max(10 * len(alive), budget))
+
+            def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
+                return self._worth(pilot.pairs[i], pilot.sample(i, alive))
+
+            worths = {i: self.audit.once(f"worth/{i}/{pilot.draws}", partial(worth, i)) for i in alive}
+            alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
+            pilot.forget(alive)
+        return alive[0]
+
+    def _worth(self, pair: DataPair, sample: Sample) -> float:
+        """Return what the best event on a pair promises: a ranking of pairs."""
+        columns = Encoder.fit(sample.outputs)(sample.outputs)
+        train = Features(columns).view(columns).labelled(sample.left, coupled=True)
+        attacks = attacks_on(train, thorough=False)
+        bets = [self._bets(pair, train, attack, (SEARCH_DOUBT,))[0] for attack in attacks]
+        return _winner(attacks, bets)[1]
+
+    def _fitted(self, pair: DataPair, index: int, runs: LabelledView) -> tuple[FittedAttack[View] | None, Event]:
+        """Return the attack and event to certify.
+
+        Each attack is fitted on one half of the training runs and scores the other (cross-fitting), so all of them
+        serve to choose its events; then it is fitted on all. Runs that had no part in it judge the events.
+        """
+        once, train, fresh = self.audit.once, runs.every(2, 0), runs.every(2, 1)
+        attacks = attacks_on(train, thorough=True)
+        if len(attacks) > FINALISTS and train.left.size > 2 * HEATS:
+            heats = once(f"heats/{index}", partial(self._heats, pair, train, attacks))
+            attacks = [attacks[i] for i in heats]
+        scores: dict[int, Floats] = {}
+
+        def bet(i: int) -> list[list[Any]]:
+            scores[i] = self._cross_fitted(pair, train, attacks[i])
+            return self._bets(pair, train, attacks[i], DOUBTS, scores=scores[i])
+
+        bets = [once(f"fit/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
+
+        @cache
+        def fitted(i: int) -> tuple[FittedAttack[View], list[Event]]:
+            found = scores[i] if i in scores else self._cross_fitted(pair, train, attacks[i])
+            made = attacks[i].fit(self.mechanism, pair, train)
+            own = made.score(train)
+            return made, [event_choice.transfer(Event.of_json(event), found, own) for _, event in bets[i]]
+
+        best = once(f"final/{index}", lambda: [self._judged(*fitted(i), fresh) for i in range(len(attacks))])
+        won, _ = _winner(attacks, best)
+        if won is None:
+            return None, Event(UNUSED, UNUSED, "guess")
+        attack, events = fitted(won)
+        return attack, events[best[won][1]]
+
+    def _judged(self, attack: FittedAttack[View], events: Sequence[Event], fresh: LabelledView) -> list[Any]:
+        """Return what the best of an attack's events promises on fresh runs, and which it is."""
+        scores = attack.score(fresh)
+        delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
+        worths = [
+            event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
+            for event in events
+        ]
+        return [max(worths), worths.index(max(worths))]
+
+    def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
+        """Return the attacks that promise most on some of the runs, in their order."""
+        some = train.thinned(HEATS)
+        worths = [self._bets(pair, some, attack, (SEARCH_DOUBT,))[0][0] for attack in attacks]
+        return sorted(sorted(range(len(attacks)), key=lambda i: -worths[i])[:FINALISTS])
+
+    def _bets(
+        self,
+        pair: DataPair,
+        train: LabelledView,
+        attack: OutputAttack,
+        doubts: Sequence[float],
+        scores: Floats | None = None,
+    ) -> list[list[Any]]:
+        """Return what an attack's best events promise, and these, with so much of the attack's own doubt each."""
+        if scores is None:
+            scores = self._cross_fitted(pair, train, attack)
+        found = event_choice.choose_several(
+            scores,
+            train.left,
+            [doubt * attack.doubt for doubt in doubts],
+            delta=self.audit.claim.delta,
+            alpha=self.audit.budget.alpha,
+            runs=self.audit.budget.runs,
+            log_odds=attack.log_odds,
+            coupled=True,
+        )
+        return [[float(worth), event.to_json()] for event, worth in found]
+
+    def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
+        """Return the scores of all runs by an attack that was fitted on the other half of them."""
+        if not attack.needs_other_runs:
+            return attack.fit(self.mechanism, pair, train).score(train)
+        scores = np.empty(train.left.size)
+        for fold in (0, 1):
+            fitted = attack.fit(self.mechanism, pair, train.every(2, 1 - fold))
+            scores[train.fold(fold)] = fitted.score(train.every(2, fold))
+        return scores
+
+
+def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> tuple[int | None, float]:
+    """Return the attack whose event promises most, if any does, and what it promises."""
+    won, best = None, -math.inf
+    for i, (attack, (worth, _)) in enumerate(zip(attacks, bets, strict=True)):
+        # What a few bins say more than their feature is mostly luck, unless it is much.
+        handicap = COARSE * abs(best) if attack.coarse and math.isfinite(best) else 0.0
+        if worth > best + handicap:
+            won, best = i, worth
+    return won, best

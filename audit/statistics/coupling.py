@@ -1,0 +1,100 @@
+"""Rates of events in two worlds that were played with the same draws: how far their ratio is in doubt.
+
+A run of the left world and the run of the right one that was played with the same draws mostly meet the same event.
+What they share says nothing of the ratio of the two rates, and takes nothing off its precision: only the runs that
+differ do. So a pilot of such runs tells apart events, attacks and pairs that one of independent runs confuses.
+
+References
+----------
+.. [1] P. Glasserman, D. Yao. Some guidelines and guarantees for common random numbers. Management Science 38, 1992.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+
+
+@dataclass(frozen=True)
+class CoupledTails:
+    """Runs of both worlds at or above each threshold, and at or below it, and how many of them share their draws.
+
+    The last place of every axis stands for a side that is not used.
+
+    Attributes
+    ----------
+    above, below : (left, right), arrays (thresholds + 1,)
+    both_above, both_below : arrays (thresholds + 1,)
+        Draws with which either world is there.
+    right_twice, wrong_twice : arrays (thresholds + 1, thresholds + 1)
+        By upper and lower threshold: draws with which both worlds are guessed right, or both wrong.
+    """
+
+    above: tuple[Floats, Floats]
+    below: tuple[Floats, Floats]
+    both_above: Floats
+    both_below: Floats
+    right_twice: Floats
+    wrong_twice: Floats
+
+    @classmethod
+    def of(cls, grid: Floats, left: Floats, right: Floats) -> CoupledTails:
+        """Count scores (draws,) of either world, in the order of the draws, at thresholds in ascending order."""
+        # How many thresholds a score reaches, and from which on it is at or below one: nan does neither.
+        reaches = [np.where(np.isnan(one), 0, np.searchsorted(grid, one, "right")) for one in (left, right)]
+        within = [np.where(np.isnan(one), grid.size, np.searchsorted(grid, one, "left")) for one in (left, right)]
+        size = grid.size + 1
+        return cls(
+            (_more(reaches[0], size), _more(reaches[1], size)),
+            (_most(within[0], size), _most(within[1], size)),
+            _more(np.minimum(*reaches), size),
+            _most(np.maximum(*within), size),
+            _more_and_most(reaches[0], within[1], size),
+            _more_and_most(reaches[1], within[0], size),
+        )
+
+    @property
+    def thresholds(self) -> tuple[list[Floats], list[Floats]]:
+        """The runs of either world at or above each threshold, and at or below it."""
+        return [one[:-1] for one in self.above], [one[:-1] for one in self.below]
+
+    def variances(self, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
+        """Return the variances of ln(right) and of ln(wrong) that count in their difference.
+
+        Parameters
+        ----------
+        right, wrong : arrays (thresholds + 1, thresholds + 1)
+            Guesses, less what the claim's delta explains.
+        """
+        shared = self.both_above[:, None] + self.both_below
+        common = shared * (1 / right - 1 / wrong) ** 2 / 2
+        raw_right = self.above[0][:, None] + self.below[1] + 2 * self.right_twice
+        raw_wrong = self.above[1][:, None] + self.below[0] + 2 * self.wrong_twice
+        # One more run that differs: where none does, the next one might.
+        return (raw_right - shared + 1) / right**2 + common, (raw_wrong - shared + 1) / wrong**2 + common
+
+
+def _more(codes: NDArray[np.int64], size: int) -> Floats:
+    """Return how many codes are more than each number."""
+    times = np.bincount(codes, minlength=size)
+    return (codes.size - np.cumsum(times)).astype(np.float64)
+
+
+def _most(codes: NDArray[np.int64], size: int) -> Floats:
+    """Return how many codes are at most each number; none for the last, which stands for no threshold."""
+    upto = np.cumsum(np.bincount(codes, minlength=size)).astype(np.float64)
+    upto[-1] = 0.0
+    return upto
+
+
+def _more_and_most(more: NDArray[np.int64], most: NDArray[np.int64], size: int) -> Floats:
+    """Return how often one code is more than each number while the other is at most each number."""
+    times = np.bincount(more * size + most, minlength=size * size).reshape(size, size)
+    upto = np.cumsum(times, axis=1)
+    found: Floats = (upto.sum(axis=0) - np.cumsum(upto, axis=0)).astype(np.float64)
+    found[:, -1] = 0.0
+    return found
