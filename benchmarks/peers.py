@@ -177,8 +177,8 @@ def verdict_of(name, seed):
 def long(names, runs, most):
     rows = kept("dp_sniper", "mechanism") if names else {}
     note = (
-        f"Claim .1, 90 % confidence, pair found by search; means of seeds {FRESH} on, {MORE_SEEDS} of them where one "
-        f"audit takes less than {QUICK} s and one elsewhere, with their sd. DP-Sniper: the better of its two "
+        f"Claim .1, 90 % confidence, pair found by search; means of so many seeds from {FRESH} on, with their sd. "
+        "DP-Sniper: the better of its two "
         "classifiers, 231M to 642M runs. StatDP: the largest epsilon rejected on a grid, no bound. Attainable: what a "
         "perfect attack that knows the best pair and event is expected to certify with all of the runs, by the same "
         "interval, from the mechanism's law (benchmarks/laws.py)."
