@@ -156,7 +156,7 @@ _LIMITS = {"LinearRegression": 0.1}
 #: The relations under which a model's claim is expected to be false: where noise is missing, any; else where that was
 #: certified or read.
 _UNDER: dict[str, tuple[str, ...]] = {
-    "LinearRegression": ("replace",),
+    "LinearRegression": ("replace", "add-remove"),
     "LogisticRegression-norm-100": ("replace",),
     "GaussianNB": ("add-remove",),
 }
@@ -174,8 +174,6 @@ def _models() -> Iterator[LibraryEntry]:
             build=_model(model, attributes, **options),
             weakened_by="epsilon",
             runs=_RUNS.get(what, LibraryEntry.runs),
-            # Under add-remove some draws let its optimiser run for minutes, in certification too.
-            relations=("replace",) if what == "LinearRegression" else LibraryEntry.relations,
             call_limit=_LIMITS.get(what),
             finding=finding,
             false_under=_UNDER.get(what, ()),
