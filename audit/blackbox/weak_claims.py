@@ -39,7 +39,7 @@ HEATS, FINALISTS = 120_000, 4
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
 #: The shares of an attack's doubt that events are chosen with, and the doubt of the runs that judge them.
-DOUBTS, LAST_DOUBT = (0.3, 0.6, 1.0, 2.0, 4.0), 0.8
+DOUBTS, LAST_DOUBT = (0.3, 0.6, 1.0, 2.0, 4.0), 1.8
 
 
 @dataclass(frozen=True)
