@@ -98,6 +98,8 @@ def memory():
 
 
 def write(rows, used):
+    left = sorted(name for name, entry in entries().items() if entry.regret and name not in {r["entry"] for r in rows})
+    missing = f"Not measured so far, they take longest: {', '.join(left)}.\n\n" if left else ""
     text = f"""# Regret at long horizons
 
 `make regret`: T = 2^17 for entries with a kernel, 2^14 for the others. HOLDS is about the sequences played.
@@ -108,8 +110,8 @@ are mean regrets at T = {SEARCHED}, 100 runs each.
 
 {tables.table(rows)}
 
-The largest memory of a process that plays 100 runs, all imports included; the losses themselves take 8 bytes an arm
-and round, 2 MiB at 2^17:
+{missing}The largest memory of a process that plays 100 runs, all imports included; the losses themselves take 8 bytes
+an arm and round, 2 MiB at 2^17:
 
 {tables.table(used)}
 """

@@ -68,3 +68,11 @@ def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Lo
         "switching": [a] * (rounds // 2) + [b] * (rounds - rounds // 2),
         "random signs": [(a, b)[coin] for coin in coins],
     }
+
+
+def check_losses(chosen: Mapping[str, World], game: Setting) -> None:
+    """Raise ValueError unless every vector lies in the game's loss set."""
+    for name, losses in chosen.items():
+        for t, loss in enumerate(losses):
+            if isinstance(loss, np.ndarray):
+                LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")

@@ -12,13 +12,12 @@ import numpy as np
 
 from ...learners.blame import blaming
 from ...learners.catalogue.entries import Entry, RegretClaim, Setting
-from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...learners.scalar import as_learner
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
-from .adversaries import convex_opposites, regret_losses
+from .adversaries import check_losses, convex_opposites, regret_losses
 from .adversary_search import PILOT, find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
@@ -194,8 +193,8 @@ def audit_regret(
     adaptive = _adaptive(target, setting, budget, execution, parameters or {}) if search else {}
     game = _Game(target, setting, parameters or {}, sequences, claim)
     if search or (search_where_binding and game.binds(budget)):
-        at = setting.rounds if search else max(1, setting.rounds // 4)
-        game = replace(game, found=game.find(at, budget, execution))
+        rounds = setting.rounds if search else max(1, setting.rounds // 4)
+        game = replace(game, found=game.find(rounds, budget, execution))
 
     def bound_at(t: int) -> float:
         return game.bound(t, played[t].learner if t in played else None)
@@ -204,9 +203,8 @@ def audit_regret(
     here = game.play(setting.rounds, budget, execution)
     budget = replace(budget, runs=here.played[0].totals.size)  # fewer where it was stopped early
     played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
-    grown = Growth((setting.rounds,), (here.worst.mean,), None, None, None)
-    if horizons:
-        grown = growth(horizons, [played[t].worst.mean for t in horizons], confidence=budget.confidence)
+    means = [played[t].worst.mean for t in horizons]
+    grown = growth(horizons, means, confidence=budget.confidence) if horizons else here.growth
     audit = RegretAudit(
         regret=replace(here.regret(), confidence=budget.confidence),
         sequence=here.names[here.index],
@@ -219,7 +217,6 @@ def audit_regret(
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
-    verdicts |= {} if horizons else dict.fromkeys(("bound_slope", "growth_verdict", "growth_lower", "growth_upper"))
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 
@@ -227,8 +224,9 @@ def _adaptive(
     target: Entry | Any, setting: Setting, budget: Budget, execution: Execution, parameters: Mapping[str, Any]
 ) -> dict[str, Regret]:
     """Return the regret against adaptive adversaries."""
-    learner = _build(target, setting, parameters)
-    played = play_adaptive(learner, setting.losses, setting.rounds, budget, execution) or {}
+    played = (
+        play_adaptive(_build(target, setting, parameters), setting.losses, setting.rounds, budget, execution) or {}
+    )
     return {name: one.regret(budget.confidence) for name, one in played.items()}
 
 
@@ -286,7 +284,7 @@ class _Game:
             raise ValueError(f"rounds must be at most {most:,} here, for losses are kept in memory, got {rounds:,}")
         setting, learner = self.at(rounds)
         chosen = self.worlds(setting, learner, budget.seed)
-        _check_losses(chosen, setting)
+        check_losses(chosen, setting)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
             return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
         return _Played(learner, chosen, play_sequences(learner, [*chosen.values()], budget, execution), budget)
@@ -311,6 +309,10 @@ class _Played:
     @property
     def worst(self) -> Played:
         return self.played[self.index]
+
+    @property
+    def growth(self) -> Growth:
+        return Growth((self.worst.rounds,), (self.worst.mean,), None, None, None)
 
     @property
     def bounded(self) -> bool:
@@ -371,16 +373,8 @@ def _judge(
         "bound_slope": printed,
         "binds_from": binds_from,
         "bound_verdict": here.verdict(bound),
-        **judge_growth(ends, exponent if printed is None else max(exponent, printed)),
+        **(judge_growth(ends, exponent if printed is None else max(exponent, printed)) if played else {}),
     }
-
-
-def _check_losses(chosen: Mapping[str, World], game: Setting) -> None:
-    """Raise ValueError unless every vector lies in the game's loss set."""
-    for name, losses in chosen.items():
-        for t, loss in enumerate(losses):
-            if isinstance(loss, np.ndarray):
-                LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")
 
 
 def _number(bound: float) -> float:

@@ -9,6 +9,17 @@ from ..record_types import Fields
 from .drawing import COLOURS, available, draw, inline
 from .figures import Figure, count_text
 
+#: What papers state of lower bounds. None has a constant in the texts that we have, so no line can be drawn.
+LOWER_BOUNDS = {
+    "smith-thakurta": (
+        "Smith & Thakurta 2013 name non-private lower bounds of order log T for strongly convex losses, and of order "
+        "sqrt(T) for Lipschitz ones and with bandit feedback (Table 2), without constants: no line is drawn for them."
+    ),
+    "asi-raman-talwar": (
+        "Asi, Raman & Talwar 2025 bound the regret of private learners that soon leave a bad arm from below (Lemma "
+        "11), without a constant in the text that we have: no line is drawn for it."
+    ),
+}
 #: Lines are told apart by colour, and from where there are more of them by marker.
 _MARKERS = "os^vDP*Xp<"
 
@@ -57,6 +68,7 @@ def _of_paper(paper: str, rows: Sequence[Fields], prefix: str) -> Figure:
         "Mean regret on the worst sequence at a quarter of the horizon, for each epsilon that the noise is calibrated "
         "to, with intervals; dashed: at epsilon 1,000,000, where the noise is next to nothing."
     )
+    caption += f" {LOWER_BOUNDS[paper]}" if paper in LOWER_BOUNDS else ""
     return Figure(
         title, inline(draw(paint, "epsilon", "mean regret"), prefix, title, alternative), alternative, caption
     )

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from overclaim.audit.plans.regret_tasks import not_measured
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.regret import comparator as hindsight
 from overclaim.audit.regret.adversaries import adversaries
@@ -399,12 +398,6 @@ def test_regret_on_random_signs_is_what_the_walks_say():
     """Noiseless FTRL of 2 experts, 16 rounds, 4000 runs of standard deviation about 3: 5 standard errors are 0.24."""
     found = regret_on_random_signs(ftrl(16, 2, math.inf), 16, 4000)
     assert found.mean() == pytest.approx(expected_maximum_of_walks(2, 16), abs=0.24)
-
-
-def test_what_is_not_measured_is_listed_with_its_reason():
-    listed = {row["name"] for row in not_measured()}
-    assert listed == {name for name, entry in entries().items() if entry.regret and not entry.regret.measured}
-    assert all(row["reason"] and row["source"] for row in not_measured())
 
 
 def test_nine_is_the_smallest_number_of_experts_against_theorem_3_1():

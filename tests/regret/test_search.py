@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from overclaim.audit.plans.regret_tasks import not_measured
 from overclaim.audit.play.execution import HERE, Budget
 from overclaim.audit.regret.adaptive import play_adaptive
 from overclaim.audit.regret.adversaries import adversaries
@@ -16,7 +17,7 @@ from overclaim.audit.regret.measurement import play_runs
 from overclaim.audit.regret.regret_audit import FOUND, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
-from overclaim.learners.catalogue.entries import RegretClaim, Setting, lookup
+from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
 from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.reports.command_line.cli import main
 
@@ -213,3 +214,9 @@ def test_a_run_searches_where_the_bound_says_something():
         assert not found.adaptive
         if binds:
             assert found.found.rounds == 16
+
+
+def test_what_is_not_measured_is_listed_with_its_reason():
+    listed = {row["name"] for row in not_measured()}
+    assert listed == {name for name, entry in entries().items() if entry.regret and not entry.regret.measured}
+    assert all(row["reason"] and row["source"] for row in not_measured())
