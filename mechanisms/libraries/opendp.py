@@ -202,7 +202,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         said=_COUNTS,
         finding=_THRESHOLD,
         false_under=("replace",),
-        runs=20_000,
+        runs=60_000,
     ),
     _entry(
         "make_laplace_threshold-float",
