@@ -175,7 +175,7 @@ def _with_bets(
         slope**2 * float(law @ np.square(some)) for slope, law, some in zip(slopes, (p, q), centred, strict=True)
     ]
     if not np.isfinite(here) or not np.isfinite(spreads).all() or sum(spreads) <= 0:
-        return -1.0, (0.0, 0.0), 0.5
+        return -math.inf, (0.0, 0.0), 0.5
     of_p = float(allotment(np.array(spreads[0]), np.array(spreads[1])))
     sizes = runs * of_p, runs * (1 - of_p)
     variance = sum(spread / size for spread, size in zip(spreads, sizes, strict=True))
@@ -191,7 +191,7 @@ def _with_bets(
     off = np.where(allowed & ~np.isnan(cost), (goal + cost) / scales, np.inf)
     i = int(np.argmin(rounded(off)))
     if not np.isfinite(off[i]):
-        return -1.0, (0.0, 0.0), 0.5
+        return -math.inf, (0.0, 0.0), 0.5
     of_pilot = math.sqrt(sum(spread / size for spread, size in zip(spreads, pilot, strict=True)))
     share = of_p if function.towards == "left" else 1 - of_p
     return here - float(off[i]) - doubt * of_pilot, (float(stakes[0][i]), float(stakes[1][i])), share

@@ -12,6 +12,8 @@ from overclaim.audit.statistics import measure_choice
 from overclaim.audit.statistics.bounds import joint_wealth
 from overclaim.audit.statistics.bounds.joint_wealth import Bets, JointWealth
 from overclaim.audit.statistics.bounds.variational import StepFunction, divergence_lower, divergence_p_value
+from overclaim.audit.statistics.certificates import certify_claim
+from overclaim.audit.statistics.events import Counts
 from overclaim.audit.statistics.measure_choice import Cells
 from overclaim.mechanisms.measures.divergences import bernoulli_divergence
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
@@ -132,6 +134,15 @@ def test_the_wealth_against_the_truth_is_one_in_the_mean(name):
     in_hindsight = np.exp(special.logsumexp(logs[0].max(axis=0)) + special.logsumexp(logs[1].max(axis=0)))
     assert in_hindsight > 1.01
     assert means.sum() > 1.01
+
+
+@pytest.mark.parametrize("measure", [ZCDP(0.1), RDP(8.0, 0.5)])
+def test_a_pilot_that_shows_no_difference_leaves_an_event_that_can_falsify(measure):
+    """A function of no difference has no stakes: whatever the runs show, it would certify nothing."""
+    half = np.array([0.5, 0.5])
+    event, _ = measure_choice.choose(Cells(np.array([0.5]), half, half, (200, 200)), measure, alpha=0.01, runs=2000)
+    counts = Counts(runs=2000, runs_left=1000, left_upper=900, right_upper=100, tally=(100, 900, 900, 100))
+    assert certify_claim(measure, event, counts, alpha=0.01).lower > measure.level
 
 
 def test_bets_in_one_order_of_the_counts_are_caught():
