@@ -10,6 +10,10 @@ def _end(*_: object) -> None:
     os._exit(130)
 
 
+def _refused(code: int) -> None:
+    raise SystemExit(f"os._exit({code})")
+
+
 def run() -> None:
     """Run the command line; Ctrl-C while it loads ends it at once, as there is nothing yet to tidy up."""
     # A process that was started to ignore it, as by nohup, goes on ignoring it.
@@ -25,7 +29,10 @@ def run() -> None:
     except Exception as error:
         os.write(2, f"overclaim: cannot be loaded: {type(error).__name__}: {error}\n".encode(errors="replace"))
         sys.exit(70)
-    main()
+    try:
+        main()
+    finally:
+        os._exit = _refused  # type: ignore[assignment]  # what audited code has registered may not end it otherwise
 
 
 if __name__ == "__main__":

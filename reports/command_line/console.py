@@ -24,6 +24,8 @@ from ..sanitise import visible, visible_line
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 #: Set to anything, it shows where an internal error comes from.
 TRACEBACK = "OVERCLAIM_TRACEBACK"
+#: Calls that may be open at once: audited code may have lowered it, and an error could then not be told.
+DEPTH = sys.getrecursionlimit()
 #: A colour, as click writes it.
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
@@ -126,6 +128,7 @@ def exit_code_of(call: Callable[[], Any]) -> int:
             sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except BaseException as error:
+        sys.setrecursionlimit(max(DEPTH, sys.getrecursionlimit()))
         if isinstance(error, SystemExit | OSError):  # click's own, where the reader of a help has gone
             _silence(sys.stdout)
             error = _unwritten(error if isinstance(error, OSError) else OSError(errno.EPIPE, os.strerror(errno.EPIPE)))
@@ -143,6 +146,7 @@ def clear_errors(*, plays: bool = True) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        sys.setrecursionlimit(max(DEPTH, sys.getrecursionlimit()))
         raise failure_of(error, plays=plays) from None
 
 

@@ -11,7 +11,7 @@ from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL,
 from overclaim.tests.support.command_line import check, overclaim
 
 OWN = """
-import os, sys, threading, warnings
+import atexit, os, sys, threading, warnings
 import numpy as np
 
 class Sound:
@@ -71,6 +71,11 @@ class Late(Sound):
             os._exit(1)
         return super().act(state, draws)
 
+Shallow = of(calls(lambda: sys.setrecursionlimit(60)))
+
+class Later(Sound):
+    def update(self, *_): atexit.register(lambda: os._exit(1))
+
 class Unspeakable(Sound):
     def __repr__(self): raise RuntimeError
     def __eq__(self, other): raise RuntimeError
@@ -88,7 +93,7 @@ def quits(data, rng): os._exit(1)
 CRASHES = {
     *("Value", "Runtime", "Key", "Exit", "Memory", "Recursion", "Generator", "Stop", "End", "Pipe", "Own", "Dumb"),
     *("Exits", "OsExits", "Warns", "Deep", "NoProbabilities", "NoneProbabilities", "FlatProbabilities", "WordArms"),
-    *("FailingArms", "FailingInit", "Late"),
+    *("FailingArms", "FailingInit", "Late", "Shallow"),
 }
 
 
@@ -204,6 +209,12 @@ def test_a_reader_that_has_gone_is_no_verdict(words):
     done = subprocess.run(COMMAND + words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: Broken pipe\n")
+
+
+def test_what_a_target_registers_for_the_end_is_no_verdict(own):
+    words = ["check", "own.py:Later", "--epsilon", "1", "--rounds", "2", "--runs", "2000", "--jobs", "1"]
+    done = subprocess.run(COMMAND + words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[0]) == (OK, "SURVIVED"), done.stderr
 
 
 def test_closed_streams_are_no_verdict():
