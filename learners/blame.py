@@ -23,8 +23,6 @@ _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     *("mpl_toolkits", "packaging", "patsy", "pyparsing", "referencing", "rpds", "sqlalchemy", "tornado", "yaml"),
 }
 _MOST_LETTERS = 400
-#: Calls that may be open at once: the code under audit may have lowered it, and an error could then not be told.
-DEPTH = sys.getrecursionlimit()
 
 
 def said(error: BaseException) -> str:
