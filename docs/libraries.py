@@ -15,7 +15,8 @@ from typing import Any
 
 PAGE = Path(__file__).with_name("libraries.md")
 BEGIN, END = "<!-- table: docs/libraries.py -->\n", "<!-- end of table -->\n"
-HEAD = "| library | target | neighbours | claim | verdict | at least | blind spot | runs |"
+HEAD = "| library | target | neighbours | claim | standing | verdict | at least | blind spot | runs |"
+RULE = "| --- | --- | --- | --- | --- | --- | ---: | --- | ---: |"
 
 
 def rows(claims: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -32,7 +33,8 @@ def _row(claim: Mapping[str, Any]) -> str:
         if measure.get("kind") == "zcdp"
         else f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:g})"
     )
-    cells = (library, target, claim["neighbours"], stated, claim["verdict"].lower(), f"{claim['lower']:.3f}")
+    standing = "ours" if claim["standing"] == "control" else claim["standing"]
+    cells = (library, target, claim["neighbours"], stated, standing, claim["verdict"].lower(), f"{claim['lower']:.3f}")
     return f"| {' | '.join((*cells, _blind(claim), format(claim['runs'], ',')))} |"
 
 
@@ -51,7 +53,7 @@ def main(paths: list[str]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    lines = [HEAD, "| --- | --- | --- | --- | --- | ---: | --- | ---: |", *rows(claims)]
+    lines = [HEAD, RULE, *rows(claims)]
     PAGE.write_text(f"{before}{BEGIN}\n{chr(10).join(lines)}\n\n{END}{after}", encoding="utf-8")
 
 

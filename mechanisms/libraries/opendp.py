@@ -141,7 +141,7 @@ def _some_scores(st: Any) -> Any:
 
 #: What `make_zCDP_to_approxDP(make_gaussian(..., scale=3)).map(1).epsilon(0.01)` says, rounded up.
 _GAUSSIAN = 0.6713
-#: The same of `make_gaussian_threshold(..., scale=3, threshold=6)` at (1, 1, 1) and delta 0.05.
+#: Above the 0.871 that it says of `make_gaussian_threshold(..., scale=3, threshold=6)` at (1, 1, 1) and delta 0.05.
 _GAUSSIAN_THRESHOLD = 1.2
 _NOISE = "Make a Measurement that adds noise from the Laplace(`scale`) distribution to the input."
 _COUNTS = "Make a Measurement that uses propose-test-release to release a hashmap of counts."

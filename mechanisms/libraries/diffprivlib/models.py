@@ -78,7 +78,8 @@ def _forest(name: str, **options: Any) -> Callable[[float], Mechanism]:
 _LABELS = Finding(
     false="a record whose label is replaced moves two counts of a leaf, and the label is chosen as if one moved "
     "(`_FittingTree.fit` in `diffprivlib/models/forest.py`: PermuteAndFlip with sensitivity 1 and monotonic=True)",
-    answer="Neighbours could be meant to have one record more or less. The relation is not documented.",
+    answer='The option monotonic is documented by "adding an individual to the underlying dataset": neighbours could be '
+    "meant to have one record more or less. The relation of the model is not documented.",
     repair="say so, or leave out monotonic=True",
     upstream=NONE_FOUND,
 )
@@ -100,11 +101,11 @@ _LOGISTIC = Finding(
     f"norm 1; of the square {NONE_FOUND}",
 )
 _NAIVE = Finding(
-    false="the noisy counts of the classes lie between 1 and the number of records, and add up to it: it is released "
-    "(`_noisy_class_counts` in `diffprivlib/models/naive_bayes.py`: upper=n_total)",
-    answer="Neighbours could be meant to replace a record, and so to have as many: then no violation was found. The "
-    "relation is not documented.",
-    repair="say so",
+    false="which classes occur is released, so a label that no other record has shows; and the noisy counts of the classes "
+    "lie between 1 and the number of records, and add up to it, so that is released too (`_noisy_class_counts` in "
+    "`diffprivlib/models/naive_bayes.py`: unique_y, upper=n_total)",
+    answer="The classes that occur, and the number of records, could be meant to be public. Neither is documented.",
+    repair="say so, or take the classes as an argument and the number of records with noise",
     upstream=NONE_FOUND,
 )
 _BOX: dict[str, Any] = {"bounds": (0, 1)}
@@ -159,7 +160,7 @@ _LIMITS = {"LinearRegression": 0.1}
 _UNDER: dict[str, tuple[str, ...]] = {
     "LinearRegression": ("replace", "add-remove"),
     "LogisticRegression-norm-100": ("replace",),
-    "GaussianNB": ("add-remove",),
+    "GaussianNB": ("replace", "add-remove"),
 }
 
 
