@@ -108,8 +108,8 @@ def relation_of(prepared: Prepared, result: Result) -> str:
 
 def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> dict[str, Any]:
     """Return the frozen event of a claim, and the data of its figures where it has any."""
-    found = {"frozen": frozen_event(prepared, result, jobs)}
-    return found if prepared.mechanism else {**found, "evidence": claim_evidence(prepared, result, exact)}
+    figures = {"frozen": frozen_event(prepared, result, jobs)}
+    return figures if prepared.mechanism else {**figures, "evidence": claim_evidence(prepared, result, exact)}
 
 
 def traces_of(prepared: Prepared, result: Result) -> dict[str, Any]:
@@ -206,13 +206,13 @@ def finite_function(function: StepFunction) -> dict[str, Any]:
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, Any]:
     """Return the data of a claim's figures, with the exact values where they are known."""
-    found = evidence(prepared.learner, result)
+    figures = evidence(prepared.learner, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
-    found["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
-    if exact and "profile" in found:
+    figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
+    if exact and "profile" in figures:
         known = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
-        found["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
-    return found
+        figures["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
+    return figures
 
 
 def standing_of(prepared: Prepared) -> dict[str, Any]:
@@ -234,17 +234,17 @@ def exact_levels(prepared: Prepared, result: Result) -> dict[str, Any]:
     Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.
     """
     measure, surface = result.claim.measure, result.claim.surface
-    found: dict[str, Any] = {"exact_level": None, "exact_mu": None, "exact_rho": None}
+    levels: dict[str, Any] = {"exact_level": None, "exact_mu": None, "exact_rho": None}
     if not isinstance(result.pair, Pair):
-        return found
+        return levels
     try:
         if not measure.is_epsilon:
-            found["exact_level"] = finite(exact_level(prepared.learner, result.pair, measure, surface=surface))
+            levels["exact_level"] = finite(exact_level(prepared.learner, result.pair, measure, surface=surface))
         if (mu := gaussian_mu_of(prepared.learner, result.pair, surface)) is not None:
-            found |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
+            levels |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
     except NotExactError:
         pass
-    return found
+    return levels
 
 
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:

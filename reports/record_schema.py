@@ -186,7 +186,7 @@ def fault(record: Mapping[str, Any]) -> str | None:
 
     wrong = next(Draft202012Validator(RECORD).iter_errors(record), None)
     if wrong is None:
-        return next((f"claims[{i}].{told}" for i, c in enumerate(record["claims"]) for told in _unfit(c)), None)
+        return next((f"claims[{i}].{misfit}" for i, c in enumerate(record["claims"]) for misfit in _unfit(c)), None)
     place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in wrong.absolute_path).lstrip(".")
     return f"{place or 'the record'}: {' '.join(wrong.message.split())[:200]}"
 
@@ -198,15 +198,15 @@ def _unfit(claim: Mapping[str, Any]) -> Iterator[str]:
             measure_from_json(claim["measure"])
         except ValueError as error:
             yield f"measure: {error}"
-    yield from (f"evidence.{told}" for told in _uneven(claim))
+    yield from (f"evidence.{misfit}" for misfit in _uneven(claim))
 
 
 def _uneven(claim: Mapping[str, Any]) -> Iterator[str]:
     """Yield the figures whose lists are not of one length."""
-    found = claim.get("evidence") or {}
-    profile, scores = found.get("profile") or {}, found.get("scores") or {}
+    evidence = claim.get("evidence") or {}
+    profile, scores = evidence.get("profile") or {}, evidence.get("scores") or {}
     places = {
-        name: (found.get(name) or {}, names)
+        name: (evidence.get(name) or {}, names)
         for name, names in (
             ("tradeoff", _ERRORS),
             ("profile", ("epsilon", "estimate", "lower")),

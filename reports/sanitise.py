@@ -194,7 +194,7 @@ def filled(claim: Fields) -> JsonObject:
 def visible(value: Any) -> Any:
     """Return the value with control characters and those that reorder text written out, in all of its strings."""
     if isinstance(value, str):
-        return _UNUSUAL.sub(lambda found: _written(found[0]), value)
+        return _UNUSUAL.sub(lambda match: _written(match[0]), value)
     if isinstance(value, Mapping):
         return {visible(k): visible(v) for k, v in value.items()}
     return [visible(v) for v in value] if isinstance(value, list | tuple) else value
@@ -208,7 +208,7 @@ def visible_line(text: Any) -> str:
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return a value as JSON that any file and terminal can take: hidden characters are escaped, none is changed."""
     text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
-    return _UNUSUAL.sub(lambda found: json.dumps(found[0])[1:-1] if _hidden(found[0]) else found[0], text)
+    return _UNUSUAL.sub(lambda match: json.dumps(match[0])[1:-1] if _hidden(match[0]) else match[0], text)
 
 
 #: What is not plain ASCII.

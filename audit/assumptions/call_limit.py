@@ -53,10 +53,10 @@ class Limited:
         """Answer."""
         began = time.process_time()
         with _timer(self.seconds):
-            found = self.mechanism(*words)
+            output = self.mechanism(*words)
         if time.process_time() - began > self.seconds:
             raise SlowCallError(self.seconds)
-        return found
+        return output
 
 
 @contextmanager

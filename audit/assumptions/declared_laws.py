@@ -129,7 +129,7 @@ def _offered(learner: Learner, own: bool) -> tuple[bool, int, bool]:
 @dataclass
 class _Seen:
     actions: NDArray[np.intp]  # (rounds, runs)
-    told: Floats  # (rounds, runs): the loss of the arm that was played
+    shown_losses: Floats  # (rounds, runs): the loss of the arm that was played
     stated: Floats  # (rounds, arms, runs)
     draws: bool = False  # to learn, where it is replayed without
 
@@ -160,7 +160,7 @@ def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: in
         if t == rounds - 1:
             break
         fed = feed(t, played)
-        seen.told[t] = fed if fed.ndim == 1 else np.broadcast_to(fed, (arms, runs))[played, np.arange(runs)]
+        seen.shown_losses[t] = fed if fed.ndim == 1 else np.broadcast_to(fed, (arms, runs))[played, np.arange(runs)]
         learner.update(state, played, fed.copy(), draws)
         if replayed is not None:
             try:
@@ -294,8 +294,8 @@ def _strata(seen: _Seen) -> Iterator[_Stratum]:
     hits = (seen.actions[:, None] == np.arange(arms)[:, None]).astype(float)
     values = hits, seen.stated, seen.stated * (1 - seen.stated)
     names = [f"round {t + 1}" for t in range(rounds)]
-    losses = seen.told[: max(1, rounds - 1)]
-    high = seen.told > (losses.min() + losses.max()) / 2
+    losses = seen.shown_losses[: max(1, rounds - 1)]
+    high = seen.shown_losses > (losses.min() + losses.max()) / 2
     yield _Stratum("", names, *_sums(np.ones_like(hits), *values))
     for likely, word in ((True, "likely"), (False, "unlikely")):
         mask = ((seen.stated > 1 / arms) == likely).astype(float)

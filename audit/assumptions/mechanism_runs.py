@@ -122,8 +122,8 @@ def _is_plain(output: Any) -> bool:
 def from_bytes(data: bytes) -> Sample | None:
     """Return the runs that `to_bytes` wrote; None where the bytes are damaged."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as found:
-            kind, held, left = str(found["kind"]), found["outputs"], found["left"]
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            kind, held, left = str(arrays["kind"]), arrays["outputs"], arrays["left"]
         if kind == "json":
             return Sample(json.loads(held.tobytes()), left)
         return Sample(held if kind == "array" else list(held), left)
@@ -188,11 +188,11 @@ def _called(mechanism: Any, data: Any, *others: Any) -> Any:
     except KeyboardInterrupt:
         raise
     except SlowCallError as error:
-        told = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
-        raise SlowInputError(f"{name_of(mechanism)} {told}") from None
+        message = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
+        raise SlowInputError(f"{name_of(mechanism)} {message}") from None
     except BaseException as error:
-        kind, colon, told = said(error).partition(": ")
-        raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{told}") from error
+        kind, colon, message = said(error).partition(": ")
+        raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}") from error
 
 
 def _on(data: Any) -> str:

@@ -98,15 +98,15 @@ class Table(OutputAttack):
     def projections(view: View) -> dict[str, int]:
         """Return the projections that training runs repeat often enough, with the number of outcomes among them."""
         step = -(-view.columns.shape[1] // SCREENED)
-        some = view.part(slice(None, None, step))
-        found = {}
+        screened = view.part(slice(None, None, step))
+        counts = {}
         for projection in ("all", "halves", "order"):
             codes = _Codes(view.features, projection)
             if codes.size:
-                keys = np.unique(codes(some)[0]).size
-                if codes.size <= MOST_OUTCOMES or keys <= some.columns.shape[1] // REPEATED:
-                    found[projection] = keys
-        return found
+                keys = np.unique(codes(screened)[0]).size
+                if codes.size <= MOST_OUTCOMES or keys <= screened.columns.shape[1] // REPEATED:
+                    counts[projection] = keys
+        return counts
 
 
 class _Codes:
@@ -285,9 +285,9 @@ def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
 
 def _place(known: NDArray[np.int64], keys: Codes, view: View) -> NDArray[np.int64]:
     """Return the place of each key among the known ones, which are in order; one more than all for others."""
-    found = keys(view)
-    place = np.searchsorted(known, found)
-    return np.where(known[np.minimum(place, known.size - 1)] == found, place, known.size)
+    numbers = keys(view)
+    place = np.searchsorted(known, numbers)
+    return np.where(known[np.minimum(place, known.size - 1)] == numbers, place, known.size)
 
 
 def _bins(index: int, edges: Floats, view: View) -> NDArray[np.int64]:
@@ -307,16 +307,16 @@ class _Ratios:
     @classmethod
     def of(cls, codes: Codes, train: LabelledView) -> _Ratios | None:
         """Count training runs; None where they say no more than chance."""
-        found = codes(train)
-        size = int(found.max()) + 2  # unseen codes have the last place
-        both = np.stack([np.bincount(found[world], minlength=size) for world in (train.left, ~train.left)])
-        told = both.sum(axis=0).astype(np.float64)
+        numbers = codes(train)
+        size = int(numbers.max()) + 2  # unseen codes have the last place
+        both = np.stack([np.bincount(numbers[world], minlength=size) for world in (train.left, ~train.left)])
+        subject_to_chance = both.sum(axis=0).astype(np.float64)
         if train.coupled:  # only what differs between the worlds is subject to chance
-            left, right = np.split(found, 2)
+            left, right = np.split(numbers, 2)
             apart = left != right
-            told = sum(np.bincount(side[apart], minlength=size) for side in (left, right)) + 1.0
+            subject_to_chance = sum(np.bincount(side[apart], minlength=size) for side in (left, right)) + 1.0
         expected = both.sum(axis=0) * both.sum(axis=1)[:, None] / both.sum()
-        chi = float(np.sum((both - expected)[0] ** 2 / np.maximum(told / 4, 1e-9)))
+        chi = float(np.sum((both - expected)[0] ** 2 / np.maximum(subject_to_chance / 4, 1e-9)))
         chance = np.count_nonzero(both.sum(axis=0)) - 1
         if chi <= chance + 2 * math.sqrt(2 * chance):
             return None
@@ -364,6 +364,6 @@ class PointCounts:
     def score(self, transcripts: Transcripts) -> Floats:
         """Look the sequences up."""
         keys = self._keys(transcripts)
-        found = np.searchsorted(self.known, keys).clip(max=self.known.size - 1)
-        scores: Floats = np.where(self.known[found] == keys, self.table[found], 0.0)
+        places = np.searchsorted(self.known, keys).clip(max=self.known.size - 1)
+        scores: Floats = np.where(self.known[places] == keys, self.table[places], 0.0)
         return scores

@@ -144,10 +144,10 @@ def _tokens(text: str | bytes) -> Iterator[tuple[int, Any]]:
         yield from ((MOST_TOKENS + 3 + i, float(byte)) for i, byte in enumerate(text[:MOST_BYTES]))
         text = text.decode("latin-1")
     text = text[:MOST_CHARACTERS]
-    found = [_token(token) for token in _TOKENS.findall(text)]
-    yield from enumerate(found[:MOST_TOKENS])
-    if found:
-        yield MOST_TOKENS, found[-1]
+    tokens = [_token(token) for token in _TOKENS.findall(text)]
+    yield from enumerate(tokens[:MOST_TOKENS])
+    if tokens:
+        yield MOST_TOKENS, tokens[-1]
         yield MOST_TOKENS + 1, text[0]
         yield MOST_TOKENS + 2, text[-1]
 

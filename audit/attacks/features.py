@@ -89,8 +89,8 @@ class Column:
         if self.values.size == 1:
             return np.zeros(column.size, dtype=np.int64), self.equals(column, float(self.values[0]))
         place = np.minimum(np.searchsorted(self.values, column), self.values.size - 1)  # nan is sorted last
-        found = self.values[place]
-        return place, (found == column) | (np.isnan(found) & np.isnan(column))
+        nearest = self.values[place]
+        return place, (nearest == column) | (np.isnan(nearest) & np.isnan(column))
 
 
 def _lens(numbers: Floats) -> Literal["log"] | int | None:

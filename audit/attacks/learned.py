@@ -165,19 +165,18 @@ class LinearOdds:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
 
-        mean, scale = (significant(some, STANDARD_BITS) for some in (matrix.mean(axis=0), matrix.std(axis=0)))
-        told = scale > LAST_BITS * np.abs(matrix).max(
-            axis=0
-        )  # what varies less does so by rounding, which tells nothing
-        scale[~told] = 1.0
+        mean, scale = (significant(moments, STANDARD_BITS) for moments in (matrix.mean(axis=0), matrix.std(axis=0)))
+        # What varies less does so by rounding, and tells nothing of the worlds.
+        varies = scale > LAST_BITS * np.abs(matrix).max(axis=0)
+        scale[~varies] = 1.0
         few = matrix.shape[1] <= MOST_NEWTON
         how = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if few else {"max_iter": 300}
         model = LogisticRegression(C=1.0, **how)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a poor fit costs power, and another attack is picked
-            model.fit(np.where(told, (matrix - mean) / scale, 0.0), left)
+            model.fit(np.where(varies, (matrix - mean) / scale, 0.0), left)
         # The features are not standardised again for every block: the weights are.
-        weights = np.where(told, rounded(model.coef_[0], WEIGHT_DIGITS) / scale, 0.0)
+        weights = np.where(varies, rounded(model.coef_[0], WEIGHT_DIGITS) / scale, 0.0)
         shift = sum(weight * middle for weight, middle in zip(weights.tolist(), mean.tolist(), strict=True))
         return cls(weights, float(rounded(model.intercept_[0], WEIGHT_DIGITS)) - shift)
 

@@ -59,10 +59,10 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     if not used:
         return NOTHING
     columns = _columns(outputs)
-    found = ((world, _best(columns, side), side) for world, side in used.items())
+    statements = ((world, _best(columns, side), side) for world, side in used.items())
     words = [
         f"“{world}” where {best.text} (as the event in {best.agrees:,} of {runs:,} pilot runs)"
-        for world, best, side in found
+        for world, best, side in statements
         if best is not None and runs - best.agrees <= WRONG * min(side.sum(), runs - side.sum())
     ]
     return ", ".join(words)
@@ -79,12 +79,12 @@ def _columns(outputs: Outputs) -> dict[str, list[Any] | NDArray[Any]]:
         named = zip(places, numbers[:MOST_PARTS], strict=False)
         return {f"output[{', '.join(map(str, place))}]": row for place, row in named}
     rows = rows_of(outputs)
-    found: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for run, output in enumerate(rows):
         for name, leaf in _parts(output, ""):
-            if name in found or len(found) < MOST_PARTS:
-                found.setdefault(name, [...] * len(rows))[run] = leaf
-    return dict(found)
+            if name in columns or len(columns) < MOST_PARTS:
+                columns.setdefault(name, [...] * len(rows))[run] = leaf
+    return dict(columns)
 
 
 def _parts(output: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -134,20 +134,20 @@ class _Search:
         return Searched(won.pair, won.index, self.spent, self.tried, len(self.refused), self.slow, reason)
 
     def _candidates(self, cases: Sequence[Case]) -> list[_Candidate]:
-        found = []
+        candidates = []
         for case in cases:
             if case.key not in self.seen:
                 self.seen.add(case.key)
                 unlike = _shape(to_json(case.left)) != _shape(to_json(case.right))
-                found.append(_Candidate(case, DataPair(case.left, case.right), self.index, unlike=unlike))
+                candidates.append(_Candidate(case, DataPair(case.left, case.right), self.index, unlike=unlike))
                 self.index += 1
-        return found
+        return candidates
 
     def _changes(self, alive: Sequence[_Candidate], many: int) -> list[Case]:
         """Return changes of those that are kept, more of the better ones."""
         places = [min(i, int(self.rng.integers(len(alive)))) for i in range(many)]
-        found = [self.space.changed(alive[place].case, self.rng) for place in places]
-        return [case for case in found if case is not None]
+        changes = [self.space.changed(alive[place].case, self.rng) for place in places]
+        return [case for case in changes if case is not None]
 
     def _played(self, alive: list[_Candidate], each: int) -> list[_Candidate]:
         """Return the candidates with their runs and worths, but for those on which the mechanism raises."""
@@ -202,8 +202,10 @@ def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:
             return 0, 0
         for output, left in zip(sample.outputs, sample.left.tolist(), strict=True):
             forms[left][_form(output)] += 1
-    found = ((count, forms[i].total()) for i in (0, 1) for form, count in forms[i].items() if form not in forms[1 - i])
-    return max(found, default=(0, 0))
+    counts = (
+        (count, forms[i].total()) for i in (0, 1) for form, count in forms[i].items() if form not in forms[1 - i]
+    )
+    return max(counts, default=(0, 0))
 
 
 def _shape(form: Any) -> Any:

@@ -86,11 +86,11 @@ class Pilot:
             for key, data in zip(pair.keys, (pair.left, pair.right), strict=True)
         }
 
-    def _play(self, some: Sequence[_Block], inputs: Sequence[Any]) -> list[Sample]:
+    def _play(self, blocks: Sequence[_Block], inputs: Sequence[Any]) -> list[Sample]:
         """Return runs of inputs, block by block."""
         task = partial(_play_input, self.mechanism, self.audit.budget.seed, self.index, inputs)
         play = partial(in_parallel, task, jobs=self.audit.execution.jobs)
-        return self.audit.kept_blocks(f"pilot/{self.index}", some, play, from_bytes, to_bytes)
+        return self.audit.kept_blocks(f"pilot/{self.index}", blocks, play, from_bytes, to_bytes)
 
 
 def _play_input(mechanism: Any, seed: int, index: int, inputs: Sequence[Any], block: _Block) -> Sample:

@@ -134,10 +134,10 @@ class _Choice:
 
         @cache
         def fitted(i: int) -> tuple[FittedAttack[View], list[Event]]:
-            found = scores[i] if i in scores else self._cross_fitted(pair, train, attacks[i])
-            made = attacks[i].fit(self.mechanism, pair, train)
-            own = made.score(train)
-            return made, [event_choice.transfer(Event.of_json(event), found, own) for _, event in bets[i]]
+            out_of_fold = scores[i] if i in scores else self._cross_fitted(pair, train, attacks[i])
+            score = attacks[i].fit(self.mechanism, pair, train)
+            own = score.score(train)
+            return score, [event_choice.transfer(Event.of_json(event), out_of_fold, own) for _, event in bets[i]]
 
         best = once(f"final/{index}", lambda: [self._judged(*fitted(i), fresh) for i in range(len(attacks))])
         won, _ = _winner(attacks, best)
@@ -158,8 +158,8 @@ class _Choice:
 
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
-        some = train.thinned(HEATS)
-        worths = [self._bets(pair, some, attack, (SEARCH_DOUBT,))[0][0] for attack in attacks]
+        heat = train.thinned(HEATS)
+        worths = [self._bets(pair, heat, attack, (SEARCH_DOUBT,))[0][0] for attack in attacks]
         return sorted(sorted(range(len(attacks)), key=lambda i: -worths[i])[:FINALISTS])
 
     def _bets(
@@ -173,7 +173,7 @@ class _Choice:
         """Return what an attack's best events promise, and these, with so much of the attack's own doubt each."""
         if scores is None:
             scores = self._cross_fitted(pair, train, attack)
-        found = event_choice.choose_several(
+        choices = event_choice.choose_several(
             scores,
             train.left,
             [doubt * attack.doubt for doubt in doubts],
@@ -183,7 +183,7 @@ class _Choice:
             log_odds=attack.log_odds,
             coupled=True,
         )
-        return [[float(worth), event.to_json()] for event, worth in found]
+        return [[float(worth), event.to_json()] for event, worth in choices]
 
     def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
         """Return the scores of all runs by an attack that was fitted on the other half of them."""

@@ -69,7 +69,7 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     scores, left = attack.score(seen), seen.left
     third = left.size // 3
     grid = _thresholds(scores[:third])
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "alpha": round(alpha, 12) or alpha,
         "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
         "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
@@ -79,12 +79,12 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     # In another measure a prefix would need an event of its own, chosen by that measure.
     by_round = _by_round(learner, claim, attack, pair, seen, alpha) if claim.measure.is_epsilon else None
     if by_round is not None:
-        found["by_round"] = by_round
+        figures["by_round"] = by_round
     if isinstance(attack, SequenceRatio):
-        found["telling"] = _telling(learner, pair, attack, event)
-    found["growth"] = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
-    found["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
-    return found
+        figures["telling"] = _telling(learner, pair, attack, event)
+    figures["growth"] = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
+    figures["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
+    return figures
 
 
 def deciding_runs(claim: Claim, true: float | None, alpha: float) -> int | None:

@@ -90,8 +90,8 @@ def space_of(inputs: Any, seed: int) -> Space:
     seed : int
     """
     check_strategy(inputs)
-    made = made_by(inputs)
-    return Drawn(inputs, seed) if made is None else Related(made, seed)
+    neighbours = made_by(inputs)
+    return Drawn(inputs, seed) if neighbours is None else Related(neighbours, seed)
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ class Drawn:
 class Related:
     """Pairs of a strategy with a neighbour relation."""
 
-    def __init__(self, made: Neighbours, seed: int) -> None:
-        self.made, self.seed = made, seed
-        drawn, large = draw(made.strategy, DRAWN, seed), large_integers(made.strategy)
+    def __init__(self, neighbours: Neighbours, seed: int) -> None:
+        self.neighbours, self.seed = neighbours, seed
+        drawn, large = draw(neighbours.strategy, DRAWN, seed), large_integers(neighbours.strategy)
         drawn += large if type(drawn[0]) is int else []
-        self.bases = list({key_of(data): data for data in drawn if made.allows(data)}.values())
+        self.bases = list({key_of(data): data for data in drawn if neighbours.allows(data)}.values())
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no data that it draws")
         self.rng = np.random.default_rng([seed, 1])
@@ -157,26 +157,26 @@ class Related:
 
     def first(self, many: int) -> list[Case]:
         """Return up to so many different pairs."""
-        found: dict[str, Case] = {}
+        cases: dict[str, Case] = {}
         for _ in range(many):
             for _ in range(TRIES):
                 case = self._any(self.rng)
-                if case is not None and case.key not in found:
-                    found[case.key] = case
+                if case is not None and case.key not in cases:
+                    cases[case.key] = case
                     break
-        if not found:
-            relation = self.made.relation if isinstance(self.made.relation, str) else "the relation"
+        if not cases:
+            relation = self.neighbours.relation if isinstance(self.neighbours.relation, str) else "the relation"
             raise ValueError(
                 f"{relation} makes no two inputs that differ of what the strategy draws, such as "
                 f"{shown(to_json(self.bases[0]))[:80]}"
             )
-        return list(found.values())
+        return list(cases.values())
 
     def _any(self, rng: np.random.Generator) -> Case | None:
         case = self._case(self._base(rng), rng)
         if case is not None and rng.random() < FILLED:
             case = self._others_alike(case, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or case
-        if case is None or self.made.relation != "add-remove" or rng.random() < 0.5:
+        if case is None or self.neighbours.relation != "add-remove" or rng.random() < 0.5:
             return case
         return self._case(case.base, rng, case.index, self._record(rng)) or case
 
@@ -195,25 +195,25 @@ class Related:
         here = records_of(base)
         index = int(rng.integers(here.size)) if index is None and here.size else index or 0
         flipped = bool(rng.random() < 0.5)
-        if callable(self.made.relation):
+        if callable(self.neighbours.relation):
             return self._pair(base, self._related(base, rng), index, ..., flipped)
         if not here.size:
             return None
-        if self.made.relation == "add-remove":
+        if self.neighbours.relation == "add-remove":
             if record is not ...:  # another record comes and goes
                 try:
                     base = here.put(index, record)
                 except UnfitError:
                     return None
-                if not self.made.allows(base):
+                if not self.neighbours.allows(base):
                     return None
                 here = records_of(base)
-            other = here.without(index) if here.size > self.made.fewest else None
+            other = here.without(index) if here.size > self.neighbours.fewest else None
             return None if other is None else self._pair(base, other, index, ..., flipped)
         if record is ...:
             record = self._record(rng) if self.pool else None
         try:
-            if self.made.relation == "substitute-feature":
+            if self.neighbours.relation == "substitute-feature":
                 mine = here.record(index)
                 record = with_feature(mine, int(rng.integers(max(1, features_of(mine)))), record)
             return self._pair(base, here.put(index, record), index, record, flipped)
@@ -222,12 +222,12 @@ class Related:
 
     def _related(self, base: Any, rng: np.random.Generator) -> Any:
         """Return a neighbour that the user's function names; `...` where it names none."""
-        found = self.made.neighbours_of(base)
-        found = draw(found, 8, self.seed) if is_strategy(found) else found
-        return found[int(rng.integers(len(found)))] if found else ...
+        neighbours = self.neighbours.neighbours_of(base)
+        neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
+        return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
 
     def _pair(self, base: Any, other: Any, index: int, record: Any, flipped: bool) -> Case | None:
-        if other is ... or key_of(base) == key_of(other) or not self.made.allows(other):
+        if other is ... or key_of(base) == key_of(other) or not self.neighbours.allows(other):
             return None
         left, right = (other, base) if flipped else (base, other)
         return Case(left, right, base, index, record, flipped)
@@ -235,20 +235,20 @@ class Related:
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return a pair that differs from this one in its record, its data, its place or its order."""
         for _ in range(TRIES):
-            found = self._changed(case, rng)
-            if found is not None and found.key != case.key:
-                return found
+            changed = self._changed(case, rng)
+            if changed is not None and changed.key != case.key:
+                return changed
         return None
 
     def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         here, turn = records_of(case.base), int(rng.integers(8))
-        if turn == 0 and not callable(self.made.relation):  # another record in its place
+        if turn == 0 and not callable(self.neighbours.relation):  # another record in its place
             return self._case(case.base, rng, case.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
             return replace(case, left=case.right, right=case.left, flipped=not case.flipped)
         if turn == 2:  # the same record in other data
             return self._case(self._base(rng), rng, None, case.record)
-        if here.size < 2 or callable(self.made.relation):
+        if here.size < 2 or callable(self.neighbours.relation):
             return self._case(self._base(rng), rng)
         if turn == 3:  # fewer of the others
             kept = [i for i in range(here.size) if i == case.index or rng.random() < 0.5]
@@ -261,7 +261,7 @@ class Related:
 
     def _others_alike(self, case: Case, record: Any, rng: np.random.Generator, *, whole: bool) -> Case | None:
         """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
-        if callable(self.made.relation):
+        if callable(self.neighbours.relation):
             return None
         here = records_of(case.base)
         others = {i: here.record(i) for i in range(here.size) if i != case.index}
@@ -283,24 +283,26 @@ class Related:
                 base = records_of(base).put(i, record)
             except UnfitError:
                 continue
-        return self._case(base, rng, case.index, case.record) if self.made.allows(base) else None
+        return self._case(base, rng, case.index, case.record) if self.neighbours.allows(base) else None
 
     def _cut(self, case: Case, here: Records, kept: Sequence[int], rng: np.random.Generator) -> Case | None:
         """Return the pair with some of its records alone."""
-        if case.index not in kept or len(kept) < self.made.fewest:
+        if case.index not in kept or len(kept) < self.neighbours.fewest:
             return None
         base = here.take(kept)
-        found = self._case(base, rng, list(kept).index(case.index), case.record) if self.made.allows(base) else None
-        if found is None or found.flipped == case.flipped:
-            return found
-        return replace(found, left=found.right, right=found.left, flipped=case.flipped)
+        cut = (
+            self._case(base, rng, list(kept).index(case.index), case.record) if self.neighbours.allows(base) else None
+        )
+        if cut is None or cut.flipped == case.flipped:
+            return cut
+        return replace(cut, left=cut.right, right=cut.left, flipped=case.flipped)
 
     def case_of(self, left: Any, right: Any) -> Case:
         """Return a pair that came from here, with how it came to be."""
         ours, theirs = records_of(left), records_of(right)
-        if callable(self.made.relation):
+        if callable(self.neighbours.relation):
             return Case(left, right, left)
-        if self.made.relation == "add-remove":
+        if self.neighbours.relation == "add-remove":
             base, other = (ours, theirs) if ours.size > theirs.size else (theirs, ours)
             alike = key_of(other.data)
             index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
@@ -319,7 +321,7 @@ class Related:
                 yield other
 
     def _simpler(self, case: Case, rng: np.random.Generator) -> Iterator[Case | None]:
-        if callable(self.made.relation):
+        if callable(self.neighbours.relation):
             for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
                 yield from (self._case(base, rng) for _ in range(3))
             return
@@ -328,8 +330,8 @@ class Related:
         for size in dict.fromkeys([0, len(others) // 4, len(others) // 2, len(others) - 1]):
             starts = range(len(others)) if size == len(others) - 1 and size else [0]
             for start in starts:
-                some = [others[(start + k) % len(others)] for k in range(max(size, 0))]
-                yield self._cut(case, here, sorted([*some, case.index]), rng)
+                others_kept = [others[(start + k) % len(others)] for k in range(max(size, 0))]
+                yield self._cut(case, here, sorted([*others_kept, case.index]), rng)
         simple = sorted(self.pool, key=_length)[:6]
         for record in simple:  # all others the same simple record
             yield self._with(case, others, record, rng)
@@ -351,10 +353,10 @@ class Related:
         except UnfitError:
             return None
         differing = case.record if differing is ... else differing
-        found = self._case(base, rng, case.index, differing) if self.made.allows(base) else None
-        if found is None or found.flipped == case.flipped:
-            return found
-        return replace(found, left=found.right, right=found.left, flipped=case.flipped)
+        changed = self._case(base, rng, case.index, differing) if self.neighbours.allows(base) else None
+        if changed is None or changed.flipped == case.flipped:
+            return changed
+        return replace(changed, left=changed.right, right=changed.left, flipped=case.flipped)
 
 
 def _length(record: Any) -> tuple[int, str]:

@@ -18,7 +18,7 @@ def extremes(pool: Sequence[Any]) -> list[Any]:
     """Return the records at the edges of what was drawn: least and largest numbers, missing ones, the simplest."""
     numbers = [_numbers(plain_record(record)) for record in pool]
     width = max(map(len, numbers), default=0)
-    found: dict[int, None] = {}
+    places: dict[int, None] = {}
     worth = [0] * len(pool)
     for column in range(width):
         values = [(row[column], i) for i, row in enumerate(numbers) if column < len(row)]
@@ -27,14 +27,14 @@ def extremes(pool: Sequence[Any]) -> list[Any]:
         for value, i in values:
             worth[i] += value in edges or not math.isfinite(value)
     order = sorted(range(len(pool)), key=lambda i: -worth[i])
-    found.update(dict.fromkeys(i for i in order if worth[i]))
-    found.update(dict.fromkeys(range(min(2, len(pool)))))
-    return [pool[i] for i in list(found)[: max(8, len(pool) // 4)]] or list(pool)
+    places.update(dict.fromkeys(i for i in order if worth[i]))
+    places.update(dict.fromkeys(range(min(2, len(pool)))))
+    return [pool[i] for i in list(places)[: max(8, len(pool) // 4)]] or list(pool)
 
 
 def _numbers(record: Any) -> list[float]:
     """Return the numbers of a record, in its order; texts by their length."""
-    form, found = [to_json(record)], list[float]()
+    form, numbers = [to_json(record)], list[float]()
     while form:
         part = form.pop(0)
         if isinstance(part, dict):
@@ -42,7 +42,7 @@ def _numbers(record: Any) -> list[float]:
         elif isinstance(part, list):
             form = [*part, *form]
         elif isinstance(part, str):
-            found.append(float(len(part)))
+            numbers.append(float(len(part)))
         elif part is not None:
-            found.append(float(part) if abs(part) < 1e300 else math.copysign(math.inf, part))
-    return found
+            numbers.append(float(part) if abs(part) < 1e300 else math.copysign(math.inf, part))
+    return numbers

@@ -146,8 +146,8 @@ def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool | 
             if t % batch == 0:  # within a batch the arm is held
                 total += np.log(learner.probabilities(state)[played, columns])
             if t < pair.rounds - 1:
-                told = pair.feedback(t, played, learner.feedback, left, actions[:t])
-                learner.update(state, played, told, draws)
+                feedback = pair.feedback(t, played, learner.feedback, left, actions[:t])
+                learner.update(state, played, feedback, draws)
     return total
 
 

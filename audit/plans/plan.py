@@ -209,9 +209,9 @@ def _check_schema(data: Mapping[str, Any], lines: _Lines) -> None:
     """Raise ValueError for the first thing in a plan that its schema forbids."""
     from jsonschema import Draft202012Validator
 
-    found = sorted(Draft202012Validator(PLAN).iter_errors(data), key=lambda error: [str(p) for p in error.path])
-    if found:
-        raise ValueError(_explain(found[0], lines))
+    violations = sorted(Draft202012Validator(PLAN).iter_errors(data), key=lambda error: [str(p) for p in error.path])
+    if violations:
+        raise ValueError(_explain(violations[0], lines))
 
 
 def _explain(error: Any, lines: _Lines) -> str:

@@ -40,8 +40,8 @@ class RegretTask:
     def measure(self, execution: Execution = HERE) -> dict[str, Any]:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         if self.bound is not None:
-            found, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
-            own_bound = audit_own_bound(found, self.bound, setting, self.budget, execution, parameters=own)
+            learner, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
+            own_bound = audit_own_bound(learner, self.bound, setting, self.budget, execution, parameters=own)
             return {"name": self.target, **own_bound.to_json()}
         entry = lookup(self.target)
         setting = entry.setting(rounds=self.rounds)
@@ -105,9 +105,9 @@ def not_measured() -> list[dict[str, str]]:
     ]
 
 
-def replay(command: str, found: list[Any]) -> str:
+def replay(command: str, blocks: list[Any]) -> str:
     """Return the command that plays what a search found again, alone."""
-    return f"{command} --sequence {shlex.quote(json.dumps(found))}"
+    return f"{command} --sequence {shlex.quote(json.dumps(blocks))}"
 
 
 def regret_setting(
@@ -122,15 +122,15 @@ def regret_setting(
     ValueError
         For a target, parameter or value that does not fit.
     """
-    found = resolve(target)
-    if isinstance(found, Specimen):
+    resolved = resolve(target)
+    if isinstance(resolved, Specimen):
         raise ValueError(f"regret is measured for learners, {target} is a mechanism")
-    parsed = parse_parameters(found, parameters)
+    parsed = parse_parameters(resolved, parameters)
     chosen = {"arms": arms, "losses": losses, **parsed.setting}
     changes = {name: value for name, value in chosen.items() if value is not None}
     rounds = 1024 if rounds is None else rounds
     if rounds < 1 or changes.get("arms", 1) < 1:
         raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
-    if isinstance(found, Entry):
-        return found, found.setting(rounds=rounds, **changes), parsed.own
-    return found, Setting(rounds=rounds, **changes), parsed.own
+    if isinstance(resolved, Entry):
+        return resolved, resolved.setting(rounds=rounds, **changes), parsed.own
+    return resolved, Setting(rounds=rounds, **changes), parsed.own

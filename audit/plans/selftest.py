@@ -152,10 +152,10 @@ def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
 
 def _audit_regret(learner: planted_regret.RegretSubject, fault: str, seed: int) -> tuple[bool, int, str]:
     setting, bound = Setting(rounds=HORIZON, losses=learner.losses), learner.bound(HORIZON)
-    found = audit_own_bound(learner.planted(fault, HORIZON), bound, setting, Budget(REGRET_RUNS, seed, 1 - ALPHA))
-    low, high = found.regret.interval
-    how = f"regret of {low:.4g} to {high:.4g} on {found.sequence} losses, bound {bound:.4g}"
-    return found.bound_verdict == VIOLATED, REGRET_RUNS * len(found.means), how
+    audited = audit_own_bound(learner.planted(fault, HORIZON), bound, setting, Budget(REGRET_RUNS, seed, 1 - ALPHA))
+    low, high = audited.regret.interval
+    how = f"regret of {low:.4g} to {high:.4g} on {audited.sequence} losses, bound {bound:.4g}"
+    return audited.bound_verdict == VIOLATED, REGRET_RUNS * len(audited.means), how
 
 
 def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Any]) -> tuple[bool, int, str]:

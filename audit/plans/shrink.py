@@ -74,8 +74,8 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
         return prepared.learner, prepared.claim
 
     budget = replace(task.budget, runs=min(task.budget.runs, CERTIFIED_RUNS), stop="budget")
-    found = shrink(build, pair, budget, Execution(memory=execution.memory, fast=task.fast))
-    if found is None:
+    shrunk = shrink(build, pair, budget, Execution(memory=execution.memory, fast=task.fast))
+    if shrunk is None:
         learner, own = build(pair)[0], task.budget
         return ShrunkWitness(
             pair=pair,
@@ -89,22 +89,22 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
             replay=task.command(),
             fresh=False,
         )
-    certified = Budget(found.runs, found.seed, found.confidence)
-    again = replace(_smaller(task, found.pair), budget=certified, pair=None)
-    text = json.dumps(_plain(found.pair), separators=(",", ":"))
-    return replace(found, replay=f"{again.command()} --pair {shlex.quote(text)}")
+    certified = Budget(shrunk.runs, shrunk.seed, shrunk.confidence)
+    again = replace(_smaller(task, shrunk.pair), budget=certified, pair=None)
+    text = json.dumps(_plain(shrunk.pair), separators=(",", ":"))
+    return replace(shrunk, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
 
 def smallest_inputs(task: Task, result: Result) -> dict[str, Any] | None:
     """Return the smallest inputs that an audit certified, in the record's form; None where it shrunk none."""
-    found = result.shrunk
-    if found is None:
+    shrunk = result.shrunk
+    if shrunk is None:
         return None
-    pair = found.pair.to_json()
+    pair = shrunk.pair.to_json()
     given = {"left": pair["left"], "right": pair["right"], "input_schema": None, "neighbours": "replace"}
     given["call_limit"] = None  # nothing is searched
-    again = replace(task, **given, budget=Budget(found.runs, found.seed, found.confidence))
-    return {**found.to_json(), "replay": again.command()}
+    again = replace(task, **given, budget=Budget(shrunk.runs, shrunk.seed, shrunk.confidence))
+    return {**shrunk.to_json(), "replay": again.command()}
 
 
 def _smaller(task: Task, pair: Pair) -> Task:
@@ -243,11 +243,11 @@ class _Judge:
             return
         try:
             learner, claim = self.build(_cut(like, rounds, 0, range(arms)))
-            found = find_exactly(learner, claim, alphabet_of(learner, claim), rounds)
+            pair = find_exactly(learner, claim, alphabet_of(learner, claim), rounds)
         except (ValueError, LearnerError):
             return
-        if found is not None:
-            yield found
+        if pair is not None:
+            yield pair
 
 
 def _fewer_arms(judge: _Judge, pair: Pair) -> Pair:

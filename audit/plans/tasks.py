@@ -131,8 +131,8 @@ class Task(Request):
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         parameters = {"epsilon": self.epsilon, **own}
-        made = specimen.build(**parameters)
-        own_measure: Measure | None = getattr(made, "measure", None)
+        mechanism = specimen.build(**parameters)
+        own_measure: Measure | None = getattr(mechanism, "measure", None)
         if own_measure is None or (self.epsilon is not None and "epsilon" not in specimen.parameters):
             claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
             own_measure = ApproxDP(claimed, self.delta or 0.0)
@@ -142,17 +142,17 @@ class Task(Request):
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
-                made(data, Draws(self.budget.seed), 1)
+                mechanism(data, Draws(self.budget.seed), 1)
             except Exception as error:
-                told = " ".join(str(error).split())
-                raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {told}") from None
+                message = " ".join(str(error).split())
+                raise ValueError(f"{self.target} cannot take the {side} input {data!r}: {message}") from None
         if self.os_random:
             raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
-        how = self._weakening(made, partial(with_parameter, made))
+        how = self._weakening(mechanism, partial(with_parameter, mechanism))
         facts: dict[str, Any] = {"mechanism": True, "weakening": how, "searched_inputs": searched}
-        return Prepared(self, made, claim, pairs, specimen.source, **facts)
+        return Prepared(self, mechanism, claim, pairs, specimen.source, **facts)
 
     def _prepare_library(self, entry: LibraryEntry) -> Prepared:
         relation = self.relation_of(entry)
@@ -177,7 +177,7 @@ class Task(Request):
                 source=entry.source,
             )
         )
-        made, case = entry.build(1.0), LibraryCase(entry, relation)
+        mechanism, case = entry.build(1.0), LibraryCase(entry, relation)
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
         if isinstance(self.weaken, str):
             raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
@@ -186,16 +186,16 @@ class Task(Request):
         facts: dict[str, Any] = {"mechanism": True, "weakening": how, "case": case, "searched_inputs": inputs}
         limit = entry.call_limit if self.call_limit is None and inputs is not None else self.call_limit
         task = replace(self, os_random=entry.os_random, call_limit=limit)
-        return Prepared(task, made, claim, None, entry.source, **facts)
+        return Prepared(task, mechanism, claim, None, entry.source, **facts)
 
-    def _weakening(self, made: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
+    def _weakening(self, mechanism: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
         if isinstance(self.weaken, str):
             return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)
         if self.weaken is not None or not self.blind_spot:
             return bool(self.weaken)
         try:
-            weakened(made, 1.0)
+            weakened(mechanism, 1.0)
         except NoNoiseError:
             return False
         return True

@@ -65,8 +65,8 @@ def to_bytes(played: Transcripts) -> bytes:
 def from_bytes(data: bytes) -> Transcripts | None:
     """Return the transcripts that `to_bytes` wrote; None where the bytes are damaged."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as found:
-            return Transcripts(found["actions"], found["left"], found.get("releases"))
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return Transcripts(arrays["actions"], arrays["left"], arrays.get("releases"))
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
 
@@ -124,10 +124,10 @@ def play(
         actions[0][t] = played
 
     def feed(t: int, played: Actions) -> Floats:
-        told = pair.feedback(t, played, learner.feedback, left, past or ())
+        feedback = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)
-        return told
+        return feedback
 
     def learned(t: int, state: Any) -> None:
         released = releasing.release(state)
@@ -208,10 +208,10 @@ def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
         raise LearnerError(f"act must return finite points, got a value that is not in round {t + 1}")
 
 
-def blocks(runs: int, some: range | None = None) -> list[tuple[int, int]]:
-    """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`; with `some`, for these numbers only."""
+def blocks(runs: int, numbers: range | None = None) -> list[tuple[int, int]]:
+    """Return (block number, its runs) for `runs` runs in blocks of `BLOCK`; with `numbers`, for these only."""
     every = range(-(-runs // BLOCK))
-    return [(i, min(BLOCK, runs - i * BLOCK)) for i in (every if some is None else some) if i in every]
+    return [(i, min(BLOCK, runs - i * BLOCK)) for i in (every if numbers is None else numbers) if i in every]
 
 
 def together(runs: int) -> int:

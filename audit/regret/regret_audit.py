@@ -348,9 +348,9 @@ def _play_early(
     runs = first = 0
     while True:
         more = max(FEWEST_RUNS, min(runs or FIRST_LOOK, budget.runs - runs))
-        found = play_sequences(learner, [*sequences.values()], replace(budget, runs=more), execution, first=first)
-        played = [old.with_more(new) for old, new in zip(played or [one.none() for one in found], found, strict=True)]
-        runs, first = runs + more, first + len(shares(more, len(found)))
+        fresh = play_sequences(learner, [*sequences.values()], replace(budget, runs=more), execution, first=first)
+        played = [old.with_more(new) for old, new in zip(played or [one.none() for one in fresh], fresh, strict=True)]
+        runs, first = runs + more, first + len(shares(more, len(fresh)))
         so_far = _Played(learner, sequences, played, budget)
         if runs + FEWEST_RUNS > budget.runs or so_far.verdict(bound) != UNDECIDED:
             return so_far

@@ -44,17 +44,19 @@ def influential_pairs(
     runs = min(budget, MOST_RUNS, MOST_NUMBERS // (rounds * learner.arms)) // len(extremes)
     if runs < FEWEST_RUNS or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
         return [], 0
-    found = []
+    influential = []
     for losses in extremes:
         coins, seen = _play(learner, losses, rounds, draws, runs)
-        told = _dependence(coins, seen)
+        dependence = _dependence(coins, seen)
         least = -ndtri(LUCK / (2 * len(coins) * seen.shape[0] * seen.shape[1]))
-        order = np.argsort(told, kind="stable").tolist()
-        places = {batch * (t // batch): float(told[t]) for t in order if told[t] > least}
-        found += [(told_of, t0, losses) for t0, told_of in places.items()]
-    found.sort(key=lambda one: -one[0])
+        order = np.argsort(dependence, kind="stable").tolist()
+        places = {batch * (t // batch): float(dependence[t]) for t in order if dependence[t] > least}
+        influential += [(strength, t0, losses) for t0, strength in places.items()]
+    influential.sort(key=lambda one: -one[0])
     same = alphabet.patterns[0]
-    pairs = [alphabet.pair(rounds, t0, batch, both, alphabet.mates[0], same, same) for _, t0, both in found[:PAIRS]]
+    pairs = [
+        alphabet.pair(rounds, t0, batch, both, alphabet.mates[0], same, same) for _, t0, both in influential[:PAIRS]
+    ]
     return pairs, runs * len(extremes)
 
 
@@ -84,9 +86,9 @@ def _dependence(coins: Floats, seen: Floats) -> Floats:
     spread = centred.std(axis=2)
     scaled = centred / np.where(spread > 0, spread, 1.0)[..., None]
     later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
-    told = np.zeros(len(coins))
+    strongest = np.zeros(len(coins))
     for feature in range(seen.shape[1]):  # one at a time: all of them are as large as rounds times rounds
         score = np.einsum("cr,tr->ct", coins, scaled[:, feature])
         np.abs(score, out=score)
-        told = np.maximum(told, score.max(axis=1, initial=0.0, where=later))
-    return rounded(told / np.sqrt(runs))
+        strongest = np.maximum(strongest, score.max(axis=1, initial=0.0, where=later))
+    return rounded(strongest / np.sqrt(runs))

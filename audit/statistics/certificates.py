@@ -120,10 +120,10 @@ def translation(event: Event, counts: Counts, *, alpha: float) -> dict[str, Any]
     }
 
 
-def translation_words(found: Mapping[str, Any]) -> str:
+def translation_words(translation: Mapping[str, Any]) -> str:
     """Return a translation in one line."""
-    epsilons = ", ".join(f"{bound:.4g} at delta {delta:g}" for delta, bound in found["epsilon"])
+    epsilons = ", ".join(f"{bound:.4g} at delta {delta:g}" for delta, bound in translation["epsilon"])
     return (
-        f"epsilon >= {epsilons}; mu >= {found['mu']:.4g}; rho >= {found['rho']:.4g}; "
-        f"total variation >= {found['delta']:.4g}"
+        f"epsilon >= {epsilons}; mu >= {translation['mu']:.4g}; rho >= {translation['rho']:.4g}; "
+        f"total variation >= {translation['delta']:.4g}"
     )

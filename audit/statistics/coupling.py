@@ -95,6 +95,6 @@ def _more_and_most(more: NDArray[np.int64], most: NDArray[np.int64], size: int) 
     """Return how often one code is more than each number while the other is at most each number."""
     times = np.bincount(more * size + most, minlength=size * size).reshape(size, size)
     upto = np.cumsum(times, axis=1)
-    found: Floats = (upto.sum(axis=0) - np.cumsum(upto, axis=0)).astype(np.float64)
-    found[:, -1] = 0.0
-    return found
+    counts: Floats = (upto.sum(axis=0) - np.cumsum(upto, axis=0)).astype(np.float64)
+    counts[:, -1] = 0.0
+    return counts

@@ -101,7 +101,7 @@ def choose_several(
         ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
         ways.append(_Candidates.of(counted, grid, runs_of, delta=delta, tails=tails))
     quantile = -float(special.ndtri(alpha))
-    found = []
+    chosen = []
     for doubt in doubts:
         # Rates that are not smoothed owe more to luck, where they are rough.
         taken = doubt, doubt, max(doubt, min(2 * doubt, DOUBT))
@@ -110,8 +110,8 @@ def choose_several(
             event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
             # In the same order, and below every promise.
             best = event, -math.inf if hoped == -math.inf else -float(rounded(math.exp(-hoped)))
-        found.append(best)
-    return found
+        chosen.append(best)
+    return chosen
 
 
 def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> float:
@@ -131,15 +131,15 @@ def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: 
         return -math.inf
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     counted = tails.thresholds
-    made = _Candidates.of(counted, grid, (half, half), delta=delta, tails=tails)
+    candidates = _Candidates.of(counted, grid, (half, half), delta=delta, tails=tails)
     upper, lower = (
         grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in (event.upper, event.lower)
     )
-    return float(made.promises(runs, -float(special.ndtri(alpha)), doubt)[0][upper, lower])
+    return float(candidates.promises(runs, -float(special.ndtri(alpha)), doubt)[0][upper, lower])
 
 
-def _worth(found: tuple[Event, float]) -> float:
-    return found[1]
+def _worth(choice: tuple[Event, float]) -> float:
+    return choice[1]
 
 
 @dataclass(frozen=True)
@@ -192,13 +192,13 @@ class _Candidates:
             (rights / n, (wrongs + unseen * side) / (n + 1))
             for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
         ]
-        made = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta)
+        candidates = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta)
         if tails is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                pilot = tails.variances(made.excess * runs_of[0], made.false * runs_of[0])
+                pilot = tails.variances(candidates.excess * runs_of[0], candidates.false * runs_of[0])
         else:
-            pilot = made.variances(runs_of)
-        return replace(made, pilot=pilot)
+            pilot = candidates.variances(runs_of)
+        return replace(candidates, pilot=pilot)
 
     @property
     def excess(self) -> Floats:
@@ -282,8 +282,8 @@ def _tails(
     for side in (in_left, in_right):
         ends = np.stack([np.searchsorted(side, grid, end) for end in ("left", "right")], axis=1).ravel()
         cells.append(np.diff(ends, prepend=0, append=side.size))  # below, at, between, ..., at, above
-    upto = [np.cumsum(some) for some in smoothed(cells[0], cells[1], _centres(grid) if log_odds else None)]
-    return [some[-1] - some[:-1:2] for some in upto], [some[1:-1:2] for some in upto]
+    upto = [np.cumsum(sums) for sums in smoothed(cells[0], cells[1], _centres(grid) if log_odds else None)]
+    return [sums[-1] - sums[:-1:2] for sums in upto], [sums[1:-1:2] for sums in upto]
 
 
 def cells_of(scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Floats, Floats, Floats]:

@@ -111,8 +111,8 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
 def _best_event(tails: _Tails, rule: _Rule) -> Event:
     if tails.thresholds.size == 0:
         return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
-    found = [rule.best_guess(tails), *rule.best_joint(tails)]
-    return found[best([worth for worth, _ in found])][1]
+    candidates = [rule.best_guess(tails), *rule.best_joint(tails)]
+    return candidates[best([worth for worth, _ in candidates])][1]
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ class _Rule:
         i, j = np.unravel_index(np.argmax(worth), worth.shape)
         n, event = self.runs, Event(float(lower[j]), float(upper[i]), "guess")
         c = round(n * float(a[i, j]))
-        made = c + min(round(n * float(b[i, j])), n - c)
-        bound = intervals.epsilon_guess(c, made, n, delta=slack[i, j], alpha=self.alpha)
+        guessed = c + min(round(n * float(b[i, j])), n - c)
+        bound = intervals.epsilon_guess(c, guessed, n, delta=slack[i, j], alpha=self.alpha)
         return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
 
     def best_joint(self, tails: _Tails) -> list[tuple[float, Event]]:

@@ -294,11 +294,11 @@ def bounds_of(
         return np.asarray(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
     played = [c.runs_left > 0 and c.runs_right > 0 for c in parts]
     sides = [sides_of(event, c)[0] for c, both in zip(parts, played, strict=True) if both]
-    found = np.zeros(len(played))
+    bounds = np.zeros(len(played))
     if sides:
         game = np.array(sides).T
-        found[played] = joint_bound.epsilon_joint(*game, delta=delta, alpha=alpha, margins=margins, level=level)
-    return found
+        bounds[played] = joint_bound.epsilon_joint(*game, delta=delta, alpha=alpha, margins=margins, level=level)
+    return bounds
 
 
 def _run_delta(event: Event, delta: float) -> float:

@@ -140,7 +140,7 @@ def _best_function(
     if isinstance(measure, RDP):  # what is true of a lower order is so of a higher one
         own = [measure.order] if measure.order >= 1 + NEAR_ONE else []
         orders = [order for order in orders if order < measure.order] + own
-    found = []
+    candidates = []
     for towards, sign, p, q, pilot in (
         ("left", 1, left, right, cells.runs),
         ("right", -1, right, left, cells.runs[::-1]),
@@ -150,8 +150,8 @@ def _best_function(
             for order in orders:
                 function = StepFunction(tuple(edges.tolist()), f, order, towards)
                 bound, bets, share = _with_bets(function, p, q, pilot, alpha, runs, doubt)
-                found.append((level_of(measure, order, bound), function, bets, share))
-    level, function, bets, share = found[best([level for level, *_ in found])]
+                candidates.append((level_of(measure, order, bound), function, bets, share))
+    level, function, bets, share = candidates[best([level for level, *_ in candidates])]
     return replace(function, bets=_bets(*bets), runs=runs), level, share
 
 
@@ -172,7 +172,7 @@ def _with_bets(
     slopes.append(float(function.bound(s, t) - function.bound(s, t - step)) / step)
     centred = x - s, y - t
     spreads = [
-        slope**2 * float(law @ np.square(some)) for slope, law, some in zip(slopes, (p, q), centred, strict=True)
+        slope**2 * float(law @ np.square(values)) for slope, law, values in zip(slopes, (p, q), centred, strict=True)
     ]
     if not np.isfinite(here) or not np.isfinite(spreads).all() or sum(spreads) <= 0:
         return -math.inf, (0.0, 0.0), 0.5
@@ -185,8 +185,8 @@ def _with_bets(
     allowed = np.maximum(stakes[0] * max(s, float(x.max()) * 1e-3), stakes[1] * t) <= AT_RISK
     with np.errstate(invalid="ignore", divide="ignore"):
         cost = sum(
-            -size * (law @ np.log1p(np.outer(some, stake)))
-            for size, law, some, stake in zip(sizes, (p, q), centred, stakes, strict=True)
+            -size * (law @ np.log1p(np.outer(values, stake)))
+            for size, law, values, stake in zip(sizes, (p, q), centred, stakes, strict=True)
         )
     off = np.where(allowed & ~np.isnan(cost), (goal + cost) / scales, np.inf)
     i = int(np.argmin(rounded(off)))

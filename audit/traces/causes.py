@@ -59,25 +59,25 @@ class Cause:
         return {"text": self.text, "kind": self.kind, "place": place, **numbers, **known}
 
 
-def cause(found: Tracing, claim: Claim) -> Cause | None:
+def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     """Return why a claim that was falsified is false; None where traces show no noise and no leak."""
-    if found.leak is not None:
-        return Cause(str(found.leak), "leak", found.leak.place)
-    calls, runs = found.worst.calls, found.worst.runs
-    if found.pair_upper is None or not calls:
+    if tracing.leak is not None:
+        return Cause(str(tracing.leak), "leak", tracing.leak.place)
+    calls, runs = tracing.worst.calls, tracing.worst.runs
+    if tracing.pair_upper is None or not calls:
         return None
-    account = Account.of(found, claim)
+    account = Account.of(tracing, claim)
     if account.spent <= account.allowed:
         text = (
             f"not the noisy calls: with the laws that they name they cost at most {account.words} on this pair; "
             "so the noise has another law, calls are missing, or rounding leaks"
         )
         return Cause(text, "law")
-    sizes = np.array([_size(cost(left, right, runs), found.run) for left, right in calls])
+    sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])
     largest = int(np.argmax(sizes >= sizes.max() * (1 - _ALIKE)))
     left, right = calls[largest]
-    differs = _norm(left, right, runs, found.run)
-    allowed = differs * _share(found, claim) if math.isfinite(differs) else None
+    differs = _norm(left, right, runs, tracing.run)
+    allowed = differs * _share(tracing, claim) if math.isfinite(differs) else None
     at = f"noisy call {largest + 1} of {len(calls)} ({left.place}, {left.name})"
     together = _together(np.flatnonzero(sizes > 0) + 1, account)
     return Cause(
@@ -117,14 +117,14 @@ class Account:
         return f"{self.unit} {self.spent:.4g}{self.beside}"
 
     @classmethod
-    def of(cls, found: Tracing, claim: Claim) -> Account:
+    def of(cls, tracing: Tracing, claim: Claim) -> Account:
         """Return that of a pair that was traced."""
-        assert found.pair_upper is not None
-        measure, spent = claim.measure, found.pair_upper.epsilon
+        assert tracing.pair_upper is not None
+        measure, spent = claim.measure, tracing.pair_upper.epsilon
         if measure.is_epsilon:
             return cls("epsilon", spent, claim.epsilon)
-        own = own_level(measure, *_parts(found))
-        if own is not None and found.pair_upper.how != "bounded":
+        own = own_level(measure, *_parts(tracing))
+        if own is not None and tracing.pair_upper.how != "bounded":
             return cls(measure.unit, own, measure.level, measure_words.beside(measure.to_json()))
         at = f" at delta {claim.delta:g}"
         return cls(
@@ -153,10 +153,10 @@ def own_level(measure: Measure, pure: float, mu_squared: float, rho: float) -> f
     return None
 
 
-def _parts(found: Tracing) -> tuple[float, float, float]:
+def _parts(tracing: Tracing) -> tuple[float, float, float]:
     """Return the cost of the largest path: pure epsilon, the square of mu, and rho."""
-    total = path_cost(found.worst.calls, found.worst.runs)
-    pure, mu_squared, rho = (float(part[found.run]) for part in (total.pure, total.mu_squared, total.rho))
+    total = path_cost(tracing.worst.calls, tracing.worst.runs)
+    pure, mu_squared, rho = (float(part[tracing.run]) for part in (total.pure, total.mu_squared, total.rho))
     return pure, mu_squared, rho
 
 
@@ -202,9 +202,9 @@ def _norm(left: Call, right: Call, runs: int, run: int) -> float:
     return float(np.sqrt(np.square(d).sum()) if euclidean else np.abs(d).sum())
 
 
-def _share(found: Tracing, claim: Claim) -> float:
+def _share(tracing: Tracing, claim: Claim) -> float:
     """Return the share of all inputs' differences at which the path would cost just the claim."""
-    pure, mu, rho = _parts(found)
+    pure, mu, rho = _parts(tracing)
     if own_level(claim.measure, pure, mu, rho) is not None:
 
         def fits(share: float) -> bool:
@@ -214,7 +214,7 @@ def _share(found: Tracing, claim: Claim) -> float:
         return bisect(fits, 0.0, 1.0, steps=30)[0]
     if claim.delta == 0:
         return claim.epsilon / pure if mu == rho == 0 else 0.0
-    shifts = laplace_shifts(found.worst.calls, found.run, found.worst.runs) if mu == rho == 0 else None
+    shifts = laplace_shifts(tracing.worst.calls, tracing.run, tracing.worst.runs) if mu == rho == 0 else None
 
     def kept(share: float) -> bool:
         if shifts is not None:

@@ -96,8 +96,8 @@ class Exp2:
         """The entries (i <= j) of s s^T that are not 0 for all points, and their values at every point."""
         i, j = np.triu_indices(self.arms)
         products = self.points[i] * self.points[j]
-        some = products.any(axis=1)
-        return tuple(zip(i[some].tolist(), j[some].tolist(), strict=True)), products[some]
+        nonzero = products.any(axis=1)
+        return tuple(zip(i[nonzero].tolist(), j[nonzero].tolist(), strict=True)), products[nonzero]
 
     @property
     def domain(self) -> FiniteSet:

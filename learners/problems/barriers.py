@@ -258,8 +258,8 @@ class SimplexBarrier:
             mu += step
             if not (np.abs(step) > 1e-15 * self.dim * mu).any():
                 break
-        found: Floats = self.basis.T @ (1.0 / (losses + mu))
-        return found
+        minimisers: Floats = self.basis.T @ (1.0 / (losses + mu))
+        return minimisers
 
     def curved(self, z: Floats, move: Floats) -> Floats:
         """Return the Hessian times a move."""

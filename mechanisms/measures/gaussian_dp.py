@@ -56,8 +56,8 @@ class GDP(Measure):
     def slope(self, q: ArrayLike) -> Floats:
         """Return ``exp(-mu z - mu^2 / 2)`` at ``z = Phi^-1(q)``."""
         with np.errstate(over="ignore"):
-            found: Floats = np.exp(-self.mu * special.ndtri(np.asarray(q, dtype=np.float64)) - self.mu**2 / 2)
-        return found
+            slope: Floats = np.exp(-self.mu * special.ndtri(np.asarray(q, dtype=np.float64)) - self.mu**2 / 2)
+        return slope
 
     def approximate(self, delta: float) -> float:
         """Return the exact epsilon of mu-Gaussian DP at a delta."""

@@ -194,13 +194,13 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
         raise ValueError(f"one run needs many rounds, {target} is a mechanism and has one: audit it by check")
     with own_process():
         prepared = task.prepare()
-        found = smoke_test(
+        outcome = smoke_test(
             prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
     claimed = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
-    found = {"name": target, "claimed": claimed, **found}
-    say(json_text(found, indent=1) if as_json else smoke_lines(found), styled=not as_json)
-    return VERDICTS[found["verdict"]]
+    outcome = {"name": target, "claimed": claimed, **outcome}
+    say(json_text(outcome, indent=1) if as_json else smoke_lines(outcome), styled=not as_json)
+    return VERDICTS[outcome["verdict"]]
 
 
 @main.command()
@@ -377,12 +377,12 @@ def selftest(seed: int, jobs: int | None, as_json: bool) -> int:
     from ...audit.play.workers import cores
     from .selftest_words import summary, table_of
 
-    found = plant(Execution(jobs or cores(), progress=True), seed=seed)
+    findings = plant(Execution(jobs or cores(), progress=True), seed=seed)
     if as_json:
-        say(json_text({**summary(found), "findings": [asdict(one) for one in found]}, indent=1))
+        say(json_text({**summary(findings), "findings": [asdict(one) for one in findings]}, indent=1))
     else:
-        say(table_of(found), styled=True)
-    return OK if all(one.good for one in found) else FALSIFIED
+        say(table_of(findings), styled=True)
+    return OK if all(one.good for one in findings) else FALSIFIED
 
 
 main.add_command(trace)

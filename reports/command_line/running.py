@@ -88,10 +88,10 @@ def run_plan(
         record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
-        found = selftest(replace(execution, memory=page), sound=False)
+        findings = selftest(replace(execution, memory=page), sound=False)
         if page is not None:
             page.close()
-        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in found]
+        record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings]
     return record
 
 
@@ -141,11 +141,13 @@ def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> It
     audit = partial(_audit_task, execution if few else replace(execution, jobs=1))
     here: Any = partial(_audit_apart, audit, only_users=True) if few and apart else audit
     costs = [task.cost for task, _, _ in items]
-    found: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
     with suppress(DeadWorkerError):  # nobody knows which of them it was
-        found.update(as_completed(here, items, costs, jobs=1 if few else jobs, progress="claims", line=verdict_line))
+        outcomes.update(
+            as_completed(here, items, costs, jobs=1 if few else jobs, progress="claims", line=verdict_line)
+        )
     for i, item in enumerate(items):
-        yield found[i] if i in found else _audit_apart(audit, item)
+        yield outcomes[i] if i in outcomes else _audit_apart(audit, item)
 
 
 def verdict_line(outcome: Outcome) -> str:
@@ -227,8 +229,10 @@ def _measured(
     from ...audit.play.workers import in_parallel
 
     items = [(task, i, ledger) for i, task in enumerate(plan.regret, start=len(plan.tasks))]
-    found = in_parallel(_measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret")
-    return [known[i] if i in known else next(found) for _, i, _ in items]
+    measured = in_parallel(
+        _measure_task, [item for item in items if item[1] not in known], jobs=jobs, progress="regret"
+    )
+    return [known[i] if i in known else next(measured) for _, i, _ in items]
 
 
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
@@ -252,11 +256,11 @@ def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any
         return task.measure()
     page = ledger.page(index)
     try:
-        found = task.measure(Execution(memory=page))
+        outcome = task.measure(Execution(memory=page))
     finally:
         page.close()
-    ledger.keep_outcome(index, found)
-    return found
+    ledger.keep_outcome(index, outcome)
+    return outcome
 
 
 def exit_code(record: dict[str, Any]) -> int:

@@ -90,10 +90,12 @@ def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
 
 def _translation_lines(claim: Mapping[str, Any]) -> list[str]:
     """Return what the claim's event says in all measures, by one region of its two probabilities."""
-    found = claim.get("translation")
-    if not found:
+    translation = claim.get("translation")
+    if not translation:
         return []
-    return [f"the event in all measures, one region with {confidence(claim)} confidence: {translation_words(found)}"]
+    return [
+        f"the event in all measures, one region with {confidence(claim)} confidence: {translation_words(translation)}"
+    ]
 
 
 def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
@@ -105,25 +107,25 @@ def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
     if said:
         lines.append(f"says: “{said['text']}” ({said['where']})")
     if claim["verdict"] == "FALSIFIED":
-        told = (("what is false", "false"), ("its authors could answer", "answer"), ("what mends it", "repair"))
-        lines += [f"{words}: {claim[name]}" for words, name in told if claim.get(name)]
+        parts = (("what is false", "false"), ("its authors could answer", "answer"), ("what mends it", "repair"))
+        lines += [f"{words}: {claim[name]}" for words, name in parts if claim.get(name)]
     if claim.get("note"):
         lines.append(f"note: {claim['note']}")
     return [visible_line(line) for line in lines]
 
 
-def smoke_lines(found: dict[str, Any]) -> str:
+def smoke_lines(smoke: dict[str, Any]) -> str:
     """Return the outcome of a one-run audit in a few lines."""
-    found = visible(found)
-    claimed = found["claimed"]
+    smoke = visible(smoke)
+    claimed = smoke["claimed"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
-        f"{verdict_word(found['verdict'])}  {found['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
-        f"certified: epsilon >= {found['epsilon_lower']:.4f} with {confidence(found)} confidence",
-        f"one run of {found['rounds']:,} rounds: {found['right']:,} of {found['guesses']:,} coins guessed right, "
-        f"p-value {found['p_value']:.3g}",
+        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"certified: epsilon >= {smoke['epsilon_lower']:.4f} with {confidence(smoke)} confidence",
+        f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
+        f"p-value {smoke['p_value']:.3g}",
     ]
-    if found["verdict"] != "FALSIFIED":
+    if smoke["verdict"] != "FALSIFIED":
         lines.append("a smoke test: a learner that adds many losses up survives it whatever its epsilon; check audits")
     return _filled(lines)
 
@@ -166,8 +168,8 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
     if audit.get("found"):
         blocks, means = ", ".join(f"{n} x {loss}" for n, loss in audit["found"]), audit["by_sequence"]
         listed = max(mean for name, mean in means.items() if name != "found by search")
-        found = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
-        lines.append(f"found by search: {blocks}: {found}")
+        comparison = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
+        lines.append(f"found by search: {blocks}: {comparison}")
     for one in audit.get("adaptive") or ():
         low, high = one["interval"]
         lines.append(

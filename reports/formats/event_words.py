@@ -48,16 +48,16 @@ def event_words(claim: Mapping[str, Any]) -> str:
 
 def named_rates(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
-    found, claimed = named_world(claim), claim["claimed"]
-    if found is None or not found.runs or not found.others:
+    world, claimed = named_world(claim), claim["claimed"]
+    if world is None or not world.runs or not world.others:
         return None
-    here, there = found.hits / found.runs, found.misses / found.others
+    here, there = world.hits / world.runs, world.misses / world.others
     if claim["method"] == "variational":  # it is not this event that is certified
         return None
     most = min(1.0, math.exp(min(claimed["epsilon"], 700.0)) * there + claimed["delta"])
     if not is_epsilon(measure_of(claim)):
         most = float(measure_from_json(measure_of(claim)).allowed(there))
-    return {"name": found.name, "other": found.other, "here": here, "there": there, "most": most}
+    return {"name": world.name, "other": world.other, "here": here, "there": there, "most": most}
 
 
 def guess_shares(claim: Mapping[str, Any]) -> dict[str, float] | None:

@@ -38,19 +38,19 @@ def of_claim(claim: Fields, prefix: str) -> list[Figure]:
     prefix : str
         Letters and digits that no other claim of the page has: names inside an SVG are global to the page.
     """
-    found = (claim.get("evidence") or {}) if available() else {}
+    evidence = (claim.get("evidence") or {}) if available() else {}
     unit = unit_of(measure_of(claim))
     able: list[tuple[str, Callable[..., tuple[str, str, str]], Any]] = [
-        ("Trade-off curve", _tradeoff, (found.get("tradeoff") or {}).get("false_positive")),
-        ("Privacy profile", _profile, (found.get("profile") or {}).get("epsilon")),
-        ("Scores by world", _histogram, (found.get("scores") or {}).get("left")),
-        ("Leakage by round", _by_round, len((found.get("by_round") or {}).get("rounds", ())) > 2),
-        (f"Certified {unit} against runs", _growth, (found.get("growth") or {}).get("runs")),
+        ("Trade-off curve", _tradeoff, (evidence.get("tradeoff") or {}).get("false_positive")),
+        ("Privacy profile", _profile, (evidence.get("profile") or {}).get("epsilon")),
+        ("Scores by world", _histogram, (evidence.get("scores") or {}).get("left")),
+        ("Leakage by round", _by_round, len((evidence.get("by_round") or {}).get("rounds", ())) > 2),
+        (f"Certified {unit} against runs", _growth, (evidence.get("growth") or {}).get("runs")),
     ]
     figures = []
     for number, (title, of_evidence, data) in enumerate(able):
         if data:
-            svg, alternative, caption = of_evidence(claim, found)
+            svg, alternative, caption = of_evidence(claim, evidence)
             figures.append(Figure(title, inline(svg, f"{prefix}{number}", title, alternative), alternative, caption))
     return figures
 
@@ -112,8 +112,8 @@ def _region(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
     return x, [1 - delta, odds * (1 - delta - corner), 0.0]
 
 
-def _tradeoff(claim: Fields, found: Fields) -> tuple[str, str, str]:
-    curve = found["tradeoff"]
+def _tradeoff(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+    curve = evidence["tradeoff"]
     fpr, fnr = curve["false_positive"], curve["false_negative"]
     edge_x, edge_y = _limit(claim)
 
@@ -143,7 +143,7 @@ def _tradeoff(claim: Fields, found: Fields) -> tuple[str, str, str]:
     )
     caption = (
         f"Two errors of guessing the world, at every threshold. A learner that keeps the claim stays above the shaded "
-        f"region. Band: pointwise {1 - found['alpha']:.2%} Clopper-Pearson."
+        f"region. Band: pointwise {1 - evidence['alpha']:.2%} Clopper-Pearson."
     )
     return draw(paint, "false positives", "false negatives"), alternative, _trim(caption)
 
@@ -152,8 +152,8 @@ def _trim(text: str) -> str:
     return text.replace(".00%", "%")
 
 
-def _profile(claim: Fields, found: Fields) -> tuple[str, str, str]:
-    profile = found["profile"]
+def _profile(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+    profile = evidence["profile"]
     epsilon, delta = _claimed(claim)
     x, estimate, lower = profile["epsilon"], _shape(profile["estimate"]), _shape(profile["lower"])
     known = profile.get("exact") or {"epsilon": (), "delta": ()}
@@ -186,8 +186,8 @@ def _profile(claim: Fields, found: Fields) -> tuple[str, str, str]:
     return draw(paint, "epsilon", "delta"), alternative, caption
 
 
-def _histogram(claim: Fields, found: Fields) -> tuple[str, str, str]:
-    scores = found["scores"]
+def _histogram(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+    scores = evidence["scores"]
     totals = {side: max(1, sum(scores[side]) + sum(scores[f"{side}_infinite"])) for side in ("left", "right")}
     share = {side: [n / totals[side] for n in scores[side]] for side in ("left", "right")}
     event = claim.get("event") or {}
@@ -228,8 +228,8 @@ def _histogram(claim: Fields, found: Fields) -> tuple[str, str, str]:
     return draw(paint, "score, evidence for the left world", "share of runs"), alternative, caption
 
 
-def _by_round(claim: Fields, found: Fields) -> tuple[str, str, str]:
-    leak = found["by_round"]
+def _by_round(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+    leak = evidence["by_round"]
     epsilon, _ = _claimed(claim)
     rounds, values = leak["rounds"], _shape(leak["epsilon"])
     exact = leak.get("kind") == "exact"
@@ -260,8 +260,8 @@ def _by_round(claim: Fields, found: Fields) -> tuple[str, str, str]:
     return draw(paint, "rounds seen", "epsilon"), alternative, caption
 
 
-def _growth(claim: Fields, found: Fields) -> tuple[str, str, str]:
-    growth = found["growth"]
+def _growth(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+    growth = evidence["growth"]
     claimed, unit = level(claim), unit_of(measure_of(claim))
     exact, decides = exact_level(claim), growth.get("decides")
     runs, bounds = list(growth["runs"]), _shape(growth["bound"])

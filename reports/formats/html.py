@@ -201,8 +201,8 @@ def _with_figures(claims: Sequence[JsonObject], entries: Sequence[Fields], jobs:
     items: list[tuple[bool, Fields, str]] = [(False, claim, f"c{claim['index']}") for claim in claims]
     items += [(True, entry, f"r{index}") for index, entry in enumerate(entries)]
     drawn = in_parallel(figures.drawn, items, jobs=jobs, alike=True, progress="figures")
-    for one, found in zip([*claims, *regret], drawn, strict=True):
-        one["figures"] = _figures(found)
+    for one, drawings in zip([*claims, *regret], drawn, strict=True):
+        one["figures"] = _figures(drawings)
     return regret
 
 
@@ -325,8 +325,8 @@ def _mends(claim: Fields, claims: Sequence[Fields]) -> JsonObject | None:
     ratio = _true(claim) / level(claim)
     factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
     ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
-    found = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
-    return found if any((tried, factor_two, claim["repair"])) else None
+    mends = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
+    return mends if any((tried, factor_two, claim["repair"])) else None
 
 
 def _guarantees(falsified: Sequence[JsonObject]) -> list[JsonObject]:

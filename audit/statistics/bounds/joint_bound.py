@@ -74,8 +74,8 @@ def epsilon_joint(
     distinct, place = np.unique(rows, axis=1, return_inverse=True)
     starts = range(0, distinct.shape[1], _CHUNK)
     solved = [_joint_rows(margins, level, *distinct[:, start : start + _CHUNK, None]) for start in starts]
-    found = np.concatenate(solved) if solved else np.empty(0)
-    return unwrap(found[place.ravel()].reshape(columns[0].shape))
+    bounds = np.concatenate(solved) if solved else np.empty(0)
+    return unwrap(bounds[place.ravel()].reshape(columns[0].shape))
 
 
 def _joint_rows(
@@ -141,9 +141,9 @@ def _crossing(excess: Callable[[Floats], Floats], ends: Ends, values: Ends, leve
         with np.errstate(invalid="ignore", divide="ignore"):
             middle = low + (high - low) * (above / (above - below))
         middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
-        passed = (found := excess(middle)) > 0
+        passed = (value := excess(middle)) > 0
         low, high = np.where(wide & passed, middle, low), np.where(wide & ~passed, middle, high)
-        above, below = np.where(passed, found, above / 2), np.where(passed, below / 2, found)
+        above, below = np.where(passed, value, above / 2), np.where(passed, below / 2, value)
     return low
 
 

@@ -85,8 +85,8 @@ def refuted(
         axis=1,
     )
     np.put_along_axis(least, near, np.inf, axis=1)
-    found = np.minimum(least.min(axis=1), _least_of_cells(measure, columns, finer).min(axis=1)) > quantile
-    rejected: NDArray[np.bool_] = (none | found).reshape(data[0].shape)
+    excluded = np.minimum(least.min(axis=1), _least_of_cells(measure, columns, finer).min(axis=1)) > quantile
+    rejected: NDArray[np.bool_] = (none | excluded).reshape(data[0].shape)
     return rejected
 
 

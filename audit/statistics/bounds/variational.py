@@ -140,8 +140,8 @@ class StepFunction:
         q = falling.max() - t * (falling.max() - falling.min())
         a = self.order
         with np.errstate(divide="ignore"):
-            found: _Floats = (p if a == 1 else a / (a - 1) * np.log(np.maximum(p, 0.0))) - np.log(q)
-        return found
+            bound: _Floats = (p if a == 1 else a / (a - 1) * np.log(np.maximum(p, 0.0))) - np.log(q)
+        return bound
 
 
 def _in_range(x: _Floats) -> _Floats:
