@@ -234,7 +234,7 @@ def main() -> None:
         f"{1 - ALPHA:.0%} confidence, {sum(f['seconds'] for f in facts):.0f} s of CPU. Sharp claims are at the exact "
         "epsilon of the pair. from, to: 95 % interval of the rate. limit: more false alarms have a chance of 1e-6."
     )
-    parts_text = [f"# Calibration\n\n{note}\n"]
+    parts_text = [f"# Calibration\n\n{note} {tables.dated()}\n"]
     titles = {"all": "All", "method": "By attack", "delta": "By delta", "kind": "By claim", "room": "By room"}
     parts_text += [f"## {title}\n\n{tables.table(found[key])}\n" for key, title in titles.items()]
     parts_text.append(

@@ -292,7 +292,7 @@ def main():
     )
     content = {"title": title, "note": intro, "rows": rows}
     (RESULTS / "corners.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    (RESULTS / "corners.md").write_text(f"# {title}\n\n{intro}\n\n{tables.table(rows)}\n")
+    (RESULTS / "corners.md").write_text(f"# {title}\n\n{intro} {tables.dated()}\n\n{tables.table(rows)}\n")
 
 
 if __name__ == "__main__":

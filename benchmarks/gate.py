@@ -253,6 +253,7 @@ PAGE = """# The gate on unchanged and on changed learners
 
 `python benchmarks/gate.py`: every row's comparisons have seeds of their own, {runs:,} runs for each audit,
 alpha = {alpha:g} for the gate. "most" is alpha and three standard errors of as many comparisons.
+{dated}
 
 {unchanged}
 
@@ -268,7 +269,9 @@ regression, with its 95 % interval.
 def write(out: Path, rows: tables.Rows, caught: tables.Rows) -> None:
     """Write the page and its numbers."""
     out.mkdir(parents=True, exist_ok=True)
-    page = PAGE.format(runs=RUNS, alpha=ALPHA, unchanged=tables.table(rows), caught=tables.table(caught))
+    page = PAGE.format(
+        runs=RUNS, alpha=ALPHA, dated=tables.dated(), unchanged=tables.table(rows), caught=tables.table(caught)
+    )
     (out / "gate.md").write_text(page, encoding="utf-8")
     found = {"alpha": ALPHA, "runs": RUNS, "unchanged": rows, "regressions": caught}
     (out / "gate.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -206,7 +206,7 @@ def shortest_by_betting(leverage, alpha=0.005, cells=400):
 def write(covered, wide, best, seconds):
     text = f"""# Intervals by betting
 
-`python benchmarks/intervals.py`, {seconds:.0f} s of CPU.
+`python benchmarks/intervals.py`, {seconds:.0f} s of CPU. {tables.dated()}
 
 Misses of both limits together, at most; more than the limit has a chance of {FALSE_ALARM:g} at the nominal rate.
 "misses, at most" counts the samples in which the cell of the mean is refuted, alone or with its group.

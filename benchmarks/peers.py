@@ -125,7 +125,7 @@ def six(seeds):
         f"Means over seeds {FRESH} to {FRESH + seeds - 1}, which no choice was made on, with their sd. "
         "95 % confidence, pair found by search. Attainable: what a perfect attack that knows the best "
         "pair and event is expected to certify with all of the runs, from the mechanism's law (benchmarks/laws.py). "
-        f"DP-Sniper takes {SNIPER_SECONDS} s of CPU or more at 2M."
+        f"DP-Sniper takes {SNIPER_SECONDS} s of CPU or more at 2M. {tables.dated()}"
     )
     write("peers", "The black-box auditor and its peers: six mechanisms, epsilon = 1", rows, note)
 
@@ -140,7 +140,10 @@ def short(row, error, error_at_2m):
 
 def alarms(names, audits):
     limit = audits * 0.05 + 3 * np.sqrt(audits * 0.05 * 0.95)
-    note = "Different seeds, 4000 runs, 95 % confidence: the limit is 5 % and 3 sigma. The interval has 95 %."
+    note = (
+        "Different seeds, 4000 runs, 95 % confidence: the limit is 5 % and 3 sigma. The interval has 95 %. Rows are "
+        "not measured again with every change of the code."
+    )
     every = (*SOUND, *SOUND_LEARNERS)
     rows = kept("alarms", "mechanism or learner") if names else {}
     for name in names or every:

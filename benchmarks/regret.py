@@ -106,7 +106,8 @@ def write(rows, used):
 
 Intervals at 99 %, over all sequences of a row together. An interval is never shorter than about ln(1 / error) / runs
 of the range, "largest": so much a rare run could cost that none of these was. "found by search" and "listed, at most"
-are mean regrets at T = {SEARCHED}, 100 runs each.
+are mean regrets at T = {SEARCHED}, 100 runs each. Rows are not measured
+again with every change of the code.
 
 {tables.table(rows)}
 

@@ -80,7 +80,9 @@ def main() -> None:
     path = RESULTS / "bench.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     machine = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}"
-    found: dict[str, Any] = {"machine": machine, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(chosen, now[:10])}
+    found: dict[str, Any] = {"machine": machine, "created": now, "measured": measured}
     for section, measure in SECTIONS.items():
         if section in chosen:
             print(f"\n{section}", flush=True)
@@ -88,11 +90,13 @@ def main() -> None:
             print(tables.table(found[section]), flush=True)
         elif section in old:
             found[section] = old[section]
-    parts = [f"# Benchmarks\n\n{machine}. Medians of {speed.REPEATS} where nothing else is said.\n"]
+    medians = f"Medians of {speed.REPEATS} where nothing else is said."
+    parts = [f"# Benchmarks\n\n{machine}. {medians} Figures are of the code of the day that is named.\n"]
     for section in SECTIONS:
         if section in found:
             remark = (SECTIONS[section].__doc__ or "").strip().splitlines()[0]
-            parts.append(f"## {section.capitalize()}\n\n{remark}\n\n{tables.table(found[section])}\n")
+            day = f" Measured on {measured[section]}." if section in measured else ""
+            parts.append(f"## {section.capitalize()}\n\n{remark}{day}\n\n{tables.table(found[section])}\n")
     RESULTS.mkdir(exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "bench.md").write_text("\n".join(parts), encoding="utf-8")

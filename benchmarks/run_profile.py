@@ -24,7 +24,7 @@ for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
 from run import processor  # noqa: E402
-from tables import table  # noqa: E402
+from tables import dated, table  # noqa: E402
 
 from overclaim.audit.certification import blind_spot_search, falsify, frame, stages  # noqa: E402
 from overclaim.audit.plans import shrink  # noqa: E402
@@ -118,7 +118,8 @@ def main() -> None:
     ]
     claims.sort(key=lambda row: -row["CPU s"])
     text = (
-        f"# The CPU time of `overclaim run`\n\n{processor()}, one process: {total:.1f} s.\n\n{table(parts)}\n\n"
+        f"# The CPU time of `overclaim run`\n\n{processor()}, one process: {total:.1f} s. {dated()}\n\n"
+        f"{table(parts)}\n\n"
         f"## The longest claims\n\n{table(claims[:25])}\n"
     )
     if chosen:

@@ -153,6 +153,8 @@ def write(report):
     means = [{"true": name, **runs} for name, runs in report["mean_runs_against_claim_1"].items()]
     text = f"""# Audits that stop early
 
+{tables.dated()}
+
 Exact probability that a true claim is ever falsified, {report["looks"]:,} looks (a tenth of that with delta),
 alpha = {ALPHA}:
 

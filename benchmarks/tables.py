@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ def table(rows: Rows) -> str:
     """Return a Markdown table; a row may lack columns of another."""
     heads = list(dict.fromkeys(name for row in rows for name in row))
     return "\n".join([line(heads), f"|{'---|' * len(heads)}", *(line(r.get(h, "") for h in heads) for r in rows)])
+
+
+def dated() -> str:
+    """Return the sentence that says of which code a page's figures are: they are not measured with every change."""
+    return f"Measured on {datetime.now(UTC):%Y-%m-%d}, with the code of that day."
 
 
 def show(rows: Rows) -> None:
