@@ -11,8 +11,8 @@ from ...learners.protocol import LearnerError
 from ..attacks.encoding import scalars
 from ..inputs.data import is_frame
 
-#: What may be asked for in place of names: attributes that end with an underscore, as scikit-learn names what was
-#: learned; or all that do not begin with one.
+#: What may be asked for in place of names: the attributes that end with an underscore (scikit-learn's convention for
+#: what was fitted), or all that do not begin with one.
 FITTED, ALL = "fitted", "all"
 
 

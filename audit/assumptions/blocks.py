@@ -13,11 +13,11 @@ from scipy.special import chdtrc
 from ...learners.protocol import Actions
 from ...mechanisms.draws import Draws, Stage
 
-#: The probability of seeing randomness that the runs of a block share where there is none. It is gross where it is.
+#: The false-alarm probability of the test for randomness that the runs of a block share. Real sharing is plain to see.
 SHARED = 1e-9
-#: Blocks that are compared for it: of whatever plays its runs together, and of a mechanism that is called run by run.
+#: Blocks that this test compares: of what plays all runs in one call, and of a mechanism that is called run by run.
 SHARED_BLOCKS, ONE_BY_ONE_BLOCKS = range(8, 14), range(8, 20)
-#: Cells with fewer sequences, all samples together, are merged: the chi-square law needs full cells.
+#: Cells with fewer sequences over all samples are merged: the chi-square approximation needs large counts.
 _FULL_CELL = 50
 #: The last rounds whose joint law is compared.
 _WINDOW = 6

@@ -20,7 +20,7 @@ AGAIN = 0.05
 
 
 class SlowCallError(BaseException):
-    """A call took longer than it may. Not an Exception: what a library does with those must not keep it."""
+    """A call took longer than it may. A BaseException, so that a library's `except Exception` does not catch it."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -70,12 +70,12 @@ def _timer(seconds: float) -> Iterator[None]:
         raise SlowCallError(seconds)
 
     handler = signal.signal(signal.SIGPROF, interrupt)
-    # Again and again: what is raised in a callback, as of the garbage collector, is lost.
+    # The timer repeats, because an exception that is raised inside a callback (as of the garbage collector) is lost.
     left, every = signal.setitimer(signal.ITIMER_PROF, seconds, max(seconds, AGAIN))
     try:
         yield
     finally:
         try:
             signal.setitimer(signal.ITIMER_PROF, left, every)
-        finally:  # it may have fired just now
+        finally:  # an interrupt may arrive while the timer is being reset
             signal.signal(signal.SIGPROF, handler)

@@ -34,9 +34,9 @@ _REPLAYED = 64
 #: Runs of each block that is compared with others: of a batched mechanism, and at most of one called run by run, which
 #: is dearer and has more blocks.
 _COMPARED, _COMPARED_ONE_BY_ONE = 256, 32
-#: The probability that a test of a block that certifies accuses a sound mechanism: millions of blocks are possible.
+#: The false-alarm probability of the test on one certification block: there may be millions of blocks.
 _IN_A_BLOCK = 1e-14
-#: Standard errors below which the exact p-value cannot be so small.
+#: Within so many standard errors of the mean the exact p-value is far above _IN_A_BLOCK, and is not computed.
 _PLAIN = 5.0
 
 #: Runs of the blocks that a copy of the mechanism plays, and globals that may be a memory.
@@ -87,7 +87,7 @@ def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
     What keeps its first answers looks like a constant ever after, so this must come before any other call.
     """
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
-    # What cannot be read is refused at the first sight.
+    # The first call also raises for outputs that cannot be encoded, before the other checks.
     first = _played(mechanism, pair, seed, MechanismBlock.FIRST, 1)
     if twin is None:
         return
@@ -107,7 +107,7 @@ def _copy(mechanism: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _copied(mechanism)
-    except Exception:  # a lock, an open file: no copy, and one check less
+    except Exception:  # such as a lock or an open file: then this check is left out
         return None
 
 

@@ -64,7 +64,7 @@ class DataPair:
 
     @cached_property
     def keys(self) -> tuple[str, str]:
-        """A text for each input, which equal ones have alike."""
+        """A text for each input, the same for equal ones."""
         return key_of(self.left), key_of(self.right)
 
     @property
@@ -172,7 +172,7 @@ def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
     except ValueError:
         raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got ragged lists") from None
     if not outputs.ndim and outputs.dtype == object:
-        list(scalars(outputs.item()))  # refuses coroutines and the like by their name
+        list(scalars(outputs.item()))  # raises for coroutines and the like, and names them
     if outputs.ndim not in (1, 2) or outputs.shape[-1] != runs:
         raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got {outputs.shape}")
     return outputs if outputs.dtype.kind in "biuf" else [tuple(column) for column in np.atleast_2d(outputs).T.tolist()]
@@ -205,6 +205,6 @@ def join(parts: Sequence[Outputs]) -> Outputs:
     if all(isinstance(part, np.ndarray) for part in parts):
         if len({part.shape[:-1] for part in parts}) == 1:  # type: ignore[union-attr]
             return np.concatenate(parts, axis=-1)
-        # The number of columns depends on the input, which is a leak that a list can show.
+        # Where the number of columns differs between blocks, lists hold both: the number itself may be a leak.
         parts = [list(np.atleast_2d(part).T) for part in parts]
     return [output for part in parts for output in part]

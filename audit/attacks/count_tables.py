@@ -17,14 +17,14 @@ from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from .features import Column, Features, LabelledView, Labels, View
 from .learned import BINS, SCREENED, Logistic, OutputAttack, log_ratio, nothing
 
-#: The largest table of outcomes, or how often a larger one must see each on average.
+#: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
 MOST_OUTCOMES, REPEATED = 2**16, 16
-#: A table of so few outcomes leaves nothing to learn; in larger ones the regression's word is worth so many runs.
+#: Outcomes up to which counts alone are used; beyond, the regression's prediction is a prior worth so many runs.
 FEW_OUTCOMES, PRIOR = 256, 8.0
-#: In a table of so few outcomes each has runs enough that the table may be judged by the runs that made it.
+#: Outcomes up to which a table may be judged by the runs that it was counted on: each outcome has many of them.
 FEWER_OUTCOMES = 24
 MOST_PATTERNS = 64
-#: Edges of a column's bins, finer in its tails: what is rare may say most.
+#: Edges of a column's bins, finer in its tails: rare values often have the largest likelihood ratios.
 QUANTILES = np.unique([*np.linspace(0, 1, BINS + 1)[1:-1], *(q for t in (1e-4, 1e-3, 5e-3, 0.02) for q in (t, 1 - t))])
 #: Digits to which points are compared: the same point may be computed in several ways.
 DIGITS = 6
@@ -78,7 +78,7 @@ class Table(OutputAttack):
         fallback: Callable[[View], Floats] | None = None
         if self.smooth and outcomes.size > FEW_OUTCOMES and len(train.features.rows) > 2:
             fallback, weight = Logistic().learn(train), PRIOR
-            # Outcomes of one projection share nearly one log odds: that of any of their runs.
+            # The runs of one outcome have nearly the same log odds by the regression, so one run of each is asked.
             representative = train.part(np.flatnonzero(known)[first])
             prior = 1 / (1 + np.exp(-np.clip(fallback(representative), -30, 30)))
         table = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))

@@ -25,15 +25,15 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Floats
 from .features import REPEATS, Outputs
 
-#: Beyond it a float does not hold every whole number: the rest of the division by it has a column too.
+#: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
 WHOLE = 2**53
-#: A place with more different texts is split into tokens, so many at most.
+#: With more different texts than this, those of a place are split into tokens; and the most tokens of a text.
 FEW_TEXTS, MOST_TOKENS = 64, 24
-#: Bytes of which each has a number of its own, characters that are looked at, and levels of nesting.
+#: The most bytes that are encoded one by one, the most characters of a text, and the most levels of nesting.
 MOST_BYTES, MOST_CHARACTERS, MOST_LEVELS = 16, 10_000, 50
 #: Codes of a category that training has not seen, and of a place that an output has not.
 UNSEEN, MISSING = -1.0, -2.0
-#: Places beyond which those that hardly any output has are left out.
+#: With more places than this, those that hardly any output has are left out.
 _MANY_PLACES = 64
 _TOKENS = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+|[^\W\d_]+|[\W_]+")
 _READABLE = "a number, a text, None, or lists, tuples, sets, dictionaries and arrays of them"
@@ -106,7 +106,7 @@ def _category(thing: Any) -> str:
     """Return the name of a thing that is no number: its text, where that says what it is and not where."""
     kind, name = type(thing), repr(thing)
     if isinstance(thing, Awaitable) and hasattr(thing, "close"):
-        thing.close()  # it would complain that nobody waits for it
+        thing.close()  # else Python warns that it was never awaited
     if isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing) or name == object.__repr__(thing):
         article = "an" if kind.__name__[0] in "aeiou" else "a"
         raise LearnerError(f"the mechanism returned {article} {kind.__name__}: expected {_READABLE}")

@@ -20,10 +20,10 @@ from ..statistics.bounds.rounding import rounded
 
 #: A column with at most so many distinct values is discrete.
 FEW_VALUES = 24
-#: A value that a continuous column repeats so often is an outcome of its own: ties have probability 0 there.
+#: A value that a continuous column repeats so often is treated as an atom: without one, ties have probability 0.
 REPEATS = 5
-#: A column with larger numbers is taken by its logarithm, and numbers that training has not seen so large are cut:
-#: sums and squares of squares must be finite. A column of a smaller range is stretched: scores are rounded.
+#: A column with numbers beyond LARGE is transformed by asinh, and later numbers beyond it are clipped, so that sums
+#: and fourth powers are finite. One with a range below SMALL is multiplied by a power of two: scores are rounded.
 LARGE, SMALL = 1e50, 1e-3
 #: At most so many repeated values of a column are told apart, and columns used for order statistics.
 MOST_SPECIALS, MOST_SORTED = 8, 12
@@ -43,15 +43,15 @@ class Column:
     discrete : bool
     centre, spread : float
         Median and half the distance of the quartiles of the finite rest, as `look` shows it.
-    lens : "log", int or None
-        How to look at numbers of an extreme size: by their logarithm, or times this power of two.
+    transform : "log", int or None
+        What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
     """
 
     values: Floats
     discrete: bool
     centre: float
     spread: float
-    lens: Literal["log"] | int | None = None
+    transform: Literal["log"] | int | None = None
 
     @classmethod
     def of(cls, column: Floats) -> Column:
@@ -65,15 +65,15 @@ class Column:
         if not discrete and values.size:
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest
-        lens = _lens(rest)
-        rest = _through(lens, rest)
+        transform = _transform_for(rest)
+        rest = _transformed(transform, rest)
         low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
         spread = float(high - low) / 2
-        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, lens)
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform)
 
     def look(self, column: Floats) -> Floats:
         """Return the numbers as features take them: finite, special values at the centre."""
-        shown = _through(self.lens, column)
+        shown = _transformed(self.transform, column)
         shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
         if not self.discrete:
             for value in self.values:
@@ -93,7 +93,7 @@ class Column:
         return place, (nearest == column) | (np.isnan(nearest) & np.isnan(column))
 
 
-def _lens(numbers: Floats) -> Literal["log"] | int | None:
+def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
     if not numbers.size:
         return None
     low, high = float(numbers.min()), float(numbers.max())
@@ -102,13 +102,13 @@ def _lens(numbers: Floats) -> Literal["log"] | int | None:
     return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
 
 
-def _through(lens: Literal["log"] | int | None, numbers: Floats) -> Floats:
-    if lens is None:
+def _transformed(transform: Literal["log"] | int | None, numbers: Floats) -> Floats:
+    if transform is None:
         return numbers
-    if lens == "log":
+    if transform == "log":
         return np.arcsinh(numbers)
     with np.errstate(over="ignore"):
-        stretched: Floats = np.ldexp(numbers, lens)
+        stretched: Floats = np.ldexp(numbers, transform)
     return stretched
 
 

@@ -20,13 +20,13 @@ from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from .features import LabelledView, Labels, View
 from .protocol import Scorer
 
-#: Screening, regression and boosting look at no more runs.
+#: The most training runs that screening, regression and boosting use.
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 #: Decimals of a regression's weights, and leading bits of the means and deviations that features are standardised by.
 WEIGHT_DIGITS, STANDARD_BITS = 4, 20
 #: Bins of a histogram.
 BINS = 24
-#: The spread of what is equal but for rounding, as a share of its size.
+#: A feature whose standard deviation is at most this share of its largest value varies by rounding alone.
 LAST_BITS = 1e-12
 #: Features up to which a regression is fitted by Newton's method, whose result is good to many digits.
 MOST_NEWTON = 512
@@ -36,9 +36,9 @@ class OutputAttack(ABC):
     """An attack on what is known of a mechanism: its outputs, as features."""
 
     exact, trained, wording = False, True, ""
-    #: Whether the score says log odds of the left world.
+    #: Whether the score estimates the log odds of the left world.
     log_odds: ClassVar[bool] = False
-    #: Whether the score is that of another attack in few steps, which promise more mostly by luck.
+    #: Whether the score is another attack's in a few steps: where it then promises more, that is mostly luck.
     coarse: ClassVar[bool] = False
 
     @property

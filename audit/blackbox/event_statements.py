@@ -21,11 +21,12 @@ from ..attacks.encoding import plain, rows_of, vectors
 from ..attacks.features import Outputs
 from ..statistics.events import Event
 
-#: The most runs that are looked at, the most parts of an output, and the most categories that a statement lists.
+#: The most runs and the most parts of an output that are used, and the most categories that a statement lists.
 MOST_RUNS, MOST_PARTS, MOST_NAMED = 2000, 2000, 3
-#: A statement is one if it is wrong in at most this share of the rarer of "says it" and "does not".
+#: A statement is shown if the runs in which it is wrong are at most this share of the runs with the event, and of
+#: those without it.
 WRONG = 0.1
-#: What an event that says the same of every run amounts to.
+#: The words for an event that takes the same side in every run.
 NOTHING = "nothing found on this pair"
 
 Labels = NDArray[np.bool_]
@@ -107,7 +108,7 @@ def _parts(output: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name or "the output", output
 
 
-#: What a part is that is only there, or not.
+#: The value of a part of which only its presence counts, such as a key of a dictionary.
 _PRESENT = object()
 
 
@@ -128,7 +129,7 @@ def _statements(name: str, column: Any, says: Labels) -> Iterator[Statement]:
         yield from _about_numbers(name, numbers, says, whole=column.dtype.kind in "biu")
         return
     there = np.array([value is not ... for value in column])
-    if column[int(there.argmax())] is _PRESENT:  # there is one: else it has no name
+    if column[int(there.argmax())] is _PRESENT:  # some run has the part, else it would have no column
         yield from _about_marks(f"{name} is present", f"{name} is not present", there, says)
         return
     if not there.all():
@@ -184,7 +185,7 @@ def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> 
     for sign, outside in ((1.0, False), (-1.0, True)):
         start, end, more = _heaviest(sign * weights)
         if start > 0 or end < values.size - 1:
-            # What has no number is outside of no range, as it is in none.
+            # A run without a number is neither within a range nor outside of it.
             agrees = rest + more if not outside else (says & ~missing).sum() + more + (~says & missing).sum()
             yield Statement(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
 

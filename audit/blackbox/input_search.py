@@ -22,16 +22,16 @@ from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
 from ..play.workers import in_parallel
 
-#: The share of the runs that the search takes; runs beyond which more of them serve certification better, at a claim
-#: of 1, and the most whatever the claim.
+#: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
+#: gains more from them); and the most for any claim.
 SHARE, ENOUGH_RUNS, MOST_RUNS = 0.3, 60_000, 1_000_000
 #: Pairs of each generation, and how many of those before are kept for it; the others are changes of these.
 GENERATIONS = ((48, 0), (28, 10), (16, 8), (8, 5), (3, 3))
-#: Runs that a pair gets at least in one generation: from fewer nothing is learned.
+#: The fewest runs of a pair in one generation: from fewer nothing is learned.
 LEAST = 12
-#: Pairs of a generation at least, however few the runs.
+#: The fewest pairs of a generation, however few the runs.
 FEWEST = 2
-#: The share of all runs that certifies one world, about.
+#: About the share of all runs that certification plays in one world.
 CERTIFIED = 0.25
 #: The most words of a message that are kept.
 WORDS = 200

@@ -40,7 +40,7 @@ SHARE, MOST_RUNS, MOST_NUMBERS = 8, 4 * BLOCK, 8_000_000
 THRESHOLDS, BINS, PROFILE, ROUNDS, PREFIXES = 32, 40, 25, 8, 16
 #: Deltas at which the exact privacy profile is tabulated, where an exact method covers the claim.
 PROFILE_DELTAS = (1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.4)
-#: The most telling sequences shown for each side.
+#: The most sequences that are shown for each side of an event.
 SHOWN_SEQUENCES = 3
 
 _Labels = NDArray[np.bool_]
@@ -60,8 +60,8 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     Returns
     -------
     dict
-        `tradeoff`, `profile`, `scores`, `by_round` (where computable), `growth`, and `telling` (for sequences of
-        arms whose law is known).
+        `tradeoff`, `profile`, `scores`, `by_round` (where computable), `growth`, and `telling` (the likeliest
+        sequences of arms that the event names, where their laws are known).
     """
     claim, pair, event, attack = result.claim, result.losses, result.event, result.scorer
     alpha = result.certificate.alpha
@@ -81,7 +81,7 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     if by_round is not None:
         figures["by_round"] = by_round
     if isinstance(attack, SequenceRatio):
-        figures["telling"] = _telling(learner, pair, attack, event)
+        figures["telling"] = _likeliest(learner, pair, attack, event)
     figures["growth"] = _growth(claim.measure, event, result.blocks or _prefixes(event, scores, left), alpha)
     figures["growth"]["source"] = "certification runs" if result.blocks else "evidence runs"
     return figures
@@ -249,7 +249,7 @@ def _cut(seen: Transcripts, rounds: int) -> Transcripts:
     return Transcripts(seen.actions[:rounds], seen.left, releases)
 
 
-def _telling(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[dict[str, Any]]:
+def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[dict[str, Any]]:
     """Return the likeliest sequences that the event names, with their probability in both worlds."""
     table, p, q = attack.laws
     sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))

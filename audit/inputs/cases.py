@@ -18,11 +18,11 @@ from .extremes import extremes, plain_record
 from .neighbours import Neighbours, made_by
 from .records import Records, UnfitError, features_of, records_of, with_feature
 
-#: Data sets that a strategy is asked for, and the most records of them that are kept apart.
+#: Data sets that a strategy is asked for, and the most different records of them that are kept.
 DRAWN, KEPT = 200, 600
-#: Tries to make one more pair that is new, before there is none.
+#: Attempts to make one more pair that is new, before the search takes it that there is none.
 TRIES = 30
-#: The share of the first pairs whose other records are all one at the edge of what was drawn.
+#: The share of the first pairs in which all other records are copies of one extreme record.
 FILLED = 0.3
 
 
@@ -52,12 +52,12 @@ class Case:
 
     @property
     def key(self) -> str:
-        """A text that equal pairs have alike."""
+        """A text that is the same for equal pairs."""
         return f"{key_of(self.left)} {key_of(self.right)}"
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
-        """What a reader pays: records, different records, letters, and what the simplest values are not."""
+        """How much there is to read: records, different records, letters, and the sum of their code points."""
         sides = [records_of(side) for side in (self.left, self.right)]
         records = {key_of(plain_record(side.record(i))) for side in sides for i in range(side.size)}
         text = "".join(shown(to_json(side.data)) for side in sides)

@@ -117,7 +117,7 @@ def _alone() -> Iterator[None]:
     known = getattr(providers, "_get_local_constants", None)
     none = getattr(providers, "Constants", None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what users may want to know of a strategy, they see in tests of their own
+        warnings.simplefilter("ignore")  # Hypothesis shows its warnings in users' own tests
         try:
             if known is not None and none is not None:
                 providers._get_local_constants = none
@@ -140,7 +140,7 @@ def large_integers(strategy: Any) -> list[int]:
     Floats do not tell them apart, and Hypothesis draws them rarely.
     """
     inner = strategy
-    for _ in range(8):  # how deep strategies are wrapped: their own attributes tell what is inside
+    for _ in range(8):  # at most eight wrappers, each with the inner strategy as an attribute
         inner = getattr(inner, "wrapped_strategy", getattr(inner, "element_strategy", inner))
     if type(inner).__name__ != "IntegersStrategy":
         return []

@@ -58,7 +58,7 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
     """
     if relation == "user":
         check_strategy(strategy)
-        for data in draw(strategy, 20, seed=0):  # tells at once what it cannot apply to
+        for data in draw(strategy, 20, seed=0):  # raises now, not during a search, where it cannot apply
             without_a_user(data)
     source = Neighbours(strategy, without_a_user if relation == "user" else relation, where)
     drawn = source.pairs()
@@ -102,7 +102,7 @@ class Neighbours:
         check_strategy(self.strategy)
         if not callable(self.relation) and self.relation not in RELATIONS:
             raise ValueError(f"relation must be one of {', '.join(RELATIONS)}, or a function, got {self.relation!r}")
-        least = records_of(self.simplest)  # tells at once what the relation cannot apply to
+        least = records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
         if self.relation == "add-remove" and type(least).__name__ == "_Single":
             least.take([])
 

@@ -27,7 +27,7 @@ from .sequences import FINE, log_sequence_laws
 DELTAS = (0.0, 1e-3, 1e-2)
 
 
-#: Two grids of a noisy state, one twice as fine, must agree so well.
+#: The most by which two grids of a noisy state, one twice as fine, may differ.
 CONVERGED = 1e-3
 
 

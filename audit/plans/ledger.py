@@ -25,7 +25,7 @@ from .plan import Plan
 from .tasks import Task
 
 NAME = "ledger.sqlite"
-#: Of the tables below: another version cannot read them.
+#: The version of the tables below: a ledger of another one is refused.
 SCHEMA = "2"
 #: Seconds that a writer waits for another process.
 PATIENCE = 60.0
@@ -38,7 +38,7 @@ CREATE TABLE stages (run TEXT, claim INTEGER, stage TEXT, value TEXT NOT NULL, P
 CREATE TABLE files (run TEXT, path TEXT, hash TEXT NOT NULL, PRIMARY KEY (run, path));
 CREATE TABLE claims (run TEXT, claim INTEGER, outcome TEXT NOT NULL, PRIMARY KEY (run, claim));
 """
-#: What sqlite says of a file that will not get better: no database, damaged, without our tables.
+#: The errors of sqlite after which a retry cannot help: no database, a damaged one, or one without our tables.
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
 
 

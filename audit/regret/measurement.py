@@ -25,10 +25,11 @@ from ..statistics.bounds.betting import anytime_mean_interval, mean_intervals
 from .comparator import best_fixed, total_bounds
 from .side_by_side import counted, play_block
 
-#: Exact at any number of runs; and for losses that nothing bounds, which no verdict rests on.
+#: How an interval was computed. The first two are exact at any number of runs; the third is for losses without a
+#: bound, and no verdict rests on it.
 BETTING, ANYTIME, NORMAL = "betting", "betting, anytime-valid", "normal approximation"
 EXACT = (BETTING, ANYTIME)
-#: Of a measurement that does not say how much it may spend; and the fewest runs of one.
+#: The budget of a measurement that names none, and the fewest runs of one.
 BUDGET, FEWEST_RUNS = Budget(runs=5000), 2
 
 

@@ -136,7 +136,7 @@ def find_exactly(
     if worst is None:
         return None
     values = [value for pair in first if (value := oracle(pair)) is not None]
-    flat = len(alphabet.patterns) * (len(alphabet.mates) if batch > 1 else 1)
+    flat = len(alphabet.patterns) * (len(alphabet.others_in_batch) if batch > 1 else 1)
     groups = [values[i : i + flat] for i in range(0, len(values), flat)]
     if rounds == 1 or all(max(group) - min(group) < STEP for group in groups):
         return worst[0]  # what the other rounds hold changes nothing

@@ -18,12 +18,12 @@ def first_round(alphabet: Alphabet, rounds: int, batch: int) -> list[Pair]:
     The first round's loss reaches the most nodes of a tree and the most later updates. For a learner that holds an arm
     for `batch` rounds, the rest of the first batch has losses of its own.
     """
-    mates = alphabet.mates if batch > 1 else alphabet.mates[:1]
+    held = alphabet.others_in_batch if batch > 1 else alphabet.others_in_batch[:1]
     suffixes = alphabet.patterns if rounds > 1 else alphabet.patterns[:1]
     return [
-        alphabet.pair(rounds, 0, batch, differing, mate, suffix, suffix)
+        alphabet.pair(rounds, 0, batch, differing, in_batch, suffix, suffix)
         for differing in alphabet.differing
-        for mate in mates
+        for in_batch in held
         for suffix in suffixes
     ]
 
@@ -39,7 +39,7 @@ def later(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:
     for differing in alphabet.differing[:2]:
         for before in (alphabet.patterns[0], alphabet.patterns[-1]):
             for after in alphabet.patterns[:2]:
-                yield alphabet.pair(rounds, t0, batch, differing, alphabet.mates[0], before, after)
+                yield alphabet.pair(rounds, t0, batch, differing, alphabet.others_in_batch[0], before, after)
 
 
 def freezing(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:
@@ -55,7 +55,7 @@ def freezing(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair
         for until in sorted({batch * (decisions(rounds, batch) * k // 4) for k in (1, 2, 3)}):
             if not 1 < until < rounds:
                 continue
-            pair = alphabet.pair(rounds, 0, batch, differing, alphabet.mates[0], *[alphabet.patterns[0]] * 2)
+            pair = alphabet.pair(rounds, 0, batch, differing, alphabet.others_in_batch[0], *[alphabet.patterns[0]] * 2)
             worlds = [np.array(world) for world in (pair.left, pair.right)]
             for world in worlds:
                 world[until:] = zero

@@ -17,9 +17,9 @@ from .loss_choices import Alphabet
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
 MOST_RUNS, FEWEST_RUNS, MOST_NUMBERS = 1000, 50, 4_000_000
-#: Rounds up to which the families and what is proposed beside them leave out few places.
+#: Up to so many rounds this is not needed: the families and the proposals try nearly every differing round.
 SHORT = 6
-#: The chance that a learner which tells nothing seems to tell something.
+#: The probability that some round of a learner whose actions depend on no loss seems influential.
 LUCK = 1e-3
 #: Extreme losses that are tried, and pairs that are made.
 EXTREMES, PAIRS = 2, 3
@@ -55,7 +55,8 @@ def influential_pairs(
     influential.sort(key=lambda one: -one[0])
     same = alphabet.patterns[0]
     pairs = [
-        alphabet.pair(rounds, t0, batch, both, alphabet.mates[0], same, same) for _, t0, both in influential[:PAIRS]
+        alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same)
+        for _, t0, both in influential[:PAIRS]
     ]
     return pairs, runs * len(extremes)
 

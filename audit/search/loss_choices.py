@@ -25,7 +25,7 @@ class Alphabet:
         The extreme neighbours of one round.
     patterns : tuple of (even, odd)
         What the other rounds may hold: a loss in the even and one in the odd rounds. The first is the extreme one.
-    mates : tuple
+    others_in_batch : tuple
         What the other rounds of the differing batch hold.
     rows : tuple
         Every loss of the patterns, and more that only a search over single rounds tries.
@@ -35,21 +35,21 @@ class Alphabet:
 
     differing: tuple[tuple[Any, Any], ...]
     patterns: tuple[tuple[Any, Any], ...]
-    mates: tuple[Any, ...]
+    others_in_batch: tuple[Any, ...]
     rows: tuple[Any, ...]
     box: bool = False
 
-    def pair(self, rounds: int, t0: int, batch: int, differing: Any, mate: Any, before: Any, after: Any) -> Pair:
+    def pair(self, rounds: int, t0: int, batch: int, differing: Any, in_batch: Any, before: Any, after: Any) -> Pair:
         """Return the pair that differs in round t0 (from 0), with patterns before and after.
 
         Parameters
         ----------
-        mate : loss
+        in_batch : loss
             Of the rest of the batch that t0 lies in.
         before, after : (even, odd)
         """
         end = batch * (t0 // batch + 1)
-        rest = [mate if t0 <= t < end else (before if t < t0 else after)[t % 2] for t in range(rounds)]
+        rest = [in_batch if t0 <= t < end else (before if t < t0 else after)[t % 2] for t in range(rounds)]
         left, right = rest.copy(), rest.copy()
         left[t0], right[t0] = differing
         return Pair(left, right)
@@ -67,7 +67,7 @@ def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
     return Alphabet(
         differing=tuple(differing_losses(claim, arms)),
         patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),
-        mates=tuple(constants[:2]),
+        others_in_batch=tuple(constants[:2]),
         rows=(*constants, contrast, other),
         box=losses.name in ("unit", "symmetric"),
     )

@@ -19,7 +19,7 @@ from .loss_choices import alphabet_of
 from .pair_space import PairSpace
 from .proposals import Proposals
 
-#: Beyond so many rounds a few families must do: every run of every pair takes its time.
+#: Beyond so many rounds few families are tried: a run of each pair takes time in proportion to the rounds.
 LONG = 256
 #: Shares of the runs for the families and for what is proposed beside them; the rest is for the final.
 FAMILIES, PROPOSED = 0.3, 0.4
@@ -43,7 +43,10 @@ def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANN
         return [worst]
     if rounds > LONG:
         few = replace(
-            alphabet, differing=alphabet.differing[:2], patterns=alphabet.patterns[:2], mates=alphabet.mates[:1]
+            alphabet,
+            differing=alphabet.differing[:2],
+            patterns=alphabet.patterns[:2],
+            others_in_batch=alphabet.others_in_batch[:1],
         )
         return first_round(few, rounds, batch_of(learner))
     first = first_round(alphabet, rounds, batch_of(learner))

@@ -31,7 +31,7 @@ class PairSpace:
     A batch is what a learner decides once for: a single round for most. The coordinates of a point are
 
     - `place`: the batch whose first round differs, and `differing`: by which losses;
-    - `mate`: what the rest of that batch holds;
+    - `others in batch`: what the rest of that batch holds;
     - `before`, `first`, `second`, `third`: the pattern of each stretch, the last three behind the differing batch;
     - `second from`, `third from`: the batches where these begin; a stretch without batches is left out;
     - `arm`, `entry`, `where`: one arm's loss in a stretch, or in the left world's differing round, is changed; none if
@@ -67,7 +67,7 @@ class PairSpace:
         batches, holds = decisions(self.rounds, self.batch), len(self.holds)
         places = max(1, batches - 1)  # what the last batch feeds back reaches no action
         sizes = {"place": places, "differing": len(self.alphabet.differing)}
-        sizes |= {"mate": len(self.alphabet.mates) if self.batch > 1 else 1}
+        sizes |= {"others in batch": len(self.alphabet.others_in_batch) if self.batch > 1 else 1}
         sizes |= {"before": holds if places > 1 else 1}
         sizes |= {stretch: holds if self.rounds > 1 else 1 for stretch in STRETCHES[1:]}
         sizes |= {"second from": batches + 1, "third from": batches + 1}
@@ -84,7 +84,7 @@ class PairSpace:
         stretch[(stretch > 0) & (batches >= point.get("third from", 0))] = 3
         rest = [self.holds[point.get(STRETCHES[s], 0)][t % 2] for t, s in enumerate(stretch)]
         for t in range(t0 + 1, min(t0 + self.batch, self.rounds)):
-            rest[t], stretch[t] = self.alphabet.mates[point.get("mate", 0)], -1
+            rest[t], stretch[t] = self.alphabet.others_in_batch[point.get("others in batch", 0)], -1
         left, right = self.alphabet.differing[point.get("differing", 0)]
         if point.get("arm", 0):
             arm, level, where = point["arm"] - 1, self.levels[point.get("entry", 0)], point.get("where", 0)
@@ -100,10 +100,12 @@ class PairSpace:
         """Return a point of a pair, its stretches split evenly; None if the space does not hold it."""
         place = pair.t0 // self.batch
         begin, end = self.batch * place, min(self.batch * (place + 1), self.rounds)
-        differing, mates = (pair.left[begin], pair.right[begin]), pair.left[begin + 1 : end]
+        differing, others = (pair.left[begin], pair.right[begin]), pair.left[begin + 1 : end]
         fits = {
             "differing": [all(map(same_loss, both, differing)) for both in self.alphabet.differing],
-            "mate": [all(same_loss(mate, loss) for loss in mates) for mate in self.alphabet.mates],
+            "others in batch": [
+                all(same_loss(held, loss) for loss in others) for held in self.alphabet.others_in_batch
+            ],
         }
         held = np.array([[same_loss(two[t % 2], loss) for t, loss in enumerate(pair.left)] for two in self.holds])
         fits["before"] = [bool(row[:begin].all()) for row in held]

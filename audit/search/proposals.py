@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
 
-#: Points that the estimator draws for each proposal, to take the most promising of them.
+#: Points that the estimator draws for each proposal; the most promising one is taken.
 CANDIDATES = 100
-#: Points that are asked for in vain, one after the other, before the space is taken for exhausted.
+#: Successive points without a new pair after which the space counts as exhausted.
 PATIENCE = 20
 #: What tells the known pairs apart on coordinates with an order: see `Proposals`.
 APART = 1e-6
@@ -70,7 +70,7 @@ class Proposals:
             if pair is not None and key not in self.values:
                 self.asked = trial, key
                 return pair
-            # Points of one pair are worth the same; where the worlds do not differ there is nothing to find.
+            # Every point of a known pair has that pair's worth; a point whose worlds do not differ has -1.
             self.study.tell(trial, self.values.get(key, -1.0))
         return None
 

@@ -123,7 +123,7 @@ def nothing(pair: Pair) -> Any:
 
 
 def cost(pair: Pair) -> tuple[int, int, float]:
-    """Return what a reader pays: losses that are not 0, then distinct ones, then the digits of their numbers."""
+    """Return how much there is to read: losses that are not 0, distinct ones, and the digits of their numbers."""
     worlds = _lists(pair)
     if pair.arms is None:
         zero, distinct = nothing(pair), {str(loss): loss for world in worlds for loss in world}

@@ -74,7 +74,7 @@ class CoupledTails:
         common = shared * (1 / right - 1 / wrong) ** 2 / 2
         raw_right = self.above[0][:, None] + self.below[1] + 2 * self.right_twice
         raw_wrong = self.above[1][:, None] + self.below[0] + 2 * self.wrong_twice
-        # One more run that differs: where none does, the next one might.
+        # One run is added to those that differ: that none was seen does not mean that none can.
         return (raw_right - shared + 1) / right**2 + common, (raw_wrong - shared + 1) / wrong**2 + common
 
 

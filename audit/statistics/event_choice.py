@@ -29,9 +29,9 @@ from .smoothing import smoothed
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
-#: Log odds beyond which a score says no more.
+#: Where scores stand for log odds they are clipped at this size.
 CERTAIN = 20.0
-#: Quantiles and tail places looked at, of scores with more distinct values than their sum.
+#: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
 
@@ -103,12 +103,12 @@ def choose_several(
     quantile = -float(special.ndtri(alpha))
     chosen = []
     for doubt in doubts:
-        # Rates that are not smoothed owe more to luck, where they are rough.
+        # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
         taken = doubt, doubt, max(doubt, min(2 * doubt, DOUBT))
         best = max((way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)), key=_worth)
         if best[1] <= 0:
             event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
-            # In the same order, and below every promise.
+            # A number below 0, so that events without a promise rank below all others, in the order of `hoped`.
             best = event, -math.inf if hoped == -math.inf else -float(rounded(math.exp(-hoped)))
         chosen.append(best)
     return chosen

@@ -25,7 +25,7 @@ from .events import UNUSED, Event, check_runs
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
-_LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are not met
+_LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left out
 _Floats = NDArray[np.float64]
 
 
@@ -143,7 +143,8 @@ class _Tails:
     @classmethod
     def of_laws(cls, values: _Floats, p: _Floats, q: _Floats) -> _Tails:
         endless = 1e15  # so many pilot runs that neither smoothing nor their error matters
-        # Sums of whole runs are exact: one that is 0 is so on every processor. What is never met is no outcome.
+        # Whole numbers of runs have exact sums, so a sum is 0 on every processor or on none. Outcomes with 0 runs
+        # in both worlds are left out.
         masses = [np.rint(rounded(law, _LAW_DIGITS) * (endless / 2)) for law in (p, q)]
         known = ~np.isnan(values) & (masses[0] + masses[1] > 0)
         order = np.argsort(values[known], kind="stable")
@@ -167,7 +168,7 @@ class _Rule:
     alpha: float
     runs: int
     fair: bool = False
-    least: float = 0.0  # the smallest probability that is told from 0
+    least: float = 0.0  # the smallest probability that runs can tell from 0
 
     def best_guess(self, tails: _Tails) -> tuple[float, Event]:
         """Return the best pair of thresholds, one-sided ones included, with its worth."""

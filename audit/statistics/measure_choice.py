@@ -121,7 +121,7 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
         whole = measure.needed(p, q)
         lost = [whole - measure.needed(low, q), whole - measure.needed(p, high)]
         promise = measure.needed(low, high) if apart else whole - np.hypot(*lost)
-        # By far the least doubtful where nothing is promised.
+        # Where nothing is promised, events are ranked by the difference of the shares in standard errors.
         promise = np.where(promise > 0, promise, (p - q) / np.hypot(*errors) / quantile - 2)
         used = share
         share = allotment((lost[0] ** 2) * share, (lost[1] ** 2) * (1 - share))

@@ -34,7 +34,7 @@ from .events import UNUSED, Event
 
 _Floats = NDArray[np.float64]
 
-#: Larger epsilons are as good as this one: no guess may be wrong.
+#: Larger epsilons are taken as this one: exp(epsilon) stays finite, and its inverse is below 1e-300.
 _LARGEST = 700.0
 #: Below this the incomplete beta function is replaced by its series.
 _TINY = 1e-290

@@ -18,7 +18,7 @@ from scipy import special
 from ...mechanisms.draws import Floats
 from .bounds.rounding import rounded
 
-#: Variances of the random walk for each unit of its way that are tried, from smooth to free.
+#: The variances per unit of distance that are tried for the random walk, from smooth to free.
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 #: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
 FITTED, NEARLY = 6, 1e-6

@@ -27,24 +27,27 @@ _Floats = NDArray[np.float64]
 _PILOT, _FEWEST = 0.02, 20
 #: How often stakes are renewed at most, and after how many observations at least.
 _RENEWALS, _EACH = 400, 3
-#: No observation takes more than this share of the wealth: of one sample, and of all sample sizes together.
+#: The largest share of the wealth that one observation can lose: at one sample size, and at all of them together.
 _AT_RISK, _ALWAYS_AT_RISK = 0.999, 0.5
 #: The width of a cell of hypotheses near the mean, in standard errors, and how far from it cells are so narrow.
 _CELL, _NEAR = 0.03, 26.0
-#: The gambler aims at so much more than is needed, in logarithms: what nearly has its goal would bet next to nothing.
+#: The stakes aim at the goal's logarithm plus this: just below the goal itself they would be nearly 0.
 _BEYOND = 0.1
-#: A product of so many factors, none below 1 - _AT_RISK, is a number of full precision, or larger than any goal.
+#: So many factors are multiplied before a logarithm is taken: none is below 1 - _AT_RISK, so the product does not
+#: underflow, and one that overflows is beyond any goal.
 _FACTORS = 12
-#: Wealth is a sum of logarithms: so much is left for rounding.
+#: What the log wealth must have beyond its goal, for the rounding of the sum of logarithms.
 _ROUNDING = 1e-9
-#: Beyond, each cell is so much wider than the one before.
+#: Beyond _NEAR each cell is so many times as wide as the one before.
 _WIDENING = 1.2
 #: Cells that are refuted together where they can be, the share of the error that is spent on that, and the shares of
 #: the law for which it is done at once.
 _TOGETHER, _SKIPPED, _RANGE = 8, 0.01, 8
-#: Below what the pilot lets expect: so many standard deviations, and so far that it limits stakes to so much over all.
+#: A floor lies so many standard deviations below the pilot's mean, or further: the standard deviation times the square
+#: root of the number of observations left, divided by _LEVERAGE.
 _USUAL, _LEVERAGE = 5.0, 10.0
-#: The share of the error that is kept for samples with an observation down there, and how fine their share is told.
+#: The share of the error for samples with an observation below their floor, and the steps (nats) of the error that
+#: bounds how much of the law may lie below it.
 _SURPRISED, _STEP = 0.1, 0.1
 #: Log-worths of a digital option, from 0 down by one over _FINE, and the slope of each in standard deviations of the
 #: sum: the inverse Mills ratio.
@@ -236,7 +239,7 @@ def _limit(cells: _Floats, about: float, alpha: float, rests: _Floats, shares: _
     for chunk in (np.arange(rests.size)[::-_RANGE], np.arange(rests.size)):
         while (chunk := chunk[(at[chunk] < cells.size - 1) & (shares[chunk] * edges[at[chunk]] < lowest)]).size:
             these = np.minimum(at[chunk, None] + np.arange(_TOGETHER), cells.size - 2)
-            # The lower the hypothesis, the larger the wealth: a cell is refuted if its upper edge is.
+            # The lower the hypothesis, the larger the wealth: if the upper edge of a cell is refuted, all of it is.
             refuted = (yield cells[these + 1].ravel(), np.repeat(errors[chunk], _TOGETHER)).reshape(these.shape)
             at[chunk] = np.minimum(at[chunk] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
             stands = ~refuted.all(axis=1)
@@ -251,9 +254,9 @@ def _first(size: int) -> int:
 
 
 def _floors(pilot: _Floats, left: int) -> _Floats:
-    """Return for each sample below what observations would be a surprise; 0 where 0 is not far below the mean.
+    """Return for each sample a floor: a value so far below the pilot's mean that observations below it are improbable.
 
-    And 0 where the pilot has some there.
+    It is 0 where 0 is not so far below the mean, and where the pilot has observations below it.
     """
     mean, spread = _mean_and_spread(pilot)
     floors = np.maximum(0.0, mean - spread * max(math.sqrt(left) / _LEVERAGE, _USUAL))

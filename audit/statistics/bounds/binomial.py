@@ -56,7 +56,7 @@ def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     high: _Floats = np.where(inner, np.clip(np.ceil(n - 1 - np.nan_to_num(misses)), 0, n), np.where(p >= 1, n, 0.0))
     near = np.maximum(np.floor(n * 2.0**-40), 1.0)
     low, step = high - near, near
-    # Older libraries know it to eight digits: from here on, P(X > low) > tail >= P(X > high) is seen to.
+    # Older libraries compute it to eight digits only: a bracket P(X > low) > tail >= P(X > high) is looked for.
     while (more := survival(high, n, p) > tail).any():
         low, high, step = np.where(more, high, low), np.where(more, np.minimum(high + step, n), high), 2 * step
     while (less := survival(low, n, p) <= tail).any():
