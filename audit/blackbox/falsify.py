@@ -15,12 +15,14 @@ from ..assumptions.call_limit import check_limit
 from ..assumptions.independence import check_independence, check_replay
 from ..assumptions.mechanism_runs import DataPair
 from ..assumptions.unseeded import Unseeded, digest_of
+from ..certification.anytime import check_measure, until_falsified
 from ..certification.blind_spot_search import Asked, Weaken, weakening, with_blind_spot
-from ..certification.frame import FEWEST_RUNS, all_runs, conclude
+from ..certification.frame import FEWEST_RUNS, Found, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..inputs.cases import space_of
 from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
+from .early import AnytimeMechanism
 from .input_search import found_inputs
 from .shrink_inputs import shrink_inputs
 from .stages import MechanismAudit
@@ -45,6 +47,7 @@ def falsify_mechanism(
     progress: bool = False,
     memory: Memory | None = None,
     cluster: Cluster | None = None,
+    stop: str = "budget",
     weaken: Asked = None,
     shrink: bool = True,
 ) -> Result:
@@ -94,6 +97,8 @@ def falsify_mechanism(
         the result.
     cluster : Cluster, optional
         Computes the blocks of certification, instead of processes here. It does not change the result.
+    stop : {"budget", "early"}
+        When to stop, as in `falsify`. The inputs are searched before, on runs of their own. Not with `os_random`.
     weaken : bool, str or callable, optional
         Measure the blind spot of an audit that survives, as in `falsify`; the parameter is a keyword of a function
         that has a default, or a field of a dataclass.
@@ -123,7 +128,7 @@ def falsify_mechanism(
     return audit_mechanism(
         mechanism,
         claim,
-        Budget(runs, seed, confidence),
+        Budget(runs, seed, confidence, stop),
         Execution(jobs, progress, memory, cluster),
         left=left,
         right=right,
@@ -158,10 +163,12 @@ def audit_mechanism(
 ) -> Result:
     """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
     began = time.perf_counter()
-    runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
+    budget.of_at_least(FEWEST_RUNS)
     check_limit(call_limit)
     if call_limit is not None and inputs is None:
         raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
+    if budget.stop == "early":
+        _check_early(claim, os_random)
     how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
     if attributes is not None:
         mechanism, weaker = WithAttributes(mechanism, attributes), how
@@ -175,20 +182,42 @@ def audit_mechanism(
         options = _pairs(left, right, pairs)
     else:
         _refuse_both(left, right, pairs)
-        space = space_of(inputs, seed)
+        space = space_of(inputs, budget.seed)
         searched = found_inputs(audit, space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
-    before = None if os_random else check_replay(mechanism, options[0], seed, runs)
-    check_independence(target, options[0], seed, runs)
-    found = all_runs(audit, options)
-    if not os_random:  # a memory may show only after many calls, or on another input
-        check_replay(mechanism, options[0], seed, runs, before)
-        if found.choice.index != audit.index:
-            check_replay(mechanism, found.choice.pair, seed, runs)
+    found = _checked(audit, options, None if os_random else mechanism)
     result = replace(conclude(audit, found, began), searched=searched, outputs_digest=digest_of(found.blocks))
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
         result = replace(result, shrunk=shrink_inputs(audit, space, found.choice.pair))
     return with_blind_spot(audit, result, how)
+
+
+def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: Any) -> Found:
+    """Return what an audit has found, the runs' independence tested before it and after.
+
+    Parameters
+    ----------
+    seeded
+        The mechanism, if its randomness can be seeded; else None.
+    """
+    runs, seed = audit.budget.runs, audit.budget.seed
+    before = None if seeded is None else check_replay(seeded, options[0], seed, runs)
+    check_independence(audit.mechanism, options[0], seed, runs)
+    early = audit.budget.stop == "early"
+    found = until_falsified(AnytimeMechanism(audit), options) if early else all_runs(audit, options)
+    if seeded is not None:  # a memory may show only after many calls, or on another input
+        check_replay(seeded, options[0], seed, runs, before)
+        if found.choice.index != audit.index:
+            check_replay(seeded, found.choice.pair, seed, runs)
+    return found
+
+
+def _check_early(claim: Claim, os_random: bool) -> None:
+    """Raise ValueError for what an audit that stops early cannot be of."""
+    check_measure(claim)
+    if os_random:
+        why = "it learns from runs that a resumed audit plays again, and these cannot be"
+        raise ValueError(f"stop must be budget with os_random, got early: {why}")
 
 
 def _by_parameter(mechanism: Any, weaken: Any) -> Weaken | None:

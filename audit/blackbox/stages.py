@@ -105,11 +105,11 @@ class MechanismAudit(Audit):
         kept: list[Sample] = []
         spent, best = self.spent, self.index
         if len(options) > 1:
-            best, kept, spent = self._halve(options)
+            best, kept, spent = self.halve(options)
         pairs = dict(enumerate(options, start=self.index))
         train = max(10, self.share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
-        kept = kept + self._play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
+        kept = kept + self.play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
         choice, _ = self.fit(pairs[best], best, kept, thorough=True)
         return replace(choice, in_words=in_words(choice, kept)), spent + more
 
@@ -118,7 +118,7 @@ class MechanismAudit(Audit):
         scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
         return min(int(share * self.budget.runs), int(enough / scale**2), most)
 
-    def _halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
+    def halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
@@ -136,7 +136,7 @@ class MechanismAudit(Audit):
                 # All of them, the first time that one is asked for.
                 missing = [(j, *block) for j in alive for block in some[j][len(samples[j]) :]]
                 for (j, *_), sample in zip(
-                    missing, self._play(missing, dict(enumerate(options)), Stage.SEARCH), strict=True
+                    missing, self.play(missing, dict(enumerate(options)), Stage.SEARCH), strict=True
                 ):
                     samples[j].append(sample)
                 seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
@@ -146,9 +146,9 @@ class MechanismAudit(Audit):
             alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
         won = alive[0]
         missing = [(won, *block) for block in some[won][len(samples[won]) :]]
-        return won, samples[won] + self._play(missing, dict(enumerate(options)), Stage.SEARCH), spent
+        return won, samples[won] + self.play(missing, dict(enumerate(options)), Stage.SEARCH), spent
 
-    def _play(self, some: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
+    def play(self, some: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
         """Return runs of pairs, block by block."""
         pairs = {index: options[index] for index, *_ in some}
         play = partial(
@@ -183,7 +183,7 @@ class MechanismAudit(Audit):
 
         def bet(attack: OutputAttack, scores: list[Floats]) -> list[Any]:
             scores.append(scored(attack))
-            event, worth = self._promised(
+            event, worth = self.promised(
                 scores[0],
                 left,
                 doubt=attack.doubt if thorough else SEARCH_DOUBT * attack.doubt,
@@ -220,7 +220,7 @@ class MechanismAudit(Audit):
             scores[~half] = attack.fit(self.mechanism, pair, train.part(half)).score(train.part(~half))
         return scores
 
-    def _promised(
+    def promised(
         self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool
     ) -> tuple[Event, float]:
         """Return the event that promises most of the claim in its own measure, and what it promises."""

@@ -3,31 +3,79 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from ...mechanisms.draws import Stage
-from ..attacks.learner_attacks import SequenceRatio, applicable
-from ..attacks.protocol import FittedAttack
-from ..play.pairs import Pair
-from ..play.transcripts import Transcripts, blocks, concatenate
+from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Floats
+from ..play.transcripts import blocks
 from ..play.workers import in_parallel
 from ..statistics import sequential
 from ..statistics.events import Certificate, Counts, Event, count
-from .frame import Choice, Found
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit
+from .frame import Audit, Choice, Found
 
+#: Runs of a block, as the audited thing shows them.
+Played = TypeVar("Played")
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 32
 #: Runs that must be left after the search: the first ten serve to learn an attack.
 FEWEST = 20
 #: The sides of runs, read as scores: beyond the upper threshold, beyond the lower one, or neither.
 SIDES = Event(-1.0, 1.0, "guess")
+
+
+class Anytime(Protocol[Played]):
+    """What an early audit is of, a learner or a mechanism: how it chooses, and what a block of runs shows.
+
+    Certification is drawn at `Stage.CERTIFY`, and nothing else is: the pair is found on other runs.
+    """
+
+    @property
+    def audit(self) -> Audit:
+        """The audit's fixed facts."""
+
+    @property
+    def most_to_learn(self) -> int:
+        """Runs beyond which more of them teach an attack nothing more."""
+
+    def find_pair(self, options: Sequence[Any]) -> tuple[Any, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it: few, since few may decide."""
+
+    def trained(self, pair: Any) -> bool:
+        """Tell whether attacks are learned from runs."""
+
+    def exact(self, pair: Any) -> bool:
+        """Tell whether the laws of all outcomes are known: then there is nothing to learn."""
+
+    def choose(self, pair: Any, index: int, past: Sequence[Played]) -> Choice:
+        """Return the attack and event of the next epoch, from blocks of runs: none where attacks are not trained."""
+
+    def play(self, pair: Any, index: int, numbered: Sequence[tuple[int, int]]) -> Iterable[Played]:
+        """Yield some blocks of certification."""
+
+    def scorer(self, choice: Choice) -> Callable[[tuple[int, int]], Scored[Played]]:
+        """Return what plays and scores a block of certification; it travels to processes."""
+
+
+@dataclass(frozen=True)
+class Scored(Generic[Played]):
+    """A block of runs: given those before it, the label of each run is a fair coin."""
+
+    scores: Floats
+    left: NDArray[np.bool_]
+    played: Played  # to learn from; its runs may be in another order
+
+
+def check_measure(claim: Claim) -> None:
+    """Raise ValueError for a claim that guesses do not test."""
+    if not claim.measure.is_epsilon:
+        stated = f"got early: {claim.measure!r}"
+        raise ValueError(f"stop must be budget for a claim in another measure than epsilon, {stated}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +94,7 @@ class Epoch:
     blocks: tuple[tuple[int, int], ...]
 
 
-def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
+def until_falsified(game: Anytime[Any], options: Sequence[Any]) -> Found:
     """Guess run by run until the claim is falsified or the runs are spent.
 
     Runs come in epochs that double; the attack and event of an epoch are chosen on the runs before it, so every
@@ -59,15 +107,16 @@ def until_falsified(audit: LearnerAudit, options: Sequence[Pair]) -> Found:
         The choice of the last epoch, the runs in which nothing was guessed yet, the certificate of all guesses
         whatever their event, and what the whole budget could at best have caught and certified.
     """
-    pair, best, searched = _find_pair(audit, options)
+    audit = game.audit
+    pair, index, searched = game.find_pair(options)
     claimed, budget = audit.claim.epsilon, audit.budget.runs - searched
     if budget < FEWEST:
         many = f"choosing among {len(options)} pairs takes {searched}"
         raise ValueError(f"runs must be at least {searched + FEWEST}, got {audit.budget.runs}: {many}")
-    trained = applicable(audit.learner, pair, audit.claim.surface)[0].trained
+    trained = game.trained(pair)
     first = min(FIRST, max(10, budget // 4)) if trained else 0
     planned = epochs(first, budget)
-    bets, attacks = sequential.Bets(claimed, audit.claim.delta), _Attacks(audit, pair, best, planned)
+    bets, attacks = sequential.Bets(claimed, audit.claim.delta), _Attacks(game, pair, index, planned)
     counts, bound, end = Counts(), 0.0, planned[-1]
     for epoch in planned[1:] if trained else planned:
         for got, falsified in _counted(audit, bets, attacks, epoch, counts):
@@ -98,7 +147,7 @@ def epochs(first: int, budget: int) -> list[Epoch]:
 
 
 def _counted(
-    audit: LearnerAudit, bets: sequential.Bets, attacks: _Attacks, epoch: Epoch, before: Counts
+    audit: Audit, bets: sequential.Bets, attacks: _Attacks[Any], epoch: Epoch, before: Counts
 ) -> Iterator[tuple[Counts, bool]]:
     """Yield the counts of the blocks of an epoch, and whether the claim is falsified, which ends it.
 
@@ -122,121 +171,74 @@ def _counted(
 
 
 @dataclass(frozen=True)
-class _Guesses:
+class _Guesses(Generic[Played]):
     """What was guessed of the runs of a block, before it is known how many of them are needed."""
 
     sides: NDArray[np.int8]  # 1 for the left world, -1 for the right one, 0 for no guess
     left: NDArray[np.bool_]
-    transcripts: Transcripts | None  # where later epochs learn from them
+    played: Played | None  # where later epochs learn from them
 
 
 @dataclass(frozen=True)
-class _Attacks:
+class _Attacks(Generic[Played]):
     """The attack and event of every epoch, each chosen when it is first needed, on the runs before."""
 
-    audit: LearnerAudit
-    pair: Pair
+    game: Anytime[Played]
+    pair: Any
     index: int
     epochs: Sequence[Epoch]
-    seen: dict[int, Transcripts] = field(default_factory=dict)  # by block
+    seen: dict[int, Played] = field(default_factory=dict)  # by block
     chosen: dict[int, Choice] = field(default_factory=dict)  # by the runs before
 
     def of(self, epoch: Epoch) -> Choice:
         """Return what guesses in an epoch."""
-        # More than MOST_TO_LEARN runs teach nothing more.
-        begin = max(e.begin for e in self.epochs if e.begin <= min(epoch.begin, 2 * MOST_TO_LEARN))
+        # More than most_to_learn runs teach nothing more.
+        begin = max(e.begin for e in self.epochs if e.begin <= min(epoch.begin, 2 * self.game.most_to_learn))
         if begin not in self.chosen:
             self.chosen[begin] = self._choose(begin)
         return self.chosen[begin]
 
     def _choose(self, begin: int) -> Choice:
-        if not begin:
-            return _choose_unseen(self.audit, self.pair, self.index)
-        if self._exact:
+        if begin and self.game.exact(self.pair):
             return self.of(self.epochs[0])
         past = self._past(begin)
         missing = [block for block in past if block[0] not in self.seen]
-        played = self.audit.play_blocks(self.pair, self.index, Stage.CERTIFY, missing)
-        self.seen.update((number, transcripts) for (number, _), transcripts in zip(missing, played, strict=True))
-        return _choose(self.audit, self.pair, self.index, concatenate([self.seen[number] for number, _ in past]))
-
-    @property
-    def _exact(self) -> bool:
-        """Whether the laws of all outcomes are known: then there is nothing to learn."""
-        return applicable(self.audit.learner, self.pair, self.audit.claim.surface)[0] is SequenceRatio
+        played = self.game.play(self.pair, self.index, missing)
+        self.seen.update((number, one) for (number, _), one in zip(missing, played, strict=True))
+        return self.game.choose(self.pair, self.index, [self.seen[number] for number, _ in past])
 
     def _past(self, begin: int) -> list[tuple[int, int]]:
-        """Return the blocks to learn from: those before, until there are MOST_TO_LEARN runs."""
+        """Return the blocks to learn from: those before, until there are most_to_learn runs."""
         earlier: list[tuple[int, int]] = []
         for block in (b for epoch in self.epochs if epoch.begin < begin for b in epoch.blocks):
-            if sum(size for _, size in earlier) < MOST_TO_LEARN:
+            if sum(size for _, size in earlier) < self.game.most_to_learn:
                 earlier.append(block)
         return earlier
 
-    def guesses(self, epoch: Epoch, numbered: Sequence[tuple[int, int]]) -> Iterator[_Guesses]:
+    def guesses(self, epoch: Epoch, numbered: Sequence[tuple[int, int]]) -> Iterator[_Guesses[Played]]:
         """Yield the guesses of some blocks of an epoch, in order."""
         if not numbered:
             return
-        taught = frozenset() if self._exact else frozenset(number for number, _ in self._past(2 * MOST_TO_LEARN + 1))
-        choice = self.of(epoch)
-        task = partial(_guess, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice, taught)
+        learned = [] if self.game.exact(self.pair) else self._past(2 * self.game.most_to_learn + 1)
+        choice, audit = self.of(epoch), self.game.audit
+        task = partial(_guess, self.game.scorer(choice), choice.event, frozenset(number for number, _ in learned))
         for (number, _), guesses_of_block in zip(
-            numbered, in_parallel(task, numbered, jobs=self.audit.execution.jobs, alike=True), strict=True
+            numbered, in_parallel(task, numbered, jobs=audit.execution.jobs, alike=True), strict=True
         ):
-            if guesses_of_block.transcripts is not None:
-                self.seen[number] = guesses_of_block.transcripts
+            if guesses_of_block.played is not None:
+                self.seen[number] = guesses_of_block.played
             yield guesses_of_block
 
 
 def _guess(
-    play: Callable[[tuple[int, int]], Transcripts], choice: Choice, taught: frozenset[int], block: tuple[int, int]
-) -> _Guesses:
-    transcripts = play(block)
-    scores, event = choice.attack.score(transcripts), choice.event
-    sides = (scores >= event.upper).astype(np.int8) - (scores <= event.lower)
-    return _Guesses(sides, transcripts.left, transcripts if block[0] in taught else None)
+    score: Callable[[tuple[int, int]], Scored[Played]], event: Event, taught: frozenset[int], block: tuple[int, int]
+) -> _Guesses[Played]:
+    scored = score(block)
+    sides = (scored.scores >= event.upper).astype(np.int8) - (scored.scores <= event.lower)
+    return _Guesses(sides, scored.left, scored.played if block[0] in taught else None)
 
 
-def _find_pair(audit: LearnerAudit, options: Sequence[Pair]) -> tuple[Pair, int, int]:
-    """Return the pair to audit on, its index, and the runs that it took to find it: few, since few may decide."""
-    runs = min(audit.budget.runs, round(SEARCH_RUNS / SEARCH))
-    return replace(audit, budget=replace(audit.budget, runs=runs)).find_pair(options)
-
-
-def _choose_unseen(audit: LearnerAudit, pair: Pair, index: int) -> Choice:
-    """Return an exact likelihood ratio with its event before any run was played."""
-    claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
-    attack: FittedAttack[Transcripts] = audit.fit(applicable(audit.learner, pair, audit.claim.surface)[0], pair, None)
-    if isinstance(attack, SequenceRatio):
-        scores, p, q = attack.laws
-        event = sequential.choose_growing_event(scores, p / 2, q / 2, seen=None, **claim)
-    else:  # guess where the odds are beyond what the claim allows
-        event = Event(-audit.claim.epsilon, audit.claim.epsilon, "guess")
-    return Choice(pair, attack, event, index)
-
-
-def _choose(audit: LearnerAudit, pair: Pair, index: int, past: Transcripts) -> Choice:
-    """Return the attack and event of the next epoch, from all runs so far."""
-    claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
-    best: tuple[float, Choice] | None = None
-    for kind in applicable(audit.learner, pair, audit.claim.surface):
-        half = past.runs // 2 if kind.trained else 0
-        attack: FittedAttack[Transcripts] = audit.fit(kind, pair, past[:half] if kind.trained else None)
-        fresh = past[half:]
-        scores = attack.score(fresh)
-        if kind.trained:
-            p, q, seen = fresh.left / fresh.runs, ~fresh.left / fresh.runs, fresh.runs
-        else:  # the score is a likelihood ratio and tells the odds of the labels, with less noise than the labels do
-            p, q, seen = expit(scores) / fresh.runs, expit(-scores) / fresh.runs, None
-        event = sequential.choose_growing_event(scores, p, q, seen=seen, **claim)
-        worth = audit.promise(event, count(event, scores, fresh.left))
-        if best is None or worth > best[0]:
-            best = worth, Choice(pair, attack, event, index)
-    assert best is not None
-    return best[1]
-
-
-def _bet(alpha: float, bets: sequential.Bets, counts: Counts, guesses: _Guesses) -> tuple[Counts, bool]:
+def _bet(alpha: float, bets: sequential.Bets, counts: Counts, guesses: _Guesses[Any]) -> tuple[Counts, bool]:
     """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
     named, true = guesses.sides, np.where(guesses.left, 1, -1)
     right = counts.right + np.cumsum(named == true)

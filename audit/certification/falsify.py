@@ -21,7 +21,8 @@ from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
 from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
-from .anytime import until_falsified
+from .anytime import check_measure, until_falsified
+from .anytime_learners import AnytimeLearner
 from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
@@ -158,11 +159,12 @@ def audit_learner(
         engine=engine,
         searched=pair is None and pairs is None,
     )
-    if budget.stop == "early" and not claim.measure.is_epsilon:
-        stated = f"got early: {claim.measure!r}"
-        raise ValueError(f"stop must be budget for a claim in another measure than epsilon, {stated}")
-    result = conclude(audit, (until_falsified if budget.stop == "early" else all_runs)(audit, options), began)
-    return with_blind_spot(audit, result, how)
+    if budget.stop == "early":
+        check_measure(claim)
+        found = until_falsified(AnytimeLearner(audit), options)
+    else:
+        found = all_runs(audit, options)
+    return with_blind_spot(audit, conclude(audit, found, began), how)
 
 
 def _by_parameter(learner: Any, weaken: Any, arms: int, rounds: int) -> Weaken | None:

@@ -18,7 +18,7 @@ from ..play.transcripts import BLOCK, blocks, together
 from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
-from ..statistics.events import Certificate, Counts, Event
+from ..statistics.events import Certificate, Counts, Event, bound_of
 from .verdict import Result, decide
 
 Kept = TypeVar("Kept")
@@ -67,6 +67,13 @@ class Audit(ABC):
     @abstractmethod
     def of(self, target: Any) -> Self:
         """Return the same audit of another target."""
+
+    def promise(self, event: Event, counts: Counts) -> float:
+        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
+        worth = bound_of(event, counts, delta=self.claim.delta, alpha=0.2, margins=())
+        if worth > 0 or not counts.guesses:
+            return worth
+        return float(counts.right / counts.guesses - 1)
 
     def once(self, stage: str, compute: Callable[[], Any]) -> Any:
         """Return the JSON that a stage comes to, as the memory has it or computed now."""

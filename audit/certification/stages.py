@@ -29,7 +29,7 @@ from ..search.pair_space import PairSpace
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
 from ..statistics.event_rule import choose_event, choose_event_from_laws
-from ..statistics.events import Counts, Event, bound_of, count
+from ..statistics.events import Counts, Event, count
 from ..statistics.measure_choice import Cells, choose
 from .frame import Audit, Choice
 
@@ -195,13 +195,6 @@ class LearnerAudit(Audit):
         """Return the attack fitted; compiled where the audit is."""
         fitted = attack.fit(self.learner, pair, train)
         return fitted.faster() if self.engine == "numba" and isinstance(fitted, ParticleRatio) else fitted
-
-    def promise(self, event: Event, counts: Counts) -> float:
-        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
-        worth = bound_of(event, counts, delta=self.claim.delta, alpha=0.2, margins=())
-        if worth > 0 or not counts.guesses:
-            return worth
-        return float(counts.right / counts.guesses - 1)
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
         play = partial(self.play_blocks, pair, index, stage)

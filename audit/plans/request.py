@@ -151,8 +151,6 @@ class Request:
         given += [name for name, value in usual.items() if getattr(self, name) != value]
         if given:
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
-        if self.budget.stop != "budget":
-            raise ValueError(f"mechanisms are audited with stop budget, got {self.budget.stop!r}")
 
     def _refuse_inputs(self) -> None:
         given = [*self._given_inputs(), *(["inputs"] if self.input_schema is not None else [])]

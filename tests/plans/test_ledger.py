@@ -56,6 +56,11 @@ epsilon = 0.5
 rounds = 2
 runs = 3_000
 stop = "early"
+
+[[claims]]
+target = "mechanisms/laplace"
+runs = 3_000
+stop = "early"
 """
 COIN = """
 class Coin:
@@ -187,16 +192,16 @@ def test_resumed_at_any_block(folder, monkeypatch, after, jobs):
 
 
 @pytest.mark.parametrize(
-    "claim", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+    "claim", [pytest.param(0, marks=pytest.mark.slow), 1, 2, pytest.param(3, marks=pytest.mark.slow)]
 )
 def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch, claim):
-    """In the middle of an exact attack, of one that is learned, whose past is played again, and of regret."""
+    """In the middle of an exact attack, of two that are learned, whose past is played again, and of regret."""
     monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda *_, **__: [])
     Path("plan.toml").write_text(EARLY)
     measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=40))
     plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
     whole = run_plan(plan, Execution(1), command="")
-    assert [claim["method"] for claim in whole["claims"]] == ["anytime", "anytime"]
+    assert [claim["method"] for claim in whole["claims"]] == ["anytime"] * 3
     finished, blocks = interrupted(plan, folder / "all", monkeypatch, None)
     finished.remove()
     assert blocks.count(claim) > 4
@@ -209,7 +214,7 @@ def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch, claim):
     resumed = Ledger.begin(folder / "out", plan, resume=True)
     again, kept = run_plan(plan, Execution(1), command="", ledger=resumed), made.outcomes()
     assert timeless(to_text(again)) == timeless(to_text(whole))
-    assert len(kept) == 3
+    assert len(kept) == 4
     made.remove()
 
 

@@ -93,12 +93,13 @@ def test_an_audit_of_a_learner_keeps_the_share(fast):
 def test_early_audits_toss_a_fair_coin():
     """Their bets are on guesses of a fair label. Those of a plan with `stop = "early"` are played by the same code."""
     from overclaim.audit.certification.anytime import until_falsified
+    from overclaim.audit.certification.anytime_learners import AnytimeLearner
     from overclaim.audit.certification.stages import LearnerAudit
     from overclaim.audit.play.execution import Budget
 
     budget = Budget(runs=40_000, seed=0, confidence=0.99)
     audit = LearnerAudit(learner=Exp3(arms=2, eta=1.0), claim=Claim(epsilon=20.0), budget=budget)
-    found = until_falsified(audit, [PAIR])
+    found = until_falsified(AnytimeLearner(audit), [PAIR])
     assert found.choice.event.share == 0.5
     assert kept(0.5, found.certificate.counts)
 

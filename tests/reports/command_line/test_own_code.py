@@ -307,7 +307,6 @@ def test_a_mechanism_of_the_zoo():
         ("mechanisms/laplac", [], "did you mean mechanisms/laplace"),
         ("mechanisms/laplace", ["--left", "[0"], "expected JSON"),
         ("mechanisms/laplace", ["--left", "[0]", "--right", "[0]"], "the two inputs must differ"),
-        ("mechanisms/laplace", ["--stop", "early"], "mechanisms are audited with stop budget"),
         ("mechanisms/laplace", ["--left", "[0]"], "needs two inputs, left and right; right is missing"),
         ("mechanisms/laplace", ["--right", "null"], "needs two inputs, left and right; left is missing"),
         ("mechanisms/laplace", ["--left", "0", "--right", "1"], "cannot take the left input 0: 'int' object"),

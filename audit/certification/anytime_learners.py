@@ -1,0 +1,91 @@
+"""Audits of learners that stop early: exact likelihood ratios where there are any, else attacks that are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from scipy.special import expit
+
+from ...mechanisms.draws import Stage
+from ..attacks.learner_attacks import SequenceRatio
+from ..attacks.protocol import FittedAttack
+from ..play.pairs import Pair
+from ..play.transcripts import Transcripts, concatenate
+from ..statistics import sequential
+from ..statistics.events import Event, count
+from .anytime import SEARCH_RUNS, Scored
+from .frame import Choice
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit
+
+
+@dataclass(frozen=True)
+class AnytimeLearner:
+    """An early audit of a learner (`anytime.Anytime`)."""
+
+    audit: LearnerAudit
+    most_to_learn: int = MOST_TO_LEARN
+
+    def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
+        """Return the pair to audit on, its index, and the runs that it took to find it."""
+        runs = min(self.audit.budget.runs, round(SEARCH_RUNS / SEARCH))
+        return replace(self.audit, budget=replace(self.audit.budget, runs=runs)).find_pair(options)
+
+    def trained(self, pair: Pair) -> bool:
+        """Tell whether attacks are learned from runs."""
+        return self.audit.attacks(pair)[0].trained
+
+    def exact(self, pair: Pair) -> bool:
+        """Tell whether the laws of all outcomes are known."""
+        return self.audit.attacks(pair)[0] is SequenceRatio
+
+    def choose(self, pair: Pair, index: int, past: Sequence[Transcripts]) -> Choice:
+        """Return the attack and event of the next epoch, from all runs so far."""
+        if not past:
+            return self._unseen(pair, index)
+        audit, seen_runs = self.audit, concatenate(list(past))
+        claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
+        best: tuple[float, Choice] | None = None
+        for kind in audit.attacks(pair):
+            half = seen_runs.runs // 2 if kind.trained else 0
+            attack: FittedAttack[Transcripts] = audit.fit(kind, pair, seen_runs[:half] if kind.trained else None)
+            fresh = seen_runs[half:]
+            scores = attack.score(fresh)
+            if kind.trained:
+                p, q, seen = fresh.left / fresh.runs, ~fresh.left / fresh.runs, fresh.runs
+            else:  # the score is a likelihood ratio and tells the odds of the labels, with less noise than the labels
+                p, q, seen = expit(scores) / fresh.runs, expit(-scores) / fresh.runs, None
+            event = sequential.choose_growing_event(scores, p, q, seen=seen, **claim)
+            worth = audit.promise(event, count(event, scores, fresh.left))
+            if best is None or worth > best[0]:
+                best = worth, Choice(pair, attack, event, index)
+        assert best is not None
+        return best[1]
+
+    def _unseen(self, pair: Pair, index: int) -> Choice:
+        """Return an exact likelihood ratio with its event before any run was played."""
+        audit = self.audit
+        claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
+        attack: FittedAttack[Transcripts] = audit.fit(audit.attacks(pair)[0], pair, None)
+        if isinstance(attack, SequenceRatio):
+            scores, p, q = attack.laws
+            event = sequential.choose_growing_event(scores, p / 2, q / 2, seen=None, **claim)
+        else:  # guess where the odds are beyond what the claim allows
+            event = Event(-audit.claim.epsilon, audit.claim.epsilon, "guess")
+        return Choice(pair, attack, event, index)
+
+    def play(self, pair: Pair, index: int, numbered: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
+        """Yield some blocks of certification."""
+        return self.audit.play_blocks(pair, index, Stage.CERTIFY, numbered)
+
+    def scorer(self, choice: Choice) -> Callable[[tuple[int, int]], Scored[Transcripts]]:
+        """Return what plays and scores a block of certification."""
+        return partial(_score, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice.attack)
+
+
+def _score(
+    play: Callable[[tuple[int, int]], Transcripts], attack: FittedAttack[Transcripts], block: tuple[int, int]
+) -> Scored[Transcripts]:
+    transcripts = play(block)
+    return Scored(attack.score(transcripts), transcripts.left, transcripts)
