@@ -87,7 +87,7 @@ class Played:
         Whether the number of runs hung on the runs themselves: then the interval is one that holds at all sizes.
     expected : bool
         Whether a run's total is of the losses expected under the probabilities that the learner states, not of those
-        of its arms: their mean is the same, their variance less.
+        of its arms: their mean is the same, the variance of a single round's no larger.
     """
 
     totals: Floats
