@@ -33,7 +33,8 @@ class Cause:
     text : str
     kind : {"leak", "calls", "law"}
         A leak around the noise; noisy calls whose inputs differ by more than their noise is calibrated for; or
-        neither: then the noise has not the law that its calls name, or it is double precision that leaks.
+        neither: then the noise has not the law that its calls name, calls are missing, double precision leaks, or a
+        path that was not sampled costs more.
     place : Place or None
         Where the first of these calls is written.
     call, calls : int or None
@@ -68,9 +69,12 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
         return None
     account = Account.of(tracing, claim)
     if account.spent <= account.allowed:
+        sampled = tracing.pair_upper.how == "sampled"
+        calls_of = "noisy calls of the sampled paths" if sampled else "noisy calls"
+        other = "another path costs more, " if sampled else ""
         text = (
-            f"not the noisy calls: with the laws that they name they cost at most {account.words} on this pair; "
-            "so the noise has another law, calls are missing, or rounding leaks"
+            f"not the {calls_of}: with the laws that they name they cost at most {account.words} on this pair; so "
+            f"{other}the noise has another law, calls are missing, or rounding leaks"
         )
         return Cause(text, "law")
     sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])

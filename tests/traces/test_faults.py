@@ -4,6 +4,7 @@ Each is found in two runs with its place, and certified from below. False alarms
 the seed fixed.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -166,4 +167,10 @@ def test_a_cause_is_told_in_the_claims_own_measure(measure, allowed, words):
         assert "implies" not in found.text
     enough = Claim(measure=measure.at(3 * measure.level)) if isinstance(measure, GDP | ZCDP) else None
     if enough is not None:
-        assert "not the noisy calls" in cause(tracing(halved, DataPair([1.0], [0.0]), enough), enough).text
+        traced = tracing(halved, DataPair([1.0], [0.0]), enough)
+        bounded = replace(traced, pair_upper=replace(traced.pair_upper, how="maximised"))
+        sampled = replace(traced, pair_upper=replace(traced.pair_upper, how="sampled"))
+        assert cause(bounded, enough).text.startswith("not the noisy calls: ")
+        assert "another path" not in cause(bounded, enough).text
+        assert cause(sampled, enough).text.startswith("not the noisy calls of the sampled paths: ")
+        assert "so another path costs more, the noise has another law" in cause(sampled, enough).text
