@@ -86,6 +86,7 @@ def _count_data(kind: type) -> Callable[[Any], Any]:
 
 
 _MAP = "privacy map: measurement.map(d_in=1)"
+_MAP_OF_COUNTS = "privacy map: measurement.map(d_in=(1, 1, 1))"
 _THRESHOLD = Finding(
     false="keys whose noisy count equals the threshold are released, and delta counts only the tail above it (OpenDP's "
     "`rust/src/measurements/noise_threshold/mod.rs` and `rust/src/accuracy/tail_bounds/mod.rs`)",
@@ -99,13 +100,13 @@ def _entry(
     what: str, epsilon: float | None, make: Callable[[Any, float], Any], strategy: Any, near: Any, **more: Any
 ) -> LibraryEntry:
     said = more.pop("said")
-    rho, delta = more.pop("rho", None), more.pop("delta", 0.0)
+    rho, delta, privacy_map = more.pop("rho", None), more.pop("delta", 0.0), more.pop("privacy_map", _MAP)
     return LibraryEntry(
         package=LIBRARY,
         what=what,
         claim=Claim(epsilon=epsilon, delta=delta) if rho is None else Claim(measure=ZCDP(rho)),
         quotation=said,
-        where=f"opendp.measurements.{what.partition('-')[0]}, {_MAP}",
+        where=f"opendp.measurements.{what.partition('-')[0]}, {privacy_map}",
         strategy=strategy,
         build=_measured(make),
         relations=("replace",) if near is not None else ("add-remove",),
@@ -179,6 +180,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         _beside,
         delta=0.01,
         said="Make a Measurement that adds noise from the Gaussian(`scale`) distribution to the input.",
+        privacy_map=f"{_MAP} after make_zCDP_to_approxDP, at delta 0.01",
     ),
     _entry(
         "make_laplace_threshold-int",
@@ -188,6 +190,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         _beside_counts,
         delta=0.013391,
         said=_COUNTS,
+        privacy_map=_MAP_OF_COUNTS,
         finding=_THRESHOLD,
         false_under=("replace",),
         runs=20_000,
@@ -200,6 +203,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         _beside_counts,
         delta=0.05,
         said=_COUNTS,
+        privacy_map=f"{_MAP_OF_COUNTS} after make_zCDP_to_approxDP says epsilon 0.871 at delta 0.05",
         finding=_THRESHOLD,
         false_under=("replace",),
         runs=60_000,
@@ -212,6 +216,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         _beside_counts,
         delta=0.024894,
         said=_COUNTS,
+        privacy_map=_MAP_OF_COUNTS,
     ),
     _entry(
         "make_randomized_response",
@@ -246,6 +251,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         _count_data(int),
         _beside_counts,
         said="Measurement to release a queryable containing a DP projection of bounded sparse data.",
+        privacy_map=_MAP_OF_COUNTS,
     ),
     _entry(
         "make_gaussian-int",
