@@ -85,6 +85,8 @@ $(LIBRARIES)/ready: pyproject.toml benchmarks/libraries.txt
 	@touch $@
 
 libraries: $(LIBRARIES)/ready
+	@echo 'libraries: the tutorials that use them'
+	@$(LIBRARIES)/bin/python -m pytest -q tests/test_docs.py -k tutorial-
 	@echo 'libraries: what other libraries claim; record and report go to out/libraries/'
 	@$(LIBRARIES)/bin/overclaim run --libraries --out out/libraries
 

@@ -9,6 +9,7 @@ A page is run from top to bottom in an empty folder of its own.
 - `python`: run; a `text` block right behind it is what it prints.
 - A block whose first line is a comment "# NAME.py", or that follows `<!-- file: NAME -->`, is a file.
 - `<!-- in NAME: OLD -> NEW -->` changes that file; `<!-- not run: WHY -->` leaves the next block out.
+- `<!-- needs: MODULE ... -->`: the page is left out where one of these cannot be imported.
 - `<!-- numbers differ: WHY -->`: of what the commands of the next block print, numbers are not compared.
 
 Lines of `text` blocks and inline code that begin with `overclaim` are not run, but their options must exist.
@@ -17,6 +18,7 @@ Lines of `text` blocks and inline code that begin with `overclaim` are not run, 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -24,6 +26,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -196,6 +199,18 @@ def _numberless(line: str) -> str:
     return re.sub(r"\d+(,\d{3})*(\.\d+)?", "0", line)
 
 
+def missing(text: str) -> str:
+    """Return why a page cannot be run here, or nothing where it can."""
+    for module in " ".join(re.findall(r"^<!-- needs: (.*) -->$", text, re.MULTILINE)).split():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                importlib.import_module(module)
+        except ImportError as error:
+            return f"needs {module}: {' '.join(str(error).split())}"
+    return ""
+
+
 def mentioned(text: str) -> Iterator[str]:
     """Yield the commands that a page mentions without running them: in `text` blocks and in inline code."""
     lines = text.split("\n")
@@ -227,6 +242,9 @@ def rewrite(*names: str) -> None:
     """Run every page, or those named, and write what its commands print now."""
     for page in [Path(name).resolve() for name in names] or PAGES:
         text = page.read_text(encoding="utf-8")
+        if reason := missing(text):
+            print(f"left out: {page.relative_to(ROOT)} {reason}")
+            continue
         with tempfile.TemporaryDirectory() as folder:
             new = Page(Path(folder)).run(text)
         for command in mentioned(new):

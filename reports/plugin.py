@@ -152,7 +152,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
             result = falsify_mechanism(learner, claim, **chosen)
         else:
             result = audit(learner, claim, **chosen)
-        return AuditedResult(result, learner, _command(node, result))
+        return AuditedResult(result, learner, _command(node, result), seeded=not chosen.get("os_random"))
 
     return run
 
@@ -192,8 +192,8 @@ def _command(node: Any, result: Result) -> str:
 class AuditedResult:
     """A result whose failed requirement reads like a bug report; everything else is the result's own."""
 
-    def __init__(self, result: Result, learner: Any, replay: str) -> None:
-        self.result, self.learner, self.replay = result, learner, replay
+    def __init__(self, result: Result, learner: Any, replay: str, *, seeded: bool = True) -> None:
+        self.result, self.learner, self.replay, self.seeded = result, learner, replay, seeded
 
     def __getattr__(self, name: str) -> Any:
         if name == "result":  # while it is copied or unpickled
@@ -225,16 +225,18 @@ class AuditedResult:
         from ..audit.assumptions.mechanism_runs import DataPair
         from ..audit.inputs.data import shown
         from ..audit.statistics.measure_words import claimed_words, lower_words
+        from .formats.terminal import confidence
         from .record import counted
-        from .sanitise import counted_words
+        from .sanitise import REPLAY_WORDS, counted_words
 
         result = self.result
         claim, pair = result.claim, result.pair
         counts = {"method": result.certificate.method, **counted(result)}
         measure = claim.measure.to_json()
         world = pair.to_json()
+        sure = confidence({"confidence": result.confidence})
         found = {
-            "FALSIFIED": f"{lower_words(measure, result.lower)} ({result.confidence:.4g} confidence)",
+            "FALSIFIED": f"{lower_words(measure, result.lower)} ({sure} confidence)",
             "SURVIVED": f"nothing beyond the claim; {lower_words(measure, result.lower)}",
             "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
         }[result.verdict.value]
@@ -258,7 +260,8 @@ class AuditedResult:
             ("  right", _short(shown(world["right"]) if inputs else world["right"])),
         ]
         body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
-        return f"{result.verdict}: {_name(self.learner)}\n{body}\nreplay      {self.replay}"
+        again = f"{REPLAY_WORDS[0]:<12}" if self.seeded else f"{REPLAY_WORDS[1]}: "
+        return f"{result.verdict}: {_name(self.learner)}\n{body}\n{again}{self.replay}"
 
 
 def _name(learner: Any) -> str:

@@ -19,8 +19,10 @@ sys.modules[spec.name] = commands  # its dataclasses look themselves up
 spec.loader.exec_module(commands)
 
 
+#: Pages on other people's code, run by `make libraries` too: what they show are the files of a folder of examples/.
+TUTORIALS = {"tutorial-opendp.md": "visits", "tutorial-diffprivlib.md": "scale", "tutorial-river.md": "articles"}
 #: Pages whose audits take long.
-LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md")
+LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md", *TUTORIALS)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,23 @@ def test_every_command_prints_what_is_shown(page, tmp_path, monkeypatch):
     """`make docs` writes what they print now. It does not depend on the processes, and starting them takes long."""
     monkeypatch.setattr("overclaim.audit.play.workers.cores", lambda: 1)
     text = page.read_text(encoding="utf-8")
+    if reason := commands.missing(text):
+        pytest.skip(reason)
     assert commands.Page(tmp_path).run(text) == text
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_a_tutorial_shows_its_examples(page):
+    """Those that are in examples/, whole: the fault is put into them by the page."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    shown = {block.name: block.body for block in commands.blocks(text.split("\n")) if block.name}
+    files = sorted((ROOT / "examples" / TUTORIALS[page]).iterdir())
+    assert {file.name: file.read_text(encoding="utf-8").splitlines() for file in files if file.is_file()} == shown
+
+
+def test_a_page_that_needs_what_is_missing_is_left_out(tmp_path):
+    assert not commands.missing("<!-- needs: json click -->\n")
+    assert commands.missing("<!-- needs: json no_such_module -->\n").startswith("needs no_such_module: No module")
 
 
 @pytest.mark.parametrize(
