@@ -108,7 +108,7 @@ def imported(folders):
     [
         (("audit", "learners", "mechanisms", "reports", "testing"), ("dependencies", "cluster", "fast", "inputs")),
         (("tests", "docs"), ("dependencies", "cluster", "fast", "dev")),
-        (("examples",), ("dependencies", "adapters")),
+        (("examples",), ("dependencies", "adapters", "inputs")),
     ],
 )
 def test_what_is_imported_is_declared(folders, groups):
