@@ -164,11 +164,11 @@ def one(cell: Cell, seed: int, runs: int, share: float = 1.0) -> dict[str, Any]:
 
 def false_alarms(facts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return the false alarms in all, by method, by delta, by kind of claim and by room."""
-    found = {"all": [_row("all", facts)]}
+    tables_of = {"all": [_row("all", facts)]}
     for key in ("method", "delta", "kind", "room"):
         values = sorted({fact[key] for fact in facts})
-        found[key] = [_row(f"{value}", [f for f in facts if f[key] == value]) for value in values]
-    return found
+        tables_of[key] = [_row(f"{value}", [f for f in facts if f[key] == value]) for value in values]
+    return tables_of
 
 
 def _row(what: str, facts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -197,13 +197,13 @@ def power_curve(cells: list[Cell], audits: int, jobs: int) -> list[dict[str, Any
         for share in POWER_RATIOS:
             many = max(1, audits // len(chosen))
             work = [(cell, seed) for cell in chosen for seed in range(many)]
-            found = Parallel(n_jobs=jobs)(delayed(one)(cell, seed, runs, share) for cell, seed in work)
-            hits = sum(f["wrong"] for f in found)
+            audits_made = Parallel(n_jobs=jobs)(delayed(one)(cell, seed, runs, share) for cell, seed in work)
+            hits = sum(f["wrong"] for f in audits_made)
             row = {
                 "runs": runs,
                 "claimed / exact": share,
-                "audits": len(found),
-                "falsified": round(hits / len(found), 3),
+                "audits": len(audits_made),
+                "falsified": round(hits / len(audits_made), 3),
             }
             rows.append(row)
             print(row, flush=True)
@@ -225,7 +225,7 @@ def main() -> None:
         delayed(one)(cell, seed, RUNS) for cell, seed in work
     )
     facts = list(tqdm(parts, total=len(work), disable=not sys.stderr.isatty()))
-    found = false_alarms(facts)
+    alarms = false_alarms(facts)
     power = power_curve(cells, choices.power, choices.jobs)
     slowest = {what: sum(f["seconds"] for f in facts if f["what"] == what) for what in {f["what"] for f in facts}}
     print("slowest, CPU s:", sorted(slowest.items(), key=lambda item: -item[1])[:5])
@@ -236,7 +236,7 @@ def main() -> None:
     )
     parts_text = [f"# Calibration\n\n{note} {tables.dated()}\n"]
     titles = {"all": "All", "method": "By attack", "delta": "By delta", "kind": "By claim", "room": "By room"}
-    parts_text += [f"## {title}\n\n{tables.table(found[key])}\n" for key, title in titles.items()]
+    parts_text += [f"## {title}\n\n{tables.table(alarms[key])}\n" for key, title in titles.items()]
     parts_text.append(
         "## Power\n\nThe share of audits that falsify a claim of so much of the exact epsilon, over learners and "
         f"deltas 0 and 0.01.\n\n{tables.table(power)}\n"
@@ -244,10 +244,10 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "calibration.md").write_text("\n".join(parts_text))
     (RESULTS / "calibration.json").write_text(
-        json.dumps({"note": note, "tables": found, "power": power}, indent=1) + "\n"
+        json.dumps({"note": note, "tables": alarms, "power": power}, indent=1) + "\n"
     )
     print("\n".join(parts_text))
-    sys.exit(any(row["false alarms"] > row["limit"] for rows in found.values() for row in rows))
+    sys.exit(any(row["false alarms"] > row["limit"] for rows in alarms.values() for row in rows))
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ def worst(corners):
 def row(statement, searched, method, corners, note=""):
     """Return the table's row of the worst of some corners: (epsilon, claimed, where)."""
     epsilon, claimed, where = worst(corners)
-    told = {"statement": statement, "worst ratio": round(epsilon / claimed, 4), "epsilon": round(epsilon, 4)}
-    return {**told, "claimed": claimed, "where": where, "searched": searched, "method": method, "note": note}
+    facts = {"statement": statement, "worst ratio": round(epsilon / claimed, 4), "epsilon": round(epsilon, 4)}
+    return {**facts, "claimed": claimed, "where": where, "searched": searched, "method": method, "note": note}
 
 
 def theorem_3_1():
@@ -91,13 +91,13 @@ def theorem_3_5():
     """Actions of two experts: delta is free in the claim of pure epsilon; the base of the logarithm is the kindest."""
     corners = []
     for t, epsilon, delta in itertools.product((2, 4, 6), EPSILONS, DELTAS):
-        found = []
+        epsilons = []
         for base in BASES:
             learner = built("agarwal-singh/ftpl-simplex", t, epsilon=epsilon, delta=0.0, noise_delta=delta, base=base)
             pairs = [differing(t, (1, -1), (-1, 1), later) for later in (0.0,)]
             pairs.append(Pair([[1, -1], *[[1, -1]] * (t - 1)], [[-1, 1], *[[1, -1]] * (t - 1)]))
-            found.append(max(exact_epsilon(learner, pair, deltas=(0.0,))[0.0] for pair in pairs))
-        corners.append((min(found), epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
+            epsilons.append(max(exact_epsilon(learner, pair, deltas=(0.0,))[0.0] for pair in pairs))
+        corners.append((min(epsilons), epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
     searched = "T = 2, 4, 6, N = 2, epsilon 0.01..8, delta 1e-6..0.9, the kindest base"
     usual = [c for c in corners if "delta=0.5" in c[2] and c[1] == 1.0]
     return [
@@ -137,8 +137,8 @@ def theorem_a_1():
     corners = []
     for t, epsilon, delta in itertools.product(POWERS, EPSILONS, DELTAS):
         learner = built("agarwal-singh/ftpl-simplex", t, epsilon=epsilon, delta=delta, theorem="A.1", base="2")
-        found = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), surface="publication", deltas=(delta,))[delta]
-        corners.append((found, epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
+        exact = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), surface="publication", deltas=(delta,))[delta]
+        corners.append((exact, epsilon, f"T={t}, delta={delta:g}, epsilon={epsilon:g}"))
     small = [c for c in corners if c[1] <= 1 and not any(f"delta={d:g}," in c[2] for d in DELTAS if d > 0.1)]
     usual = [c for c in corners if "delta=0.1" in c[2] and c[1] == 2.0]
     searched, how = "T = 2..4096, powers of two; epsilon 0.01..8; delta 1e-6..0.9; base 2", "exact, publication"
@@ -154,8 +154,8 @@ def lemma_4_2():
     corners = []
     for t, epsilon in itertools.product((2, 3, 6), EPSILONS):
         learner = built("agarwal-singh/reduction-threshold", t, epsilon=epsilon)
-        found = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), deltas=(0.0,))[0.0]
-        corners.append((found, epsilon, f"T={t}, epsilon={epsilon:g}"))
+        exact = exact_epsilon(learner, differing(t, (1, 1), (-1, -1)), deltas=(0.0,))[0.0]
+        corners.append((exact, epsilon, f"T={t}, epsilon={epsilon:g}"))
     return row("Agarwal & Singh 2017, Lemma 4.2", "T = 2, 3, 6, epsilon 0.01..8", "exact, actions", corners)
 
 
@@ -242,8 +242,8 @@ def smith_thakurta():
             corners.append((exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0], 1.0, f"T={t}"))
         least = next((where for epsilon, _, where in corners if epsilon > 1), "nowhere")
         searched = f"T = 2..4096, Theorem 11's own H, a ball of radius {radius:g}"
-        found = row("Smith & Thakurta 2013, Theorem 3 (its sums)", searched, "exact, release", corners)
-        rows.append({**found, "note": f"above 1 from {least} on"})
+        worst = row("Smith & Thakurta 2013, Theorem 3 (its sums)", searched, "exact, release", corners)
+        rows.append({**worst, "note": f"above 1 from {least} on"})
     return rows
 
 
@@ -269,8 +269,8 @@ def lemma_3():
     for batch, epsilon in itertools.product((1, 2, 4), EPSILONS):
         learner = built("asi-raman-talwar/batched-threshold", 2 * batch, epsilon=epsilon, batch=batch, threshold=1.0)
         pair = differing(2 * batch, (1, 1), (0, 0), 1.0)
-        found = exact_epsilon(learner, pair, deltas=(0.0,))[0.0]
-        corners.append((found, epsilon, f"batch={batch}, epsilon={epsilon:g}"))
+        exact = exact_epsilon(learner, pair, deltas=(0.0,))[0.0]
+        corners.append((exact, epsilon, f"batch={batch}, epsilon={epsilon:g}"))
     return row("Asi, Raman & Talwar 2025, Lemma 3", "batch 1, 2, 4, epsilon 0.01..8", "exact, actions", corners)
 
 
@@ -281,8 +281,8 @@ def main():
     )  # fmt: skip
     rows = []
     for search in searches:
-        found = search()
-        for one in found if isinstance(found, list) else [found]:
+        rows_found = search()
+        for one in rows_found if isinstance(rows_found, list) else [rows_found]:
             rows.append(one)
             tables.show(rows)
     title = "The worst corner of each published statement"

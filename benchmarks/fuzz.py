@@ -60,16 +60,16 @@ def main() -> int:
     return 0
 
 
-def write(found: dict[str, Any], times: str) -> None:
+def write(outcome: dict[str, Any], times: str) -> None:
     """Write the tables."""
-    drawn = sum(row["cases"] for row in found["cases"]) + sum(row["audits"] for row in found["alarms"])
+    drawn = sum(row["cases"] for row in outcome["cases"]) + sum(row["audits"] for row in outcome["alarms"])
     commit = ["git", "describe", "--always", "--dirty"]
     note = (
         f"`make fuzz FUZZ={times}`: {drawn:,} cases at random, no traceback and no hang. Commit "
         f"{subprocess.run(commit, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()}, "
         f"Python {platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}."
     )
-    (RESULTS / "fuzz.json").write_text(json.dumps({"note": note, **found}, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "fuzz.json").write_text(json.dumps({"note": note, **outcome}, indent=1) + "\n", encoding="utf-8")
     text = f"""# Fuzzing
 
 {note}
@@ -78,13 +78,13 @@ def write(found: dict[str, Any], times: str) -> None:
 
 Every case ended with a verdict, or with one line and exit code 2 (bad input) or 4 (the user's code failed).
 
-{tables.table(found["cases"])}
+{tables.table(outcome["cases"])}
 
 ## What is private by construction, on the very boundary of its claim
 
 Falsified at most so often, except with probability 1e-6, by the binomial law at alpha.
 
-{tables.table(found["alarms"])}
+{tables.table(outcome["alarms"])}
 """
     (RESULTS / "fuzz.md").write_text(text, encoding="utf-8")
 

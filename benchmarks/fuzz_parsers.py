@@ -47,10 +47,10 @@ def plan(path: Path) -> None:
 
 def record(path: Path) -> None:
     """Read a record and render it as `overclaim report` does."""
-    found = read_record(path)
+    read = read_record(path)
     for render in (markdown.markdown, junit.junit, sarif.sarif):
         try:
-            render(found)
+            render(read)
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             raise ValueError(f"cannot render: {error}") from None
 
@@ -85,18 +85,18 @@ def seeds(folder: Path, scratch: Path) -> None:
     for claim in small["claims"]:
         claim.pop("evidence", None)  # thousands of numbers
     switched = {"left": [[0.0, 0.0], SWITCH], "right": [[1.0, 0.0], SWITCH]}
-    made = [
+    inputs = [
         b"P" + example("plan.toml").encode(),
         b"P" + (scratch / "plan.toml").read_bytes(),
         b"R" + to_text(small).encode(),
     ]
-    made += [b"L" + bytes([i]) + json.dumps(found).encode() for i, found in enumerate((PAIR, switched))]
-    made += [
+    inputs += [b"L" + bytes([i]) + json.dumps(found).encode() for i, found in enumerate((PAIR, switched))]
+    inputs += [
         b"S" + bytes([i]) + f"{name}=0.5".encode()
         for i, target in enumerate(LEARNERS)
         for name in entries()[target].parameters
     ]
-    for i, text in enumerate(made):
+    for i, text in enumerate(inputs):
         (folder / f"seed-{i}").write_bytes(text)
 
 

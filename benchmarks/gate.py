@@ -189,39 +189,39 @@ def compared(change: Change, number: int, known: Records) -> tuple[bool, list[st
     if change.renamed is not None:  # the file changed, and not what the plan calls it
         for claim in claims:
             claim["name"] = f"subjects.py:{change.renamed}"
-    found = compare(claims, {"claims": base}, alpha=ALPHA, again=partial(count_again, Plan(change.after), jobs=1))
-    assert not found["errors"], found["errors"]
-    return failed({"baseline": found}), sorted({finding["kind"] for finding in found["findings"]})
+    comparison = compare(claims, {"claims": base}, alpha=ALPHA, again=partial(count_again, Plan(change.after), jobs=1))
+    assert not comparison["errors"], comparison["errors"]
+    return failed({"baseline": comparison}), sorted({finding["kind"] for finding in comparison["findings"]})
 
 
-def outcomes(folder: str, some: list[Change], number: int, fixed: Records) -> list[tuple[bool, list[str]]]:
+def outcomes(folder: str, changes_made: list[Change], number: int, fixed: Records) -> list[tuple[bool, list[str]]]:
     """Return one comparison of every change."""
     os.chdir(folder)
     known = dict(fixed)
-    return [compared(change, number, known) for change in some]
+    return [compared(change, number, known) for change in changes_made]
 
 
 Found = list[tuple[bool, list[str]]]
 
 
-def of_all(folder: str, some: list[Change], numbers: range, jobs: int) -> list[Found]:
+def of_all(folder: str, changes_made: list[Change], numbers: range, jobs: int) -> list[Found]:
     """Return the comparisons of every change, numbered by the seeds that they add to a baseline's."""
     fixed: Records = {}
-    for task in (task for change in some for task in change.after):
+    for task in (task for change in changes_made for task in change.after):
         record_of(task, fixed)
     shown = tqdm(numbers, leave=False, disable=not sys.stderr.isatty())
-    found = Parallel(jobs)(delayed(outcomes)(folder, some, number, fixed) for number in shown)
-    return list(map(list, zip(*found, strict=True)))
+    by_number = Parallel(jobs)(delayed(outcomes)(folder, changes_made, number, fixed) for number in shown)
+    return list(map(list, zip(*by_number, strict=True)))
 
 
-def unchanged(some: list[Change], compared: list[Found]) -> tuple[tables.Rows, bool]:
+def unchanged(changes_made: list[Change], compared: list[Found]) -> tuple[tables.Rows, bool]:
     """Return the table of false failures, and whether it is as it must be."""
     rows: tables.Rows = []
-    for change, found in zip(some, compared, strict=True):
-        comparisons = len(found)
+    for change, outcomes_of in zip(changes_made, compared, strict=True):
+        comparisons = len(outcomes_of)
         most = comparisons * ALPHA + 3 * math.sqrt(comparisons * ALPHA * (1 - ALPHA))
-        kinds = Counter(kind for _, kinds in found for kind in kinds)
-        wrong = sum(fails for fails, _ in found)
+        kinds = Counter(kind for _, kinds in outcomes_of for kind in kinds)
+        wrong = sum(fails for fails, _ in outcomes_of)
         said = ", ".join(f"{kind} {times}" for kind, times in sorted(kinds.items()))
         rows.append({"change": change.what, "comparisons": comparisons, "failed": wrong, "most": round(most, 1)})
         rows[-1]["said"] = said
@@ -235,12 +235,14 @@ def regressions(folder: str, comparisons: int, jobs: int) -> tables.Rows:
     for name, make in (("follower", learner), ("laplace", mechanism)):
         for runs in REGRESSION_RUNS:
             old = make(name, budget=Budget(runs), epsilon=5.0)
-            some = [
+            shortened = [
                 Change("", (old,), (make(f"{name}_{round(100 * kept)}", budget=Budget(runs), epsilon=5.0),), name)
                 for kept in KEPT
             ]
-            for kept, found in zip(KEPT, of_all(folder, some, range(1, comparisons + 1), jobs), strict=True):
-                caught = sum("regression" in kinds for _, kinds in found)
+            for kept, outcomes_of in zip(
+                KEPT, of_all(folder, shortened, range(1, comparisons + 1), jobs), strict=True
+            ):
+                caught = sum("regression" in kinds for _, kinds in outcomes_of)
                 low, high = stats.binomtest(caught, comparisons).proportion_ci(0.95)
                 less = f"{round(100 * (1 - kept))} %"
                 rows.append({"learner": name, "runs": runs, "noise less by": less, "comparisons": comparisons})
@@ -273,8 +275,8 @@ def write(out: Path, rows: tables.Rows, caught: tables.Rows) -> None:
         runs=RUNS, alpha=ALPHA, dated=tables.dated(), unchanged=tables.table(rows), caught=tables.table(caught)
     )
     (out / "gate.md").write_text(page, encoding="utf-8")
-    found = {"alpha": ALPHA, "runs": RUNS, "unchanged": rows, "regressions": caught}
-    (out / "gate.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    tables_of = {"alpha": ALPHA, "runs": RUNS, "unchanged": rows, "regressions": caught}
+    (out / "gate.json").write_text(json.dumps(tables_of, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -289,8 +291,8 @@ def main() -> int:
         Path(folder, "subjects.py").write_text(SUBJECTS, encoding="utf-8")
         os.chdir(folder)
 
-        some, numbers = changes(), range(1, options.comparisons + 1)
-        rows, good = unchanged(some, of_all(folder, some, numbers, options.jobs))
+        every, numbers = changes(), range(1, options.comparisons + 1)
+        rows, good = unchanged(every, of_all(folder, every, numbers, options.jobs))
         caught = regressions(folder, options.regressions, options.jobs)
         os.chdir("/")
     write(options.out, rows, caught)

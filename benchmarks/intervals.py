@@ -92,7 +92,7 @@ def misses(law, n, samples, alpha, seed):
     fine *= 1 - betting._SKIPPED
     target = np.where(split, ((mean - part) / (1 - chance) - floor) / (1 - floor), mean)
     pilot, x = ((rows - floor) / (1 - floor) for rows in (pilot, x))
-    cells = [betting._cells(*found, len(x)) for found in zip(*betting._mean_and_spread(pilot), strict=True)]
+    cells = [betting._cells(*moments, len(x)) for moments in zip(*betting._mean_and_spread(pilot), strict=True)]
     blocks = betting._in_order(np.concatenate([pilot, x]))
     at = [min(np.searchsorted(c, m, side="right"), c.size - 1) for c, m in zip(cells, target, strict=True)]
     own = np.array([c[i] for c, i in zip(cells, at, strict=True)])
@@ -126,13 +126,13 @@ def coverage(samples):
     for name, law in LAWS.items():
         for n in SIZES:
             for alpha in ALPHAS:
-                found = [
+                missed = [
                     sum(count(side, n, samples, alpha / 2, seed) for seed, side in enumerate((law, law.mirrored())))
                     for count in (misses, anytime_misses)
                 ]
                 limit = int(stats.binom.isf(FALSE_ALARM, samples, alpha))
                 row = {"law": name, "n": n, "nominal": alpha, "samples": samples, "limit": limit}
-                row |= {"misses, at most": found[0], "anytime": found[1], "rate, at most": found[0] / samples}
+                row |= {"misses, at most": missed[0], "anytime": missed[1], "rate, at most": missed[0] / samples}
                 rows.append(row)
                 tables.show(rows)
     return rows
@@ -164,8 +164,8 @@ def widths(samples, alpha=0.01):
             for _ in range(samples):
                 x = draw(rng, n)
                 size = 2 * stats.norm.isf(alpha / 2) * x.std(ddof=1) / math.sqrt(n)
-                found = [of(x, 0.0, 1.0, alpha=alpha) for of in (mean_interval, anytime_mean_interval, bernstein)]
-                ratios.append([(high - low) / size for low, high in found])
+                limits = [of(x, 0.0, 1.0, alpha=alpha) for of in (mean_interval, anytime_mean_interval, bernstein)]
+                ratios.append([(high - low) / size for low, high in limits])
             means = np.mean(ratios, axis=0)
             row = {"law": name, "n": n, "betting": means[0], "anytime": means[1], "empirical Bernstein": means[2]}
             rows.append({k: float(v) if isinstance(v, np.floating) else v for k, v in row.items()})

@@ -62,10 +62,10 @@ def best_event(table: Floats, *, runs: int, alpha: float) -> tuple[float, tuple[
     right = upper[0][:, None] + lower[1]
     wrong = upper[1][:, None] + lower[0]
     apart = np.append(places, ratio.size)[:, None] >= np.append(places, -1)
-    made = np.clip(right + wrong, 1, 2 * half)
-    found = np.where(apart, intervals.epsilon_guess(np.minimum(right, made), made, 2 * half, alpha=alpha), 0.0)
-    i, j = np.unravel_index(int(np.argmax(found)), found.shape)
-    best = float(found[i, j]), (int(upper[0][i]), int(upper[1][i]), int(lower[1][j]), int(lower[0][j]))
+    guesses = np.clip(right + wrong, 1, 2 * half)
+    bounds = np.where(apart, intervals.epsilon_guess(np.minimum(right, guesses), guesses, 2 * half, alpha=alpha), 0.0)
+    i, j = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
+    best = float(bounds[i, j]), (int(upper[0][i]), int(upper[1][i]), int(lower[1][j]), int(lower[0][j]))
     for a, b, side in ((upper[0], upper[1], 0), (lower[1], lower[0], 2)):
         with np.errstate(divide="ignore"):
             share = allotment(half / a - 1, half / np.maximum(b, 1) - 1)
@@ -292,7 +292,7 @@ def of_counts(mechanism: Any, pair: Inputs) -> Floats:
             [math.comb(many, k) * over[i] ** k * under[i] ** (many - k) for k in range(many + 1)]
             for i, many in enumerate(kinds.values())
         ]
-        table.append([float(np.sum(w * np.prod(some, axis=0))) for some in itertools.product(*counts)])
+        table.append([float(np.sum(w * np.prod(factors, axis=0))) for factors in itertools.product(*counts)])
     return np.array(table)
 
 

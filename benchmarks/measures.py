@@ -135,8 +135,8 @@ def misses(function: StepFunction, laws: list[np.ndarray], counts: list[np.ndarr
         allowed = used * mean <= AT_RISK
         logs = np.log1p(np.where(allowed, used, 0.0) * (x - mean)) @ many.T
         total = total + np.where(allowed, logs, -np.inf)
-    found: np.ndarray = special.logsumexp(total, axis=0) >= -math.log(ALPHA)
-    return found
+    missed: np.ndarray = special.logsumexp(total, axis=0) >= -math.log(ALPHA)
+    return missed
 
 
 def enumerated(name: str, function: StepFunction, laws: list[np.ndarray]) -> list[str]:
@@ -198,7 +198,7 @@ def shares() -> list[list[str]]:
     rows = []
     for mu in MUS:
         for i, (runs, seeds) in enumerate(BUDGETS.items()):
-            found = []
+            means = []
             for measure, truth in ((ZCDP(mu**2 / 2), mu**2 / 2), (GDP(mu), mu)):
                 bounds = [
                     falsify_mechanism(
@@ -210,10 +210,10 @@ def shares() -> list[list[str]]:
                     ).lower
                     for seed in range(seeds)
                 ]
-                found.append(float(np.mean(bounds)) / truth)
+                means.append(float(np.mean(bounds)) / truth)
             one, bernstein, of_mu = REPORTED[mu][i]
-            rows.append([f"{mu:g}", f"{runs:,}", str(seeds), f"{found[0]:.2f}", f"{bernstein:.2f}", f"{one:.2f}"])
-            rows[-1] += [f"{found[1]:.2f}", f"{of_mu:.2f}"]
+            rows.append([f"{mu:g}", f"{runs:,}", str(seeds), f"{means[0]:.2f}", f"{bernstein:.2f}", f"{one:.2f}"])
+            rows[-1] += [f"{means[1]:.2f}", f"{of_mu:.2f}"]
     return rows
 
 
@@ -247,7 +247,7 @@ def power_of_rho() -> list[list[str]]:
             assert function is not None
             laws = [law_of(np.array(function.edges), at) for at in (mu, 0.0)]
             left = round(runs * event.share)
-            found = [
+            bounds = [
                 divergence_lower(
                     function,
                     *(rng.multinomial(n, law) for n, law in zip((left, runs - left), laws, strict=True)),
@@ -256,9 +256,9 @@ def power_of_rho() -> list[list[str]]:
                 / divergence_of(ZCDP(1.0), function.order)
                 for _ in range(POWER)
             ]
-            caught = [np.mean(np.array(found) > measure.rho * (1 - short)) for short in SHORT]
+            caught = [np.mean(np.array(bounds) > measure.rho * (1 - short)) for short in SHORT]
             rows.append([f"{mu:g}", f"{runs:,}", str(POWER), *(f"{share:.2f}" for share in caught)])
-            rows[-1].append(f"{np.mean(found) / measure.rho:.3f}")
+            rows[-1].append(f"{np.mean(bounds) / measure.rho:.3f}")
     return rows
 
 

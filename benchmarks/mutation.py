@@ -110,7 +110,7 @@ def outcomes(module: str, folder: Path) -> list[dict[str, Any]]:
     from mutmut.mutation.diff_apply import get_diff_for_mutant
     from mutmut.stats import status_by_exit_code
 
-    path, found = Path("overclaim") / module, []
+    path, mutants = Path("overclaim") / module, []
     data = SourceFileMutationData(path=path)
     data.load()
     for name, code in data.exit_code_by_key.items():
@@ -118,8 +118,8 @@ def outcomes(module: str, folder: Path) -> list[dict[str, Any]]:
         if outcome != KILLED:
             lines = get_diff_for_mutant(name, path=path).splitlines()[2:]
             changed = [line[0] + " " + line[1:].strip() for line in lines if line[0] in "+-"]
-        found.append({"mutant": name.rpartition(".")[2], "outcome": outcome, "change": changed})
-    return found
+        mutants.append({"mutant": name.rpartition(".")[2], "outcome": outcome, "change": changed})
+    return mutants
 
 
 def run(module: str, folder: Path) -> dict[str, Any]:
@@ -130,16 +130,16 @@ def run(module: str, folder: Path) -> dict[str, Any]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ""}
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-    found = outcomes(module, folder)
-    counted = Counter(mutant["outcome"] for mutant in found)
+    mutants = outcomes(module, folder)
+    counted = Counter(mutant["outcome"] for mutant in mutants)
     return {
         "module": module,
         "commit": commit,
         "tests": TESTS[module].split(),
-        "mutants": len(found),
+        "mutants": len(mutants),
         **{outcome: counted[outcome] for outcome in (KILLED, TIMEOUT, SURVIVED)},
-        "not run": len(found) - counted[KILLED] - counted[TIMEOUT] - counted[SURVIVED],
-        "lived": [mutant for mutant in found if mutant["outcome"] != KILLED],
+        "not run": len(mutants) - counted[KILLED] - counted[TIMEOUT] - counted[SURVIVED],
+        "lived": [mutant for mutant in mutants if mutant["outcome"] != KILLED],
     }
 
 

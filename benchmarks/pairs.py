@@ -86,9 +86,9 @@ class Restarting:
 
 
 def entry(name, rounds, arms=None, **parameters):
-    found = lookup(name)
-    setting = found.setting(rounds=rounds, **({} if arms is None else {"arms": arms}))
-    return found.build(setting, **parameters), found.claim(setting), rounds
+    listed = lookup(name)
+    setting = listed.setting(rounds=rounds, **({} if arms is None else {"arms": arms}))
+    return listed.build(setting, **parameters), listed.claim(setting), rounds
 
 
 def restarting():

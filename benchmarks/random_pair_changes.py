@@ -54,14 +54,14 @@ class RandomChanges:
         """
         alphabet = alphabet_of(self.learner, self.claim)
         generator = Draws(self.seed, Stage.SEARCH, number).stream(Purpose.ADVERSARY)
-        found: dict[str, Pair] = {}
+        changed_pairs: dict[str, Pair] = {}
         for _ in range(8 * count):
             changed_pair = self._changed_pair(pair, alphabet, generator)
             if changed_pair is not None and repr(changed_pair.to_json()) != repr(pair.to_json()):
-                found.setdefault(repr(changed_pair.to_json()), changed_pair)
-            if len(found) == count:
+                changed_pairs.setdefault(repr(changed_pair.to_json()), changed_pair)
+            if len(changed_pairs) == count:
                 break
-        return list(found.values())
+        return list(changed_pairs.values())
 
     def _changed_pair(self, pair: Pair, alphabet: Alphabet, generator: np.random.Generator) -> Pair | None:
         kind, rounds, batch = generator.integers(3), pair.rounds, batch_of(self.learner)

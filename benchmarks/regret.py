@@ -48,24 +48,24 @@ def row(entry, kernel, rounds, runs):
     """Return an entry's verdicts at a horizon."""
     began = time.process_time()
     setting = entry.setting(rounds=rounds)
-    found = audit_regret(entry, setting, Budget(runs=runs), Execution(fast=kernel))
+    audit = audit_regret(entry, setting, Budget(runs=runs), Execution(fast=kernel))
     searched = audit_regret(entry, replace(setting, rounds=SEARCHED), Budget(runs=100), search=True).means
-    low, high = found.regret.interval
+    low, high = audit.regret.interval
     return {
         "entry": entry.name,
         "T": rounds,
         "kernel": "yes" if kernel else "no",
         "runs": runs,
-        "worst": found.sequence,
-        "regret": found.regret.mean,
+        "worst": audit.sequence,
+        "regret": audit.regret.mean,
         "from": low,
         "to": high,
-        "bound": found.bound,
-        "largest": found.regret.largest,
-        "binds from": found.binds_from,
-        "bound verdict": found.bound_verdict,
-        "growth": found.growth.slope,
-        "growth verdict": found.growth_verdict,
+        "bound": audit.bound,
+        "largest": audit.regret.largest,
+        "binds from": audit.binds_from,
+        "bound verdict": audit.bound_verdict,
+        "growth": audit.growth.slope,
+        "growth verdict": audit.growth_verdict,
         "found by search": searched[FOUND],
         "listed, at most": max(mean for name, mean in searched.items() if name != FOUND),
         "CPU s": round(time.process_time() - began, 1),

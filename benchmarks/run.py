@@ -82,25 +82,25 @@ def main() -> None:
     machine = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}"
     now = datetime.now(UTC).isoformat(timespec="seconds")
     measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(chosen, now[:10])}
-    found: dict[str, Any] = {"machine": machine, "created": now, "measured": measured}
+    tables_of: dict[str, Any] = {"machine": machine, "created": now, "measured": measured}
     for section, measure in SECTIONS.items():
         if section in chosen:
             print(f"\n{section}", flush=True)
-            found[section] = measure()
-            print(tables.table(found[section]), flush=True)
+            tables_of[section] = measure()
+            print(tables.table(tables_of[section]), flush=True)
         elif section in old:
-            found[section] = old[section]
+            tables_of[section] = old[section]
     medians = f"Medians of {speed.REPEATS} where nothing else is said."
     parts = [f"# Benchmarks\n\n{machine}. {medians} Figures are of the code of the day that is named.\n"]
     for section in SECTIONS:
-        if section in found:
+        if section in tables_of:
             remark = (SECTIONS[section].__doc__ or "").strip().splitlines()[0]
             day = f" Measured on {measured[section]}." if section in measured else ""
-            parts.append(f"## {section.capitalize()}\n\n{remark}{day}\n\n{tables.table(found[section])}\n")
+            parts.append(f"## {section.capitalize()}\n\n{remark}{day}\n\n{tables.table(tables_of[section])}\n")
     RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(tables_of, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "bench.md").write_text("\n".join(parts), encoding="utf-8")
-    print("\n" + "\n".join(against({s: old.get(s, []) for s in chosen}, {s: found[s] for s in chosen})))
+    print("\n" + "\n".join(against({s: old.get(s, []) for s in chosen}, {s: tables_of[s] for s in chosen})))
 
 
 if __name__ == "__main__":

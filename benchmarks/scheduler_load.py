@@ -45,7 +45,7 @@ def start(folder: Path, workers: int) -> tuple[str, psutil.Process, list[psutil.
     commands = [["scheduler", "--port", str(port), *common]]
     commands += [["worker", address, "--nthreads", "1", "--no-nanny", *common]] * workers
     with (folder / "log").open("w") as log:
-        made = [
+        processes = [
             psutil.Process(
                 subprocess.Popen([sys.executable, "-m", "dask", *c], cwd=folder, stdout=log, stderr=log).pid
             )
@@ -55,7 +55,7 @@ def start(folder: Path, workers: int) -> tuple[str, psutil.Process, list[psutil.
 
     with Client(address, timeout=60, set_as_default=False) as client:
         client.wait_for_workers(workers, timeout=120)
-    return address, made[0], made[1:]
+    return address, processes[0], processes[1:]
 
 
 def used(process: psutil.Process) -> float:
@@ -153,7 +153,7 @@ def main() -> None:
                 process.kill()
                 process.wait()
     ledger = ledger_costs(chosen.tasks)
-    found = {
+    outcome = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "window": IN_FLIGHT,
@@ -162,19 +162,19 @@ def main() -> None:
         "million run-rounds/s": rate / 1e6,
         "plan": plan(rows[1], ledger, rate),
     }
-    (RESULTS / "scheduler_load.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "scheduler_load.md").write_text(markdown(found), encoding="utf-8")
-    print(markdown(found))
+    (RESULTS / "scheduler_load.json").write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "scheduler_load.md").write_text(markdown(outcome), encoding="utf-8")
+    print(markdown(outcome))
 
 
-def markdown(found: dict[str, Any]) -> str:
+def markdown(outcome: dict[str, Any]) -> str:
     """Return the results as tables."""
-    planned = f"{RUNS:.0e} runs of {ROUNDS} rounds at {found['million run-rounds/s']:.3g} million run-rounds/s"
+    planned = f"{RUNS:.0e} runs of {ROUNDS} rounds at {outcome['million run-rounds/s']:.3g} million run-rounds/s"
     parts = [
-        f"# A scheduler's load\n\n{found['machine']}; {found['window']} tasks in flight for each worker.",
-        tables.table(found["rows"]),
+        f"# A scheduler's load\n\n{outcome['machine']}; {outcome['window']} tasks in flight for each worker.",
+        tables.table(outcome["rows"]),
     ]
-    for title, facts in (("A finished block", found["ledger"]), (f"A plan for {planned}", found["plan"])):
+    for title, facts in (("A finished block", outcome["ledger"]), (f"A plan for {planned}", outcome["plan"])):
         rows = [{"what": what, "measured": value} for what, value in facts.items()]
         parts.append(f"## {title}\n\n{tables.table(rows)}")
     return "\n\n".join(parts) + "\n"

@@ -35,15 +35,15 @@ PEER = {
 
 def false_alarms(looks):
     """The exact probability that a claim that is just true is ever falsified."""
-    found = {}
+    alarms = {}
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         pi = 1 / (1 + math.exp(-epsilon))
-        found[f"epsilon {epsilon:g}"] = crossing_law(Bets(epsilon, 0.0), pi, looks, ALPHA).sum()
+        alarms[f"epsilon {epsilon:g}"] = crossing_law(Bets(epsilon, 0.0), pi, looks, ALPHA).sum()
     for delta in (1e-5, 1e-2):
         pi = (math.e + delta) / (1 + math.e)
         law = crossing_law(Bets(1.0, delta), pi, looks // 10, ALPHA)
-        found[f"epsilon 1 delta {delta:g}"] = law.sum()
-    return found
+        alarms[f"epsilon 1 delta {delta:g}"] = law.sum()
+    return alarms
 
 
 def randomised_response(epsilon):
@@ -121,8 +121,8 @@ def runs_to_falsify(left, right, claim, rng, *, known):
         for one in tries:
             s = one(past_x)
             made = choose_growing_event(s, past_left / n, ~past_left / n, epsilon=claim, delta=0.0, seen=n)
-            found = count(made, s, past_left)
-            gain = found.right - math.exp(claim) * (found.guesses - found.right)
+            counts = count(made, s, past_left)
+            gain = counts.right - math.exp(claim) * (counts.guesses - counts.right)
             if best is None or gain > best[0]:
                 best = gain, one, made
         _, score, event = best
@@ -174,7 +174,7 @@ the mechanism counts. "Law known": the event is chosen from the laws; "black box
 
 
 if __name__ == "__main__":
-    found = main("--quick" in sys.argv)
-    print(json.dumps(found, indent=1))
+    results = main("--quick" in sys.argv)
+    print(json.dumps(results, indent=1))
     if "--quick" not in sys.argv:
-        write(found)
+        write(results)

@@ -38,12 +38,12 @@ def seconds(
     task: Callable[[int], Any], repeats: int = REPEATS, *, clock: Callable[[], float] = time.process_time
 ) -> list[float]:
     """Return the seconds of `task(1)`, `task(2)`, ...; `task(0)` comes first, to warm up."""
-    found = []
+    times = []
     for i in range(repeats + 1):
         began = clock()
         task(i)
-        found.append(clock() - began)
-    return found[1:]
+        times.append(clock() - began)
+    return times[1:]
 
 
 def private_exp3(arms: int) -> BatchedLaplace:

@@ -189,8 +189,8 @@ def budgets() -> Rows:
     rows = []
     for runs in (20_000, 200_000, 2_000_000):
         for row in FOLLOWED:
-            found = measure(replace(row, runs=runs))
-            rows.append({name: found[name] for name in ("what", "runs", "ratio", "CPU s", "ratio per CPU s")})
+            measured = measure(replace(row, runs=runs))
+            rows.append({name: measured[name] for name in ("what", "runs", "ratio", "CPU s", "ratio per CPU s")})
             tables.show(rows)
     return rows
 

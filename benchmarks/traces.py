@@ -44,10 +44,10 @@ def row_of(prepared: Prepared, runs: int, seed: int) -> dict[str, Any]:
     learner, claim, rounds = prepared.learner, prepared.claim, prepared.rounds
     standard = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
     pair = (prepared.pairs or standard)[0]
-    found = tracing(learner, pair, claim, seed=seed)
-    on_pair, on_all = found.pair_upper, found.claim_upper
-    costly = found.leak is not None or (on_pair is not None and on_pair.epsilon > claim.epsilon * (1 + 1e-9))
-    why = cause(found, claim) if costly else None
+    traced = tracing(learner, pair, claim, seed=seed)
+    on_pair, on_all = traced.pair_upper, traced.claim_upper
+    costly = traced.leak is not None or (on_pair is not None and on_pair.epsilon > claim.epsilon * (1 + 1e-9))
+    why = cause(traced, claim) if costly else None
     try:
         exact = exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
     except NotExactError:

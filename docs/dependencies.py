@@ -43,15 +43,15 @@ To look for known vulnerabilities: `pip-audit --require-hashes --disable-pip -r 
 
 def locked() -> dict[str, set[str]]:
     """Return the locked packages, each with those that need it; "overclaim" among them where overclaim does."""
-    found: dict[str, set[str]] = {}
+    wanted_by: dict[str, set[str]] = {}
     name = ""
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
         if pinned := re.match(r"([a-z][a-z0-9-]*)==", line):
             name = pinned[1]
-            found.setdefault(name, set())
+            wanted_by.setdefault(name, set())
         elif via := re.fullmatch(r"    # (?:via| ) ([a-z0-9-]+)(?: \(pyproject\.toml\))?", line):
-            found[name].add(via[1])
-    return found
+            wanted_by[name].add(via[1])
+    return wanted_by
 
 
 def uses() -> dict[str, str]:
@@ -62,11 +62,11 @@ def uses() -> dict[str, str]:
     closures = {
         name: _closure(needs, above) for name, needs in {"run time": project["dependencies"], **extras}.items()
     }
-    found = {}
+    use_of = {}
     for name in above:
         inside = [use for use, members in closures.items() if name in members]
-        found[name] = "run time" if "run time" in inside else ", ".join(inside) or "development"
-    return found
+        use_of[name] = "run time" if "run time" in inside else ", ".join(inside) or "development"
+    return use_of
 
 
 def _closure(needs: list[str], above: dict[str, set[str]]) -> set[str]:
@@ -116,7 +116,7 @@ def page() -> str:
     known = shown()
     lines = [HEAD, "| package | licence | for |", "|---|---|---|"]
     order = {"run time": 0, "development": 2}
-    for name, use in sorted(uses().items(), key=lambda found: (order.get(found[1], 1), found)):
+    for name, use in sorted(uses().items(), key=lambda item: (order.get(item[1], 1), item)):
         lines.append(f"| {name} | {licence(name, known)} | {use} |")
     return "\n".join(lines) + "\n"
 

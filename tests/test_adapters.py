@@ -29,25 +29,25 @@ def example(monkeypatch):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_opendp(example):
     pytest.importorskip("opendp")
-    found = example("opendp_counts").main(runs=8000)
-    verdicts = {name: result.verdict for name, result in found.items()}
+    results = example("opendp_counts").main(runs=8000)
+    verdicts = {name: result.verdict for name, result in results.items()}
     assert verdicts.pop("a count of sensitivity 2") is Verdict.FALSIFIED
     # Each is false with probability at most 0.01; both together 0.02, and then a second audit decides.
     if set(verdicts.values()) != {Verdict.SURVIVED}:
         again = example("opendp_counts").main(runs=8001)
         assert all(again[name].verdict is Verdict.SURVIVED for name in verdicts)
-    assert found["make_laplace(scale=1)"].epsilon_lower > 0.7
+    assert results["make_laplace(scale=1)"].epsilon_lower > 0.7
 
 
 @pytest.mark.slow
 def test_diffprivlib(example):
     if importlib.util.find_spec("diffprivlib") is None:
         pytest.skip("diffprivlib is not installed")
-    found = example("diffprivlib_mechanisms").main(runs=4000)
-    verdicts = {name: result.verdict for name, result in found.items()}
+    results = example("diffprivlib_mechanisms").main(runs=4000)
+    verdicts = {name: result.verdict for name, result in results.items()}
     assert verdicts.pop("a mean with a guessed range") is Verdict.FALSIFIED
     assert set(verdicts.values()) == {Verdict.SURVIVED}
-    assert found["Laplace"].epsilon_lower > 0.7
+    assert results["Laplace"].epsilon_lower > 0.7
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def imports(script: Path):
 
 def is_there(module: str, name: str | None) -> bool:
     try:
-        found = importlib.import_module(module)
-        if name is None or hasattr(found, name):
+        imported = importlib.import_module(module)
+        if name is None or hasattr(imported, name):
             return True
         importlib.import_module(f"{module}.{name}")
     except ImportError:

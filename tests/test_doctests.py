@@ -20,9 +20,9 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
-    found = doctest.testmod(import_module(name))
-    assert found.attempted > 0
-    assert found.failed == 0
+    outcome = doctest.testmod(import_module(name))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 def test_a_wrong_example_fails(capsys):

@@ -109,9 +109,9 @@ def test_the_documentation_prints_the_same_without_what_this_processor_has(page)
 
 
 def test_the_processor_is_named():
-    found = processor()
-    assert found["machine"] == os.uname().machine
-    assert all(isinstance(name, str) for name in (*found["numpy"], *found["blas"], found["libc"]))
+    facts = processor()
+    assert facts["machine"] == os.uname().machine
+    assert all(isinstance(name, str) for name in (*facts["numpy"], *facts["blas"], facts["libc"]))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -58,12 +58,10 @@ class ClosedForms(Protocol):
         """Return the chosen eigenvalue of the Hessian at z, (runs,), and its `oriented` eigenvector, (dim, runs)."""
 
 
-@dataclass(frozen=True)
-class BallBarrier:
-    """R(x) = -ln(1 - ||x||_2^2) on the unit ball of R^N; nu = 1."""
+class _AroundOrigin:
+    """What barriers share whose minimiser is the origin, in the standard coordinates of R^N."""
 
     dim: int
-    nu: float = 1.0
 
     def __post_init__(self) -> None:
         check_arms(self.dim)
@@ -82,6 +80,14 @@ class BallBarrier:
     def centre(self) -> Floats:
         """The origin."""
         return np.zeros(self.dim)
+
+
+@dataclass(frozen=True)
+class BallBarrier(_AroundOrigin):
+    """R(x) = -ln(1 - ||x||_2^2) on the unit ball of R^N; nu = 1."""
+
+    dim: int
+    nu: float = 1.0
 
     def derivatives(self, z: Floats) -> tuple[Floats, Floats]:
         """Return the gradients and Hessians."""
@@ -138,33 +144,15 @@ def radial(linear: Floats, squared: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class BoxBarrier:
+class BoxBarrier(_AroundOrigin):
     """R(x) = -sum ln(1 - x_i^2) on the cube [-1, 1]^N; nu = N, as 2 x^2 / (1 + x^2) <= 1 for each."""
 
     dim: int
-
-    def __post_init__(self) -> None:
-        check_arms(self.dim)
 
     @property
     def nu(self) -> float:
         """N."""
         return float(self.dim)
-
-    @property
-    def offset(self) -> Floats:
-        """The origin."""
-        return np.zeros(self.dim)
-
-    @property
-    def basis(self) -> Floats:
-        """The standard basis."""
-        return np.eye(self.dim)
-
-    @property
-    def centre(self) -> Floats:
-        """The origin."""
-        return np.zeros(self.dim)
 
     def derivatives(self, z: Floats) -> tuple[Floats, Floats]:
         """Return the gradients and the Hessians, which are diagonal."""

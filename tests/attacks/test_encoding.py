@@ -168,8 +168,8 @@ def test_ragged_batches_are_refused_in_one_line():
 
 
 def test_scalars_of_nested_outputs():
-    found = list(scalars({"b": (1, None), "a": np.array([2.0])}))
-    assert found == [
+    leaves = list(scalars({"b": (1, None), "a": np.array([2.0])}))
+    assert leaves == [
         ((), Size("dict", 4)),
         ((0,), "'a'"),
         ((1,), Size("list", 1)),
@@ -221,8 +221,8 @@ def test_features_and_scores_are_finite_and_silent(scale):
     columns[1, ::7] = math.inf
     features = Features(columns)
     extreme = np.array([[1e308, -1e308, 5e-324, math.nan], [-math.inf, 1.0, 0.0, LARGE], [1e-5, 1e300, 3.0, -0.0]])
-    for some in (columns, extreme):
-        assert np.isfinite(features.matrix(features.view(some))).all()
+    for matrix in (columns, extreme):
+        assert np.isfinite(features.matrix(features.view(matrix))).all()
     train = features.view(columns).labelled(left)
     for attack in attacks_on(train, thorough=True):
         assert np.isfinite(attack.learn(train)(features.view(extreme))).all()

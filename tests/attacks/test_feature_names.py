@@ -16,7 +16,7 @@ def test_a_name_says_what_its_feature_is():
     features = Features(columns)
     assert len(features.names) == len(set(features.names)) == len(features.rows)
     view = features.view(columns)
-    found = {name: row(view) for name, row in zip(features.names, features.rows, strict=True)}
+    values_of = {name: row(view) for name, row in zip(features.names, features.rows, strict=True)}
     kept = np.where(np.isnan(columns), features.columns[-1].centre, columns)[[0, 2, 3, 4]]
     wanted = {
         "column 1": columns[0],
@@ -36,19 +36,19 @@ def test_a_name_says_what_its_feature_is():
         "position of the first number": np.zeros(400),
     }
     for name, values in wanted.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-8, err_msg=name)
+        np.testing.assert_allclose(values_of[name], values, atol=1e-8, err_msg=name)
     for name, centred in (("side of column 1", kept[0]), ("side of the step to column 4", kept[2] - kept[1])):
-        assert np.mean(np.sign(found[name]) == np.sign(centred - np.median(centred))) > 0.95, name
+        assert np.mean(np.sign(values_of[name]) == np.sign(centred - np.median(centred))) > 0.95, name
 
 
 def test_names_of_discrete_features():
     columns = np.random.default_rng(0).integers(0, 3, (3, 400)).astype(float)
     features = Features(columns)
-    found = dict(zip(features.names, (row(features.view(columns)) for row in features.rows), strict=True))
-    assert len(found) == len(features.rows)
-    np.testing.assert_array_equal(found["largest"], columns.max(axis=0))
-    np.testing.assert_array_equal(found["smallest"], columns.min(axis=0))
-    np.testing.assert_array_equal(found["column 2 is 1"], columns[1] == 1)
+    values_of = dict(zip(features.names, (row(features.view(columns)) for row in features.rows), strict=True))
+    assert len(values_of) == len(features.rows)
+    np.testing.assert_array_equal(values_of["largest"], columns.max(axis=0))
+    np.testing.assert_array_equal(values_of["smallest"], columns.min(axis=0))
+    np.testing.assert_array_equal(values_of["column 2 is 1"], columns[1] == 1)
 
 
 class Third:
@@ -63,8 +63,8 @@ class Third:
 def test_the_attack_says_which_feature_it_looks_at():
     result = falsify_mechanism(Third(), Claim(epsilon=1.0), left=2, right=0, runs=20_000)
     assert result.attack == "single feature (column 3)"
-    found = attacks_on(_view(), thorough=True)
-    assert {"single feature (sum)", "histogram (sum)"} <= {model.name for model in found}
+    models = attacks_on(_view(), thorough=True)
+    assert {"single feature (sum)", "histogram (sum)"} <= {model.name for model in models}
 
 
 def _view():

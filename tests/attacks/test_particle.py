@@ -46,8 +46,8 @@ def test_bounded_by_the_true_privacy_loss_and_calibrated(inner):
     scores = attack.score(transcripts)
     assert np.abs(scores).max() <= 1 + 1e-6
     assert np.exp(-scores[transcripts.left]).mean() == pytest.approx(1, abs=0.2)
-    some = np.array([5, 17, 999])
-    assert np.array_equal(attack.score(transcripts[some]), scores[some])  # the score is the transcript's alone
+    runs = np.array([5, 17, 999])
+    assert np.array_equal(attack.score(transcripts[runs]), scores[runs])  # the score is the transcript's alone
 
 
 @pytest.mark.slow

@@ -30,10 +30,10 @@ def audit(mechanism, *, claim=CLAIM, left=(0,), right=(1,), **options):
 
 def audit_zoo(name, epsilon=1.0, **options):
     specimen = zoo()[f"mechanisms/{name}"]
-    made = specimen.build(epsilon)
+    mechanism = specimen.build(epsilon)
     return falsify_mechanism(
-        made,
-        Claim(measure=getattr(made, "measure", None) or ApproxDP(specimen.claimed(epsilon))),
+        mechanism,
+        Claim(measure=getattr(mechanism, "measure", None) or ApproxDP(specimen.claimed(epsilon))),
         pairs=specimen.pairs,
         **{"runs": 20_000, "confidence": 0.95} | options,
     )

@@ -146,9 +146,9 @@ def test_a_baseline_counts_the_last_event_afresh():
 
 
 def test_early_on_the_command_line():
-    found = overclaim("check", "mechanisms/svt6", "--runs", 20_000, "--stop", "early", "--json", "--jobs", 1)
-    assert found.exit_code == 1, found.output
-    claim = json.loads(found.stdout)
+    run = overclaim("check", "mechanisms/svt6", "--runs", 20_000, "--stop", "early", "--json", "--jobs", 1)
+    assert run.exit_code == 1, run.output
+    claim = json.loads(run.stdout)
     assert (claim["method"], claim["stop"], claim["translation"]) == ("anytime", "early", None)
     assert claim["runs"] < 20_000
     assert "--stop early" in claim["replay"]

@@ -37,8 +37,8 @@ def words(outputs, says):
     ],
 )
 def test_the_statement_is_the_one_that_agrees(outputs, says, expected):
-    found = words(outputs, says)
-    assert found == f"“left” where {expected} (as the event in {len(says)} of {len(says)} pilot runs)"
+    statement = words(outputs, says)
+    assert statement == f"“left” where {expected} (as the event in {len(says)} of {len(says)} pilot runs)"
 
 
 def test_an_event_that_says_the_same_of_all_has_found_nothing():
@@ -53,8 +53,8 @@ def test_what_no_single_part_decides_has_no_words():
 
 def test_the_runs_in_which_a_statement_errs_are_counted():
     outputs = list(range(40))
-    found = words(outputs, [run > 20 for run in outputs[:-1]] + [False])
-    assert found.endswith("where the output >= 21 and the output <= 38 (as the event in 40 of 40 pilot runs)")
+    statement = words(outputs, [run > 20 for run in outputs[:-1]] + [False])
+    assert statement.endswith("where the output >= 21 and the output <= 38 (as the event in 40 of 40 pilot runs)")
     says = np.array([run > 20 for run in outputs])
     says[30] = False
     assert words(outputs, says).endswith("(as the event in 39 of 40 pilot runs)")

@@ -77,9 +77,9 @@ def test_the_variance_of_coupled_rates_is_that_of_repeated_pilots():
                 np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=400) + shift for shift in (0.3, -0.3)
             )
             tails = CoupledTails.of(grid, left, right)
-            made = tails.above[0][1] + tails.below[1][0], tails.above[1][1] + tails.below[0][0]
-            ratios.append(np.log(made[0] / made[1]))
-            right_guesses, wrong_guesses = (np.full((3, 3), one) for one in made)
+            guesses = tails.above[0][1] + tails.below[1][0], tails.above[1][1] + tails.below[0][0]
+            ratios.append(np.log(guesses[0] / guesses[1]))
+            right_guesses, wrong_guesses = (np.full((3, 3), one) for one in guesses)
             predicted.append(sum(one[1, 0] for one in tails.variances(right_guesses, wrong_guesses)))
         assert np.mean(predicted) == pytest.approx(np.var(ratios), rel=0.15)
 

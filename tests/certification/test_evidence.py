@@ -60,9 +60,9 @@ def test_profile_bound_stays_below_the_exact_delta(threshold):
 
 def test_scores_count_every_run(threshold):
     prepared, result = threshold
-    found = evidence(prepared.learner, result)
+    figures = evidence(prepared.learner, result)
     for side in ("left", "right"):
-        assert sum(found["scores"][side]) + sum(found["scores"][f"{side}_infinite"]) == found["runs"][side]
+        assert sum(figures["scores"][side]) + sum(figures["scores"][f"{side}_infinite"]) == figures["runs"][side]
 
 
 def test_leakage_by_round_is_exact_and_grows():
@@ -99,12 +99,12 @@ def test_telling_sequences_are_named_by_the_event(threshold):
 def test_growth_ends_at_the_certificate(threshold):
     prepared, result = threshold
     counts = result.certificate.counts
-    found = evidence(prepared.learner, replace(result, blocks=()))
-    assert found["growth"]["source"] == "evidence runs"
-    found = evidence(prepared.learner, result)
-    assert found["growth"]["source"] == "certification runs"
-    assert found["growth"]["runs"][-1] == counts.runs
-    assert found["growth"]["bound"][-1] == pytest.approx(result.epsilon_lower, rel=1e-4)
+    figures = evidence(prepared.learner, replace(result, blocks=()))
+    assert figures["growth"]["source"] == "evidence runs"
+    figures = evidence(prepared.learner, result)
+    assert figures["growth"]["source"] == "certification runs"
+    assert figures["growth"]["runs"][-1] == counts.runs
+    assert figures["growth"]["bound"][-1] == pytest.approx(result.epsilon_lower, rel=1e-4)
 
 
 @pytest.mark.parametrize(("true", "some"), [(None, False), (0.5, False), (1.0, False), (1.1, True), (2.0, True)])

@@ -163,8 +163,8 @@ def test_every_recipe_is_reached():
         (built("smith-thakurta/pftal"), worlds(4, 1, low=-1.0), "actions"),
         (built("ene-nguyen-vladu/private-bandit-laplace", rounds=16), worlds(16, 2, **small), "actions"),
     ]
-    found = {recipe for case in cases for recipe in applicable(*case)}
-    assert found == set(ATTACKS)
+    reached = {recipe for case in cases for recipe in applicable(*case)}
+    assert reached == set(ATTACKS)
 
 
 def test_decide():

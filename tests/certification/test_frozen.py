@@ -75,9 +75,9 @@ def test_many_sequences_releases_and_points_have_a_regression_for_them():
     assert isinstance(frozen.rule, LinearRule)
     released, _ = frozen_learner(surface="release")
     assert isinstance(released.rule, LinearRule)
-    for found, pair, surface in ((frozen, long, "actions"), (released, PAIR, "release")):
-        assert found.counts.right / found.counts.guesses > 0.53  # it tells the worlds apart
-        assert same_law(again(found, LEARNER, pair, surface=surface), found.counts)
+    for event, pair, surface in ((frozen, long, "actions"), (released, PAIR, "release")):
+        assert event.counts.right / event.counts.guesses > 0.53  # it tells the worlds apart
+        assert same_law(again(event, LEARNER, pair, surface=surface), event.counts)
 
 
 def test_an_audit_that_stopped_early_is_counted_afresh():
@@ -127,8 +127,8 @@ def test_independent_of_the_baseline_where_the_same_seed_was_not():
         baseline = count_of(rule, uniform)
         frozen = Frozen(rule, 0.5, baseline)
         then.append(baseline.right / baseline.guesses)
-        found = again(frozen, laplace, DataPair(0, 1), runs=400)
-        now.append(found.right / found.guesses)
+        counts = again(frozen, laplace, DataPair(0, 1), runs=400)
+        now.append(counts.right / counts.guesses)
     assert abs(np.corrcoef(then, now)[0, 1]) < 4.9 / 20
     assert np.corrcoef(then, then)[0, 1] > 0.999
 

@@ -69,18 +69,18 @@ def test_an_exact_law_is_audited_without_a_pilot_by_the_claims_own_measure():
     game = {"rounds": 2, "runs": 40_000, "seed": 1}
     keep = 1 - 0.5 * math.exp(-0.5)  # of Laplace noise beyond half its range
     mu = float(GDP(1.0).needed(keep, 1 - keep))
-    found = falsify(learner, Claim(measure=GDP(0.9 * mu)), **game)
-    assert found.verdict.value == "FALSIFIED"
-    assert 0.93 * mu < found.lower <= mu
+    result = falsify(learner, Claim(measure=GDP(0.9 * mu)), **game)
+    assert result.verdict.value == "FALSIFIED"
+    assert 0.93 * mu < result.lower <= mu
     assert falsify(learner, Claim(measure=GDP(1.02 * mu)), **game).verdict.value == "SURVIVED"
 
 
 def test_the_blind_spot_is_found_in_the_claims_own_measure():
     how = Weakening(lambda factor: Gaussian(1.25 / factor))
-    found = audit(GDP(1.0), mu=0.8, weaken=how, runs=8_000)
-    assert found.verdict.value == "SURVIVED"
-    assert 1.25 < found.blind_spot.factor <= 2.0
-    assert dict(found.blind_spot.bounds)[found.blind_spot.factor] > 1.0
+    result = audit(GDP(1.0), mu=0.8, weaken=how, runs=8_000)
+    assert result.verdict.value == "SURVIVED"
+    assert 1.25 < result.blind_spot.factor <= 2.0
+    assert dict(result.blind_spot.bounds)[result.blind_spot.factor] > 1.0
 
 
 def test_what_is_not_done_in_other_measures_is_refused_in_one_line():
@@ -109,7 +109,7 @@ def test_constant_outputs_certify_nothing():
     def silent(data, rng):
         return 0
 
-    found = falsify_mechanism(silent, Claim(measure=ZCDP(0.1)), left=[0], right=[1], runs=2000)
-    assert found.lower == 0
-    assert found.verdict.value == "SURVIVED"
-    assert np.isfinite(found.certificate.two_interval_bound)
+    result = falsify_mechanism(silent, Claim(measure=ZCDP(0.1)), left=[0], right=[1], runs=2000)
+    assert result.lower == 0
+    assert result.verdict.value == "SURVIVED"
+    assert np.isfinite(result.certificate.two_interval_bound)

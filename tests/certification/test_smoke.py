@@ -29,10 +29,10 @@ def smoke(*words):
 def test_one_run_falsifies_a_learner_that_remembers_little():
     """True epsilon 2, claimed 1; the bound exceeds 2 with probability 0.01 at most, and this seed's does not."""
     learner, claim = built(THRESHOLD, 2000)
-    found = smoke_test(learner, claim, rounds=2000)
-    assert found.verdict is Verdict.FALSIFIED
-    assert 1.2 < found.epsilon_lower < 2
-    assert found.canaries == 1999
+    outcome = smoke_test(learner, claim, rounds=2000)
+    assert outcome.verdict is Verdict.FALSIFIED
+    assert 1.2 < outcome.epsilon_lower < 2
+    assert outcome.canaries == 1999
 
 
 class Uniform:
@@ -52,8 +52,8 @@ class Uniform:
 
 def alarms(learner, claim, rounds, audits=100):
     """Count false alarms at 80 % confidence."""
-    found = [smoke_test(learner, claim, rounds=rounds, seed=seed, confidence=0.8) for seed in range(audits)]
-    return sum(f.verdict is Verdict.FALSIFIED for f in found)
+    outcomes = [smoke_test(learner, claim, rounds=rounds, seed=seed, confidence=0.8) for seed in range(audits)]
+    return sum(f.verdict is Verdict.FALSIFIED for f in outcomes)
 
 
 @pytest.mark.slow
@@ -86,9 +86,9 @@ def test_points_are_guessed_by_their_side():
         def update(self, state, actions, feedback, draws):
             state[:] = feedback
 
-    found = smoke_test(Follows(), Claim(epsilon=1.0, losses="l2-ball"), rounds=200)
-    assert (found.verdict, found.right) == (Verdict.FALSIFIED, found.guesses)
-    assert found.guesses > 100
+    outcome = smoke_test(Follows(), Claim(epsilon=1.0, losses="l2-ball"), rounds=200)
+    assert (outcome.verdict, outcome.right) == (Verdict.FALSIFIED, outcome.guesses)
+    assert outcome.guesses > 100
 
 
 def test_a_claim_beyond_all_guesses_is_underpowered():
@@ -100,9 +100,9 @@ def test_the_command_prints_and_exits():
     result = smoke(THRESHOLD, "--rounds", 2000)
     assert result.exit_code == 1
     assert "FALSIFIED  agarwal-singh/reduction-threshold: claimed epsilon 1" in result.stdout
-    told = json.loads(smoke(THRESHOLD, "--set", "calibration=corrected", "--rounds", 200, "--json").stdout)
-    assert told["verdict"] == "SURVIVED"
-    assert {"epsilon_lower", "p_value", "right", "guesses", "canaries", "claimed"} <= told.keys()
+    printed = json.loads(smoke(THRESHOLD, "--set", "calibration=corrected", "--rounds", 200, "--json").stdout)
+    assert printed["verdict"] == "SURVIVED"
+    assert {"epsilon_lower", "p_value", "right", "guesses", "canaries", "claimed"} <= printed.keys()
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ def test_a_function_says_what_neighbours_are():
 
 def test_where_keeps_records_in_the_domain():
     """Sorted lists: a record that moves would leave them."""
-    some = neighbours(LISTS.map(sorted), where=lambda data: data == sorted(data))
-    assert all(side == sorted(side) for pair in draw(some, 20, seed=0) for side in pair)
+    sorted_pairs = neighbours(LISTS.map(sorted), where=lambda data: data == sorted(data))
+    assert all(side == sorted(side) for pair in draw(sorted_pairs, 20, seed=0) for side in pair)
     assert any(side != sorted(side) for pair in draw(neighbours(LISTS.map(sorted)), 20, seed=0) for side in pair)
 
 

@@ -73,9 +73,9 @@ TABLE = [
 
 @pytest.mark.parametrize(("learner", "worlds", "surface", "expected"), TABLE)
 def test_table(learner, worlds, surface, expected):
-    found = exact_epsilon(learner, worlds, surface=surface)
+    epsilons = exact_epsilon(learner, worlds, surface=surface)
     digits = 3 if expected[0] > 6 else 4
-    assert [round(e, digits) for e in found.values()] == pytest.approx(expected, abs=1.01 * 10**-digits)
+    assert [round(e, digits) for e in epsilons.values()] == pytest.approx(expected, abs=1.01 * 10**-digits)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_releases():
     assert exact_epsilon(batched(0.5, 0.1, 2), pair(8, 1, 0, 1), surface="release")[0.0] == pytest.approx(1)
     assert exact_epsilon(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0), surface="release")[0.0] == pytest.approx(2)
     missing_ceiling = ftrl(2 * math.log2(3), rounds=3)
-    found = exact_epsilon(missing_ceiling, pair(3, (1, 0), (0, 1), 0), surface="release")[0.0]
-    assert found == pytest.approx(2 / math.log2(3), abs=1e-3)
+    epsilon = exact_epsilon(missing_ceiling, pair(3, (1, 0), (0, 1), 0), surface="release")[0.0]
+    assert epsilon == pytest.approx(2 / math.log2(3), abs=1e-3)
 
 
 def test_a_last_round_that_nothing_follows_leaks_nothing():
@@ -232,9 +232,9 @@ def test_ftrl_messages_have_the_law_they_claim():
 )
 def test_ftrl_over_two_experts_hides_what_both_share(left, right, expected):
     """An action shows the difference of the two sums alone: 2 nodes, of a loss difference of 0, 1/2 and 1, scale 4."""
-    found = exact_epsilon(ftrl(4.0), pair(4, left, right, 0))
-    assert found[0.0] == pytest.approx(expected)
-    assert found[1e-3] <= found[0.0]
+    epsilons = exact_epsilon(ftrl(4.0), pair(4, left, right, 0))
+    assert epsilons[0.0] == pytest.approx(expected)
+    assert epsilons[1e-3] <= epsilons[0.0]
 
 
 @pytest.mark.parametrize("scale", [pytest.param(0.04, marks=pytest.mark.slow), 0.01])

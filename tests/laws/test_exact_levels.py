@@ -62,10 +62,10 @@ def test_a_release_with_gaussian_noise_states_its_mu_and_rho_and_agrees_with_its
     entry = lookup("agarwal-singh/ftpl-simplex")
     learner = entry.build(entry.setting(rounds=4, epsilon=1.0))
     pair = Pair([[1.0, 1.0]] * 4, [[-1.0, -1.0], *[[1.0, 1.0]] * 3])
-    found = exact_mu_and_rho(learner, pair, surface="release")
-    assert found["rho"] == pytest.approx(found["mu"] ** 2 / 2)
+    levels = exact_mu_and_rho(learner, pair, surface="release")
+    assert levels["rho"] == pytest.approx(levels["mu"] ** 2 / 2)
     epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.01,))[0.01]
-    assert gaussian_delta(found["mu"], epsilon) == pytest.approx(0.01)
+    assert gaussian_delta(levels["mu"], epsilon) == pytest.approx(0.01)
     with pytest.raises(NotExactError):
         exact_level(object(), pair, GDP(1.0), surface="release")
 
@@ -115,12 +115,12 @@ def test_a_bandits_gaussian_release_given_its_direction():
         left, right = (first[0][side & world] for world in (played.left, ~played.left))
         gap = abs(left.mean() - right.mean()) / learner.noise.sigma
         assert gap == pytest.approx(mu, abs=5 * math.sqrt(4 / side.sum()))  # the chance is below 1e-6
-    found = exact_mu_and_rho(learner, pair, surface="release")
-    assert found == {"mu": max(up, down), "rho": max(up, down) ** 2 / 2}
+    levels = exact_mu_and_rho(learner, pair, surface="release")
+    assert levels == {"mu": max(up, down), "rho": max(up, down) ** 2 / 2}
     epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.01,))[0.01]
     assert (gaussian_delta(up, epsilon) + gaussian_delta(down, epsilon)) / 2 == pytest.approx(0.01, rel=1e-6)
-    assert exact_level(learner, pair, RDP(1e6, 1.0), surface="release") / 1e6 == pytest.approx(found["rho"], rel=1e-3)
-    assert exact_level(learner, pair, RDP(2.0, 1.0), surface="release") < 2 * found["rho"]
+    assert exact_level(learner, pair, RDP(1e6, 1.0), surface="release") / 1e6 == pytest.approx(levels["rho"], rel=1e-3)
+    assert exact_level(learner, pair, RDP(2.0, 1.0), surface="release") < 2 * levels["rho"]
     later = Pair([zero, zero, Linear(slope=(1.0,)), zero], [zero, zero, Linear(slope=(-1.0,)), zero])
     with pytest.raises(NotExactError):
         exact_level(learner, later, GDP(1.0), surface="release")

@@ -26,14 +26,14 @@ def first_differs(rounds, change=(1.0, 1.0)):
     return Pair([list(change), *rest], [[0.0, 0.0], *rest])
 
 
-def slow_delta(made, change, epsilon):
+def slow_delta(exp4, change, epsilon):
     """The hockey-stick divergence, one arm after another, by a grid over both experts' noise."""
-    mean_advice = made.advice.at(0).mean(axis=0)
-    p = (1 - made.gamma) * mean_advice + made.gamma / 2
-    scale = made.noise.scale
+    mean_advice = exp4.advice.at(0).mean(axis=0)
+    p = (1 - exp4.gamma) * mean_advice + exp4.gamma / 2
+    scale = exp4.noise.scale
     total = 0.0
     for arm in range(2):
-        shifts = [made.advice.at(0)[i, arm] * change[arm] / (p[arm] * made.tau) for i in range(2)]
+        shifts = [exp4.advice.at(0)[i, arm] * change[arm] / (p[arm] * exp4.tau) for i in range(2)]
         law = stats.laplace(scale=scale)
         cells = []
         for shift in shifts:
@@ -47,35 +47,35 @@ def slow_delta(made, change, epsilon):
 @pytest.mark.parametrize(("advice", "gamma", "tau"), [(SURE, 1.0, 1), (SURE, 0.5, 2), (MIXED, 0.5, 1)])
 @pytest.mark.parametrize("change", [(1.0, 1.0), (1.0, 0.25)])
 def test_the_loss_is_that_of_a_slow_twin(advice, gamma, tau, change):
-    made = learner(advice, gamma=gamma, tau=tau)
-    loss = release_loss(made, first_differs(tau + 1, change))
+    exp4 = learner(advice, gamma=gamma, tau=tau)
+    loss = release_loss(exp4, first_differs(tau + 1, change))
     for epsilon in (0.2, 1.0, 2.5):
-        assert loss.delta(epsilon) == pytest.approx(slow_delta(made, change, epsilon), abs=4e-3)
+        assert loss.delta(epsilon) == pytest.approx(slow_delta(exp4, change, epsilon), abs=4e-3)
     assert loss.left.sum() == pytest.approx(1.0, abs=1e-9)
     assert loss.right.sum() == pytest.approx(1.0, abs=1e-9)
 
 
 def test_at_delta_zero_it_is_the_worst_arm():
     """One expert is moved by 1 / p = 2 where its arm is played; nobody else is."""
-    made = learner(SURE)
-    epsilon = exact_epsilon(made, first_differs(2), surface="release", deltas=(0.0,))[0.0]
-    assert epsilon == pytest.approx(2 / made.noise.scale, rel=1e-3)
+    exp4 = learner(SURE)
+    epsilon = exact_epsilon(exp4, first_differs(2), surface="release", deltas=(0.0,))[0.0]
+    assert epsilon == pytest.approx(2 / exp4.noise.scale, rel=1e-3)
 
 
 def test_what_reaches_no_action_shows_nothing_and_later_batches_are_not_covered():
-    made = learner(SURE, tau=2)
-    assert exact_epsilon(made, first_differs(2), surface="release", deltas=(0.01,)) == {0.01: 0.0}
+    exp4 = learner(SURE, tau=2)
+    assert exact_epsilon(exp4, first_differs(2), surface="release", deltas=(0.01,)) == {0.01: 0.0}
     rows = [[0.0, 0.0]] * 6
     later = Pair([*rows[:3], [1.0, 1.0], *rows[4:]], rows)
     with pytest.raises(NotExactError, match="where the first batch differs"):
-        exact_epsilon(made, later, surface="release")
+        exact_epsilon(exp4, later, surface="release")
 
 
 def test_more_exploration_than_needed_hides_more():
     """The noise grows with 1 / gamma, but an arm of the first batch is played with probability 1/2 whatever gamma."""
-    found = [
+    epsilons = [
         exact_epsilon(learner(SURE, gamma=g), first_differs(2), surface="release", deltas=(0.0,))[0.0]
         for g in (1.0, 0.5, 0.25)
     ]
-    for more, less in itertools.pairwise(found):
+    for more, less in itertools.pairwise(epsilons):
         assert less == pytest.approx(more / 2, rel=1e-3)

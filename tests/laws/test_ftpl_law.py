@@ -94,8 +94,8 @@ def test_ftpl_epsilon_of_the_specification():
     tail = [[1, -1]] * 3
     pair = Pair([[1, -1], *tail], [[-1, 1], *tail])
     p, q = (ftpl_law.sequence_law(learner, pair, left) for left in (True, False))
-    found = [epsilon_from_laws(p, q, delta) for delta in (0, 1e-3, 1e-2)]
-    assert found == pytest.approx([0.2782, 0.2723, 0.2170], abs=5e-5)
+    epsilons = [epsilon_from_laws(p, q, delta) for delta in (0, 1e-3, 1e-2)]
+    assert epsilons == pytest.approx([0.2782, 0.2723, 0.2170], abs=5e-5)
     # Of all pairs, on all rounds and with all extreme prefixes, none is worse.
     worst = 0.0
     signs = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T

@@ -120,9 +120,9 @@ def test_a_replayed_law_is_compared_by_its_logarithms():
             state["log"] = feedback * 1.0
 
     learner = Rare()
-    found = exact_epsilon(learner, first_round(4, 1, 0, suffix=1), deltas=(0.0, 1e-3))
-    assert found[0.0] == pytest.approx(1.0, rel=1e-9)
-    assert found[1e-3] == 0.0
+    epsilons = exact_epsilon(learner, first_round(4, 1, 0, suffix=1), deltas=(0.0, 1e-3))
+    assert epsilons[0.0] == pytest.approx(1.0, rel=1e-9)
+    assert epsilons[1e-3] == 0.0
 
 
 def test_numerical_laws_refuse_deltas_below_their_resolution():

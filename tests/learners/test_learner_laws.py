@@ -151,8 +151,8 @@ def test_importance_weighting_is_unbiased(game, seed):
 
 def test_weighting_by_another_law_is_biased():
     losses = np.array([0.2, 0.9, 0.4])
-    found = mean_estimates(Unmixed(arms=3, eta=1.0, gamma=0.4), [1.0, 0.0], losses)
-    assert np.abs(found - losses).max() > 0.05
+    means = mean_estimates(Unmixed(arms=3, eta=1.0, gamma=0.4), [1.0, 0.0], losses)
+    assert np.abs(means - losses).max() > 0.05
 
 
 def played(learner, losses, draws, runs):
@@ -244,9 +244,9 @@ def noisy_minus_true(learner, *, comparator, runs=20_000, rounds=8, seed=0):
     total = np.zeros(runs)
     for loss in losses:
         actions = learner.act(state, draws)
-        told = loss.take(actions)
-        learner.update(state, actions, told, draws)
-        noise = state.fed - told
+        true = loss.take(actions)
+        learner.update(state, actions, true, draws)
+        noise = state.fed - true
         total += noise - np.where(actions == comparator, noise, unseen.laplace(scale=1.0, size=runs))
     return total
 

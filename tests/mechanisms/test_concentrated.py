@@ -34,9 +34,9 @@ def test_there_are_five_with_a_broken_twin_each():
 )
 def test_every_broken_twin_is_falsified_in_its_own_measure(name):
     specimen = zoo()[name]
-    made = specimen.build()
-    found = falsify_mechanism(made, Claim(measure=made.measure), pairs=specimen.pairs, runs=12_000)
-    assert found.verdict.value == "FALSIFIED", str(found)
+    mechanism = specimen.build()
+    result = falsify_mechanism(mechanism, Claim(measure=mechanism.measure), pairs=specimen.pairs, runs=12_000)
+    assert result.verdict.value == "FALSIFIED", str(result)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,11 @@ def test_every_broken_twin_is_falsified_in_its_own_measure(name):
 def test_a_sound_one_survives(name):
     """At 99.9999 %: a false alarm has probability 1e-6 at most."""
     specimen = zoo()[name]
-    made, how = specimen.build(), {"runs": 12_000, "confidence": 1 - 1e-6}
-    assert falsify_mechanism(made, Claim(measure=made.measure), pairs=specimen.pairs, **how).lower <= made.rho
+    mechanism, how = specimen.build(), {"runs": 12_000, "confidence": 1 - 1e-6}
+    assert (
+        falsify_mechanism(mechanism, Claim(measure=mechanism.measure), pairs=specimen.pairs, **how).lower
+        <= mechanism.rho
+    )
 
 
 @pytest.mark.parametrize("make", [TreeSumsGaussian, SquareRootSums])
@@ -72,16 +75,16 @@ def test_the_square_root_is_a_root_of_the_matrix_of_prefix_sums():
 
 
 def test_the_analytic_gaussian_is_exactly_its_claim():
-    made = AnalyticGaussian(0.7, 0.02)
-    assert made.measure == ApproxDP(0.7, 0.02)
-    assert gaussian_delta(1 / made.sigma, 0.7) == pytest.approx(0.02)
-    assert made.exact.mu == pytest.approx(1 / made.sigma)
+    mechanism = AnalyticGaussian(0.7, 0.02)
+    assert mechanism.measure == ApproxDP(0.7, 0.02)
+    assert gaussian_delta(1 / mechanism.sigma, 0.7) == pytest.approx(0.02)
+    assert mechanism.exact.mu == pytest.approx(1 / mechanism.sigma)
 
 
 def test_discrete_noise_has_its_law():
     """20,000 draws, chi-squared at 1e-6."""
-    made = DiscreteGaussianMechanism(0.5)
-    drawn = np.bincount(np.abs(made([0], Draws(0), 20_000)).clip(max=4), minlength=5)
+    mechanism = DiscreteGaussianMechanism(0.5)
+    drawn = np.bincount(np.abs(mechanism([0], Draws(0), 20_000)).clip(max=4), minlength=5)
     law = np.exp(-(np.arange(-40, 41) ** 2) / 2)
     law = np.bincount(np.abs(np.arange(-40, 41)).clip(max=4), weights=law / law.sum())
     assert stats.chisquare(drawn, law * 20_000).pvalue > 1e-6

@@ -100,9 +100,9 @@ def test_rho_is_the_largest_share_of_an_order_not_only_its_limit():
     """A rare event weighs at large orders: its divergence over the order is largest far from 1."""
     p, q = 1e-2, 1e-9
     fine = max(max(divergence(a, p, q), divergence(a, q, p)) / a for a in 1 + np.geomspace(1e-3, 9, 5_000))
-    found = float(ZCDP(1.0).needed(p, q))
-    assert found == pytest.approx(fine, rel=1e-3)
-    assert found > 1.5 * divergence(1, p, q)
+    needed = float(ZCDP(1.0).needed(p, q))
+    assert needed == pytest.approx(fine, rel=1e-3)
+    assert needed > 1.5 * divergence(1, p, q)
 
 
 def test_translations_are_implied_by_the_claim():

@@ -133,8 +133,8 @@ def test_means_recover_the_noise_of_every_node(horizon, seed):
     for value in values:
         tree.add(state, value, draws)
         releases.append(state.noisy.copy())
-    found = np.stack(releases) - tree.means(np.stack(releases), values)
-    np.testing.assert_allclose(found, np.stack(noise.drawn), atol=1e-9)
+    recovered = np.stack(releases) - tree.means(np.stack(releases), values)
+    np.testing.assert_allclose(recovered, np.stack(noise.drawn), atol=1e-9)
 
 
 def test_means_are_the_earlier_release_and_the_values_since():

@@ -20,7 +20,7 @@ NOISELESS = {"asi-raman-talwar/agreed-advice", "asi-raman-talwar/exp3", "tossou-
 
 @pytest.mark.parametrize("law", [Laplace(3.0), Gaussian(3.0), L2Laplace(3.0, 2)])
 def test_a_law_draws_the_same_noise_smaller(law):
-    strong, weak = (made.sample((2, 50), Draws(7)) for made in (law, weakened(law, 1.5)))
+    strong, weak = (one.sample((2, 50), Draws(7)) for one in (law, weakened(law, 1.5)))
     np.testing.assert_allclose(weak, strong / 1.5, rtol=1e-12)
 
 
@@ -55,13 +55,13 @@ def test_every_entry_has_a_weaker_twin_that_differs_in_noise_alone(name, calibra
 def test_every_mechanism_of_the_zoo_has_a_weaker_twin(name):
     """The weaker twin answers with no more spread."""
     specimen = zoo()[name]
-    made = specimen.build()
-    weak = weakened(made, 50.0)
-    assert type(weak) is type(made)
-    assert weakened(made, 1.0) == made
+    mechanism = specimen.build()
+    weak = weakened(mechanism, 50.0)
+    assert type(weak) is type(mechanism)
+    assert weakened(mechanism, 1.0) == mechanism
     left = specimen.pairs[0][0]
-    outputs = [np.asarray(m(left, Draws(3), 4000), dtype=float) for m in (made, weak)]
-    spread = [np.nan_to_num(found, posinf=0.0, neginf=0.0).std(axis=-1).sum() for found in outputs]
+    outputs = [np.asarray(m(left, Draws(3), 4000), dtype=float) for m in (mechanism, weak)]
+    spread = [np.nan_to_num(output, posinf=0.0, neginf=0.0).std(axis=-1).sum() for output in outputs]
     assert spread[1] <= spread[0]
 
 

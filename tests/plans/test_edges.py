@@ -22,12 +22,12 @@ from overclaim.learners.problems.losses import Linear
 
 
 def test_a_regret_task_measures_the_price_of_privacy():
-    found = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, budget=Budget(runs=40)).measure()
-    assert found["name"] == "asi-raman-talwar/batched-exp3"
-    assert found["epsilons"] == sorted(found["epsilons"])
-    assert len(found["price"]) == len(found["epsilons"])
+    measured = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, budget=Budget(runs=40)).measure()
+    assert measured["name"] == "asi-raman-talwar/batched-exp3"
+    assert measured["epsilons"] == sorted(measured["epsilons"])
+    assert len(measured["price"]) == len(measured["epsilons"])
     # Regret at a horizon of 8 lies between none and every round's.
-    assert all(0 <= price <= 8 for price in found["price"])
+    assert all(0 <= price <= 8 for price in measured["price"])
 
 
 @dataclass
@@ -86,9 +86,9 @@ def test_losses_on_different_grids_do_not_compose():
     ],
 )
 def test_text_becomes_what_a_parameter_is(value, kind, expected):
-    found = convert("x", value, kind)
-    assert found == expected
-    assert type(found) is type(expected)
+    converted = convert("x", value, kind)
+    assert converted == expected
+    assert type(converted) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_text_that_is_no_such_parameter_is_named(value, kind, message):
 
 
 def test_a_users_parameters_are_literals_or_text():
-    found = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
-    assert found.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
+    parsed = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
+    assert parsed.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
 
 
 @pytest.mark.parametrize("second", [np.zeros(2), Linear(slope=(0.0, 0.0))])

@@ -90,9 +90,9 @@ def plan():
 
 @pytest.mark.parametrize("name", ["helper.py", "package/uncle.py", "lazy.py"])
 def test_a_resumed_run_meets_the_same_imports(folder, name):
-    made = Ledger.begin(folder / "out", plan(), resume=False)
-    made.keep_outcome(0, [None, None])
-    assert Ledger.begin(folder / "out", plan(), resume=True).key == made.key
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
+    ledger.keep_outcome(0, [None, None])
+    assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
     (folder / name).write_text("edited = True\n")
     with pytest.raises(LedgerError, match="a target's file has changed, or one that it imports"):
         Ledger.begin(folder / "out", plan(), resume=True)
@@ -101,12 +101,12 @@ def test_a_resumed_run_meets_the_same_imports(folder, name):
 def test_a_file_that_only_playing_loads_is_met_again(folder, monkeypatch):
     """Its name is computed: no reader of the code knows it."""
     monkeypatch.syspath_prepend(folder)
-    made = Ledger.begin(folder / "out", plan(), resume=False)
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
     __import__("strang" + "er")
     try:
-        made.page(0).keep_totals("certify", 0, [1.0])
+        ledger.page(0).keep_totals("certify", 0, [1.0])
         assert str(folder / "stranger.py") in loaded_files()
-        assert Ledger.begin(folder / "out", plan(), resume=True).key == made.key
+        assert Ledger.begin(folder / "out", plan(), resume=True).key == ledger.key
         (folder / "stranger.py").write_text("edited = True\n")
         assert changed(loaded_files()) == []
         with pytest.raises(LedgerError, match=r"stranger\.py' has changed since"):
@@ -116,8 +116,8 @@ def test_a_file_that_only_playing_loads_is_met_again(folder, monkeypatch):
 
 
 def test_our_own_code_counts(folder, monkeypatch):
-    made = Ledger.begin(folder / "out", plan(), resume=False)
-    made.keep_outcome(0, [None, None])
+    ledger = Ledger.begin(folder / "out", plan(), resume=False)
+    ledger.keep_outcome(0, [None, None])
     monkeypatch.setattr("overclaim.audit.plans.ledger.own_code", lambda: "another")
     with pytest.raises(LedgerError, match=r"this is overclaim .* code another: its blocks would not fit"):
         Ledger.begin(folder / "out", plan(), resume=True)

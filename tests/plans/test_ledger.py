@@ -23,6 +23,7 @@ from overclaim.audit.statistics.events import Counts
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.record import to_text
 from overclaim.tests.support.command_line import overclaim
+from overclaim.tests.support.machines import COIN
 
 PLAN = """
 [[claims]]
@@ -62,17 +63,6 @@ target = "mechanisms/laplace"
 runs = 3_000
 stop = "early"
 """
-COIN = """
-class Coin:
-    feedback = "full"
-    def __init__(self, arms, rounds, rng):
-        self.rng = rng
-    def act(self):
-        return int(self.rng.integers(2))
-    def update(self, feedback):
-        pass
-"""
-
 # A plan with a measurement of regret, as the audit of the literature has them; without its self-test.
 REGRET = """
 import sys
@@ -149,15 +139,15 @@ def test_killed_fifty_times(folder):
     # Most of a minute; the limit only ends what hangs.
     done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["kills"] >= 50
+    printed = json.loads(done.stdout)
+    assert printed["kills"] >= 50
     whole = subprocess.run(
         [sys.executable, "-c", REGRET + "cli.main(sys.argv[1:])", "run", "--jobs", "1", "--out", "out"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert whole.returncode == 1, whole.stderr
     expected = timeless(Path("out/record.json").read_text(encoding="utf-8"))
-    assert {timeless(text) for text in told["records"]} == {expected}
+    assert {timeless(text) for text in printed["records"]} == {expected}
     assert json.loads(expected)["regret"][0]["name"] == "agarwal-singh/ftrl-experts"
 
 
@@ -175,20 +165,20 @@ def interrupted(plan, folder, monkeypatch, after):
 
     with monkeypatch.context() as patch:
         patch.setattr(module.Page, "keep_totals", keep)
-        made = Ledger.begin(folder, plan, resume=True)
+        ledger = Ledger.begin(folder, plan, resume=True)
         with pytest.raises(KeyboardInterrupt) if after is not None else nullcontext():
-            run_plan(plan, Execution(1), command="", ledger=made)
-    return made, kept
+            run_plan(plan, Execution(1), command="", ledger=ledger)
+    return ledger, kept
 
 
 @pytest.mark.parametrize(("after", "jobs"), [(1, 1), pytest.param(20, 2, marks=pytest.mark.slow)])
 def test_resumed_at_any_block(folder, monkeypatch, after, jobs):
     plan = read_plan(Path("plan.toml"))
     whole = run_plan(plan, Execution(1), command="")
-    made, _ = interrupted(plan, folder / "out", monkeypatch, after)
+    ledger, _ = interrupted(plan, folder / "out", monkeypatch, after)
     again = run_plan(plan, Execution(jobs), command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
     assert timeless(to_text(again)) == timeless(to_text(whole))
-    assert len(made.outcomes()) == 3
+    assert len(ledger.outcomes()) == 3
 
 
 @pytest.mark.parametrize(
@@ -206,16 +196,16 @@ def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch, claim):
     finished.remove()
     assert blocks.count(claim) > 4
     after = blocks.index(claim) + blocks.count(claim) // 2
-    made, _ = interrupted(plan, folder / "out", monkeypatch, after)
-    with closing(sqlite3.connect(made.path)) as connection:
+    ledger, _ = interrupted(plan, folder / "out", monkeypatch, after)
+    with closing(sqlite3.connect(ledger.path)) as connection:
         assert connection.execute("SELECT claim, count(*) FROM blocks GROUP BY claim").fetchall() == [
             (claim, blocks.count(claim) // 2)
         ]
     resumed = Ledger.begin(folder / "out", plan, resume=True)
-    again, kept = run_plan(plan, Execution(1), command="", ledger=resumed), made.outcomes()
+    again, kept = run_plan(plan, Execution(1), command="", ledger=resumed), ledger.outcomes()
     assert timeless(to_text(again)) == timeless(to_text(whole))
     assert len(kept) == 4
-    made.remove()
+    ledger.remove()
 
 
 def test_a_ledger_of_another_measurement_is_refused(folder):
@@ -249,7 +239,7 @@ def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch,
     (folder / "plan.toml").write_text(MECHANISM)
     plan = read_plan(Path("plan.toml"))
     whole = run_plan(plan, Execution(1), command="")
-    made = Ledger.begin(folder / "out", plan, resume=True)
+    ledger = Ledger.begin(folder / "out", plan, resume=True)
     kept, real = [], module.Page.keep
 
     def keep(self, stage, block, counts):
@@ -262,7 +252,7 @@ def test_a_mechanism_killed_at_any_block_is_resumed_from_it(folder, monkeypatch,
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        run_plan(plan, Execution(1), command="", ledger=made)
+        run_plan(plan, Execution(1), command="", ledger=ledger)
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     again = run_plan(plan, Execution(1), command="", ledger=Ledger.begin(folder / "out", plan, resume=True))
@@ -294,8 +284,8 @@ def test_a_ledger_of_another_plan_is_refused(folder, monkeypatch, file, old, new
 
 
 def test_a_ledger_of_another_version_is_refused(folder, monkeypatch):
-    made, _ = interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
-    with sqlite3.connect(made.path) as connection:
+    ledger, _ = interrupted(read_plan(Path("plan.toml")), folder / "out", monkeypatch, 3)
+    with sqlite3.connect(ledger.path) as connection:
         connection.execute("UPDATE about SET value = 'overclaim 0.0.9' WHERE key = 'versions'")
     connection.close()
     result = overclaim("run", "plan.toml", "--out", "out", "--resume")
@@ -360,8 +350,8 @@ def test_a_page_keeps_counts(tmp_path):
 
 
 def test_a_worker_does_not_bring_a_removed_ledger_back(tmp_path):
-    made = Ledger.begin(tmp_path, Plan(()), resume=False)
-    made.remove()
+    ledger = Ledger.begin(tmp_path, Plan(()), resume=False)
+    ledger.remove()
     with pytest.raises(LedgerError, match="unable to open"):
-        made.keep_outcome(0, [None, None])
+        ledger.keep_outcome(0, [None, None])
     assert not os.listdir(tmp_path)

@@ -98,8 +98,8 @@ def lives(process):
 def test_workers_do_not_outlive_their_run(tmp_path, how):
     (tmp_path / "busy.py").write_text(BUSY)
     # A file of its own: whoever inherits a pipe keeps it open.
-    with (tmp_path / "told").open("w") as told:
-        parent = subprocess.Popen([sys.executable, tmp_path / "busy.py"], stdout=told, stderr=subprocess.DEVNULL)
+    with (tmp_path / "told").open("w") as output:
+        parent = subprocess.Popen([sys.executable, tmp_path / "busy.py"], stdout=output, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while len((tmp_path / "told").read_text().split()) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -141,11 +141,11 @@ def killed(tmp_path_factory):
         patch.chdir(folder)
         Path("plan.toml").write_text(PLAN)
         run = overclaim("run", "plan.toml", "--out", "whole", "--jobs", 1, "--json")
-        made = Ledger.begin(Path("out"), read_plan(Path("plan.toml")), resume=False)
-        page = made.page(1)
+        ledger = Ledger.begin(Path("out"), read_plan(Path("plan.toml")), resume=False)
+        page = ledger.page(1)
         page.keep_totals("certify", 0, [1, 1, 1, 0, 0, 0])
         page.close()
-        made.keep_outcome(0, [json.loads(run.stdout)["claims"][0], None])
+        ledger.keep_outcome(0, [json.loads(run.stdout)["claims"][0], None])
     return folder
 
 

@@ -111,13 +111,13 @@ def test_every_commented_key_of_the_example_is_allowed():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0.001, 0.5))
 def test_holm_is_the_closed_test(p_values, alpha):
     """A slow twin: reject i iff Bonferroni rejects every set of hypotheses that holds i."""
-    found = [test.rejected for test in holm(p_values, alpha)]
+    rejected = [test.rejected for test in holm(p_values, alpha)]
     m = len(p_values)
     for i in range(m):
         # The worst set of each size that holds i takes the largest other p-values.
         others = sorted((p for j, p in enumerate(p_values) if j != i), reverse=True)
         closed = all(min([p_values[i], *others[:k]]) <= alpha / (k + 1) for k in range(m))
-        assert found[i] == closed
+        assert rejected[i] == closed
 
 
 def test_adjusted_p_values_are_the_smallest_alphas():
@@ -171,11 +171,11 @@ def claim(p, verdict="SURVIVED"):
 
 def test_holm_decides_a_report_with_an_alpha():
     claims = [claim(0.001, "FALSIFIED"), claim(0.016), claim(0.9)]
-    told = decide_together(claims, Plan((None,) * 3, confidence=1 - 0.04 / 3, report_alpha=0.04))
+    decisions = decide_together(claims, Plan((None,) * 3, confidence=1 - 0.04 / 3, report_alpha=0.04))
     assert [c["verdict"] for c in claims] == ["FALSIFIED", "FALSIFIED", "SURVIVED"]  # 0.016 <= 0.04 / 2
-    assert told["method"] == "Holm"
-    assert told["family_wise_error"] == 0.04
-    assert [test["rejected"] for test in told["tests"]] == [True, True, False]
+    assert decisions["method"] == "Holm"
+    assert decisions["family_wise_error"] == 0.04
+    assert [test["rejected"] for test in decisions["tests"]] == [True, True, False]
 
 
 def test_a_claim_that_crashed_still_costs_its_share():
@@ -188,10 +188,10 @@ def test_without_an_alpha_each_claim_stands_for_itself(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(TEXT.replace("alpha = 0.05\n", ""))
     record = json.loads(overclaim("run", path, "--out", tmp_path / "out", "--jobs", 1, "--json").stdout)
-    told = record["ledger_of_tests"]
-    assert told["method"] == "each for itself"
-    assert told["family_wise_error"] == pytest.approx(0.02)
-    assert [t["claim"] for t in told["tests"]] == [c["name"] for c in record["claims"]]
+    decisions = record["ledger_of_tests"]
+    assert decisions["method"] == "each for itself"
+    assert decisions["family_wise_error"] == pytest.approx(0.02)
+    assert [t["claim"] for t in decisions["tests"]] == [c["name"] for c in record["claims"]]
     assert record["alpha"] == pytest.approx(0.01)
 
 

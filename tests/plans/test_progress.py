@@ -83,9 +83,9 @@ def test_attempts_that_keep_only_a_few_things_finish_with_the_same_record(own, m
         attempts += 1
         assert attempts < 200, stages[-20:]
         kept.clear()
-        made = Ledger.begin(own / "out", plan, resume=True)
+        ledger = Ledger.begin(own / "out", plan, resume=True)
         try:
-            record = run_plan(plan, Execution(1), command="", ledger=made)
+            record = run_plan(plan, Execution(1), command="", ledger=ledger)
             break
         except KeyboardInterrupt:
             stages += kept

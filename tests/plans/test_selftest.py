@@ -18,14 +18,14 @@ def test_all_are_caught_and_none_is_false(every, monkeypatch):
         monkeypatch.setattr(plants, "SUBJECTS", plants.SUBJECTS[:2])
         monkeypatch.setattr(planted_learners, "CLASSES", planted_learners.CLASSES[:1])
     result = overclaim("selftest", "--jobs", "1", "--seed", "1", "--json")
-    told = json.loads(result.stdout)
-    wrong = [f for f in told["findings"] if f["outcome"] not in ("CAUGHT", "QUIET")]
+    printed = json.loads(result.stdout)
+    wrong = [f for f in printed["findings"] if f["outcome"] not in ("CAUGHT", "QUIET")]
     assert wrong == []
     assert result.exit_code == 0
-    assert told["planted"] >= (40 if every else 3)
-    assert told["caught"] == told["planted"]
-    assert told["false_alarms"] == 0
-    assert told["seconds"] < 300
+    assert printed["planted"] >= (40 if every else 3)
+    assert printed["caught"] == printed["planted"]
+    assert printed["false_alarms"] == 0
+    assert printed["seconds"] < 300
 
 
 def test_a_missed_bug_fails(monkeypatch):
@@ -69,7 +69,7 @@ def test_a_bug_that_does_not_exist():
 def test_every_fault_of_regret_is_caught_and_the_sound_learner_is_not(subject):
     """Error 1e-4 for each."""
     place = selftest._REGRET + planted_regret.SUBJECTS.index(subject)
-    found = {bug: selftest._look((place, bug), seed=2) for bug in ("", *subject.faults)}
-    assert {bug for bug, finding in found.items() if finding.outcome == "CAUGHT"} == set(subject.faults)
-    assert found[""].outcome == "QUIET"
-    assert all("bound" in finding.how for finding in found.values())
+    findings = {bug: selftest._look((place, bug), seed=2) for bug in ("", *subject.faults)}
+    assert {bug for bug, finding in findings.items() if finding.outcome == "CAUGHT"} == set(subject.faults)
+    assert findings[""].outcome == "QUIET"
+    assert all("bound" in finding.how for finding in findings.values())

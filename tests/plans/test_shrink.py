@@ -175,8 +175,8 @@ def test_numbers_become_short_and_stay_exact(target):
 def test_unit_vectors_are_tried_for_diagonal_ones():
     half = 0.7071067811865475
     pair = Pair([[half, half], [0, 0]], [[-half, -half], [0, 0]])
-    found = [one.to_json() for one in simplifications(Claim(epsilon=1.0, losses="l2-ball"), pair)]
-    rows = [(one["left"][0], one["right"][0]) for one in found]
+    simpler = [one.to_json() for one in simplifications(Claim(epsilon=1.0, losses="l2-ball"), pair)]
+    rows = [(one["left"][0], one["right"][0]) for one in simpler]
     assert ([1.0, 0.0], [-1.0, 0.0]) in rows
     assert ([0.7, 0.7], [-0.7, -0.7]) in rows
     assert "-0.0" not in str(rows[:2])

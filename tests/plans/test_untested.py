@@ -78,11 +78,11 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert alike.stdout.startswith("UNTESTED  asi-raman-talwar/batched-threshold: claimed epsilon 1\n")
     assert "nothing can be seen here, on this pair epsilon is exactly 0\n" in alike.stdout
     assert overclaim("check", *words[:5]).exit_code == 0
-    found = overclaim("check", *words, "--weaken")
-    assert found.exit_code == 3
-    assert "untested: this audit would not have caught three times too little noise" in found.stdout
-    assert "replay: " in found.stdout
-    assert "--weaken" in found.stdout
+    run = overclaim("check", *words, "--weaken")
+    assert run.exit_code == 3
+    assert "untested: this audit would not have caught three times too little noise" in run.stdout
+    assert "replay: " in run.stdout
+    assert "--weaken" in run.stdout
     caught = overclaim("check", *words[:5], "--weaken", "epsilon", "--json")
     assert caught.exit_code == 0
     assert json.loads(caught.stdout)["blind_spot"]["parameter"] == "epsilon"

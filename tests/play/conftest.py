@@ -7,9 +7,9 @@ from overclaim.tests.support.machines import COIN, PLAN, Machines
 
 @pytest.fixture(scope="package")
 def machines(tmp_path_factory):
-    made = Machines(tmp_path_factory.mktemp("machines"))
-    yield made
-    made.kill_all()
+    started = Machines(tmp_path_factory.mktemp("machines"))
+    yield started
+    started.kill_all()
 
 
 @pytest.fixture

@@ -200,18 +200,18 @@ def test_the_scheduler_stays_away_and_a_resume_goes_on(machines, folder, monkeyp
 
 def package(folder, name, **files):
     """Make a package `overclaim` that shares our rooms but for these files; return the folder to find it in."""
-    made = folder / name / "overclaim"
-    made.mkdir(parents=True)
+    copy = folder / name / "overclaim"
+    copy.mkdir(parents=True)
     for room in ("audit", "learners", "mechanisms", "reports"):
-        (made / room).symlink_to(HERE / room)
-    (made / "__init__.py").write_text((HERE / "__init__.py").read_text())
+        (copy / room).symlink_to(HERE / room)
+    (copy / "__init__.py").write_text((HERE / "__init__.py").read_text())
     for file, text in files.items():
-        (made / file).unlink()
+        (copy / file).unlink()
         if text:
-            (made / file).write_text(text)
+            (copy / file).write_text(text)
         else:
-            (made / file).mkdir()
-    return os.pathsep.join([str(made.parent), *sys.path])
+            (copy / file).mkdir()
+    return os.pathsep.join([str(copy.parent), *sys.path])
 
 
 @pytest.mark.slow

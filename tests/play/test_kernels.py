@@ -86,8 +86,8 @@ def assert_same(learner, worlds, *, surface="actions", runs=RUNS, seed=0):
 )
 def test_philox_gives_the_published_answers(key, counter, words):
     """Random123's kat_vectors, philox4x32 10."""
-    made = philox(*(np.uint64(x) for x in (*key, *counter)))
-    assert " ".join(f"{int(word):08x}" for word in made) == words
+    answer = philox(*(np.uint64(x) for x in (*key, *counter)))
+    assert " ".join(f"{int(word):08x}" for word in answer) == words
 
 
 def test_draws_do_not_depend_on_how_they_are_asked_for():

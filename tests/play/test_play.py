@@ -115,10 +115,10 @@ def test_results_come_in_order_for_any_number_of_workers():
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_long_tasks_begin_first_after_a_short_one_for_each_process(jobs):
     items, costs = [-5, 3, -1, 4, 2], [5, 3, 1, 4, 2]
-    found = list(as_completed(abs, items, costs, jobs=jobs))
-    assert dict(found) == {place: abs(item) for place, item in enumerate(items)}
+    results = list(as_completed(abs, items, costs, jobs=jobs))
+    assert dict(results) == {place: abs(item) for place, item in enumerate(items)}
     if jobs == 1:
-        assert [result for _, result in found] == [1, 5, 4, 3, 2]
+        assert [result for _, result in results] == [1, 5, 4, 3, 2]
 
 
 class Remembered:

@@ -23,9 +23,9 @@ FEW = {"rounds": 64, "runs": 200}
 
 @pytest.mark.parametrize(("bound", "verdict"), [(40.0, HOLDS), (32.0, UNDECIDED), (64.0, VACUOUS)])
 def test_a_bound_that_is_not_violated_is_judged(bound, verdict):
-    found = overclaim.check_regret(UNIFORM, bound, **FEW)
-    assert found.bound_verdict == found.verdict == verdict
-    assert (found.growth_verdict, found.binds_from) == (None, None)
+    audit = overclaim.check_regret(UNIFORM, bound, **FEW)
+    assert audit.bound_verdict == audit.verdict == verdict
+    assert (audit.growth_verdict, audit.binds_from) == (None, None)
 
 
 def test_a_bound_that_is_violated_is_an_error_that_says_so():
@@ -176,8 +176,8 @@ def test_a_game_that_is_none_is_refused(game, words):
 def test_a_learner_is_played_no_longer_than_it_is_made_for():
     """Six doublings from 16 on went to T = 512, where a tree for 64 rounds ends."""
     learner = lookup("agarwal-singh/ftrl-experts").build(lookup("agarwal-singh/ftrl-experts").setting(rounds=64))
-    found = overclaim.check_regret(learner, 120.0, rounds=64, losses="symmetric", runs=50)
-    assert found.growth.horizons == (64,)
-    found = overclaim.check_regret(learner, lambda t: 20 * math.sqrt(t), rounds=64, losses="symmetric", runs=50)
-    assert found.growth.horizons == (2, 4, 8, 16, 32, 64)
+    audit = overclaim.check_regret(learner, 120.0, rounds=64, losses="symmetric", runs=50)
+    assert audit.growth.horizons == (64,)
+    audit = overclaim.check_regret(learner, lambda t: 20 * math.sqrt(t), rounds=64, losses="symmetric", runs=50)
+    assert audit.growth.horizons == (2, 4, 8, 16, 32, 64)
     assert overclaim.check_regret(replace(UNIFORM, arms=3), 60.0, rounds=1, runs=20).regret.rounds == 1

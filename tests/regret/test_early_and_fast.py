@@ -35,11 +35,11 @@ def bound(value):
 
 @pytest.mark.parametrize(("value", "verdict"), [(40.0, HOLDS), (25.0, VIOLATED), (32.0, UNDECIDED)])
 def test_an_early_measurement_ends_where_the_bound_is_decided(value, verdict):
-    found = audit_regret(UNIFORM, GAME, EARLY, sequences=gap, claim=bound(value))
-    assert found.bound_verdict == verdict
-    assert found.regret.interval_method == ANYTIME
-    assert found.regret.interval[0] < 32 < found.regret.interval[1]
-    assert found.regret.runs == (EARLY.runs if verdict == UNDECIDED else FIRST_LOOK)
+    audit = audit_regret(UNIFORM, GAME, EARLY, sequences=gap, claim=bound(value))
+    assert audit.bound_verdict == verdict
+    assert audit.regret.interval_method == ANYTIME
+    assert audit.regret.interval[0] < 32 < audit.regret.interval[1]
+    assert audit.regret.runs == (EARLY.runs if verdict == UNDECIDED else FIRST_LOOK)
 
 
 def test_the_runs_of_an_early_measurement_are_new_ones_at_every_look(monkeypatch):

@@ -43,8 +43,8 @@ def test_noiseless_gradient_steps_keep_the_textbook_bound_on_every_sequence(seed
     losses = signs(seed, rounds, dim)
     domain = Cube(dim) if cube else Ball(dim)
     eta = 0.3
-    found = play_runs(Ftrl(domain=domain, rounds=rounds, eta=eta, noise=Laplace(0.0)), losses, ONE).mean
-    assert found <= (dim if cube else 1.0) / eta + eta * np.square(losses).sum() + 1e-9
+    mean = play_runs(Ftrl(domain=domain, rounds=rounds, eta=eta, noise=Laplace(0.0)), losses, ONE).mean
+    assert mean <= (dim if cube else 1.0) / eta + eta * np.square(losses).sum() + 1e-9
 
 
 @QUICK

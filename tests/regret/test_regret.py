@@ -39,22 +39,22 @@ STUCK = Threshold(arms=2, threshold=1e9)
 
 
 def test_a_learner_that_is_stuck_pays_the_whole_gap():
-    found = measure(STUCK, np.tile([1.0, 0.25], (10, 1)), Budget(runs=50))
-    assert found.mean == pytest.approx(7.5)
-    assert found.comparator == 2.5
-    assert found.largest == 7.5
-    low, high = found.interval
+    regret = measure(STUCK, np.tile([1.0, 0.25], (10, 1)), Budget(runs=50))
+    assert regret.mean == pytest.approx(7.5)
+    assert regret.comparator == 2.5
+    assert regret.largest == 7.5
+    low, high = regret.interval
     assert low <= 7.5 <= high
     assert high == pytest.approx(7.5)  # no run can pay more, and the interval knows it
-    assert found.interval_method == BETTING
-    assert json.loads(json.dumps(found.to_json()))["rounds"] == 10
+    assert regret.interval_method == BETTING
+    assert json.loads(json.dumps(regret.to_json()))["rounds"] == 10
 
 
 def test_uniform_play_pays_half_of_the_gap():
     """Seed 0, 5000 runs: the interval misses with probability 1e-6."""
-    found = measure(UNIFORM, np.tile([1.0, 0.0], (16, 1)), Budget(runs=5000, confidence=1 - 1e-6))
-    assert found.interval[0] < 8 < found.interval[1]
-    assert found.mean == pytest.approx(8, abs=0.2)
+    regret = measure(UNIFORM, np.tile([1.0, 0.0], (16, 1)), Budget(runs=5000, confidence=1 - 1e-6))
+    assert regret.interval[0] < 8 < regret.interval[1]
+    assert regret.mean == pytest.approx(8, abs=0.2)
 
 
 def test_regret_may_be_negative():
@@ -136,10 +136,10 @@ class Kink:
 
 
 def test_points_are_compared_with_the_domains_minimiser():
-    found = measure(Still(0.5), np.tile([[1.0], [1.0], [-1.0]], (4, 1)), Budget(runs=20))
-    assert found.comparator == -4  # x = -1
-    assert found.mean == pytest.approx(6)
-    assert found.interval_method == BETTING
+    regret = measure(Still(0.5), np.tile([[1.0], [1.0], [-1.0]], (4, 1)), Budget(runs=20))
+    assert regret.comparator == -4  # x = -1
+    assert regret.mean == pytest.approx(6)
+    assert regret.interval_method == BETTING
 
 
 def test_points_outside_the_domain_are_not_bounded():
@@ -149,11 +149,11 @@ def test_points_outside_the_domain_are_not_bounded():
 def test_convex_losses_are_compared_with_their_best_point():
     """Three parabolas at 0.5 and one at -0.5: the best point is 1/4, with a total of 3/4."""
     losses = [Parabola(0.5), Parabola(0.5), Parabola(-0.5), Parabola(0.5)]
-    found = measure(Still(0.0, width=0.01), losses, Budget(runs=20))
-    assert found.comparator == pytest.approx(0.75, abs=1e-6)
-    assert found.mean == pytest.approx(0.25, abs=0.1)
-    assert found.interval_method == NORMAL
-    assert found.interval[0] < 0.25 < found.interval[1]
+    regret = measure(Still(0.0, width=0.01), losses, Budget(runs=20))
+    assert regret.comparator == pytest.approx(0.75, abs=1e-6)
+    assert regret.mean == pytest.approx(0.25, abs=0.1)
+    assert regret.interval_method == NORMAL
+    assert regret.interval[0] < 0.25 < regret.interval[1]
 
 
 @pytest.mark.parametrize("bandits", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -165,9 +165,9 @@ def test_every_entry_of_the_catalogue_can_be_measured(bandits):
         setting = entry.setting(rounds=16)
         shortest = 16 if bandits else 4  # smoothing radii grow as horizons shrink, out of the domain
         horizons = (shortest, 4 * shortest, 32 * shortest)
-        found = audit_regret(entry, setting, Budget(runs=50, confidence=1 - 1e-6), horizons=horizons)
-        assert found.bound_verdict != VIOLATED, name
-        assert found.regret.mean > -16, name
+        audit = audit_regret(entry, setting, Budget(runs=50, confidence=1 - 1e-6), horizons=horizons)
+        assert audit.bound_verdict != VIOLATED, name
+        assert audit.regret.mean > -16, name
 
 
 def test_the_search_for_the_best_point_admits_its_gap():
@@ -190,16 +190,16 @@ def test_experts_are_compared_with_the_best_expert():
         advice: Advice
 
     advice = Advice([[0.5, 0.5], [0.25, 0.75]])
-    found = measure(Advised(arms=2, eta=1.0, advice=advice), np.tile([1.0, 0.0], (8, 1)), Budget(runs=5))
-    assert found.comparator == 2  # the second expert's 1/4 a round, not the second arm's 0
+    regret = measure(Advised(arms=2, eta=1.0, advice=advice), np.tile([1.0, 0.0], (8, 1)), Budget(runs=5))
+    assert regret.comparator == 2  # the second expert's 1/4 a round, not the second arm's 0
 
 
 @pytest.mark.parametrize("losses", sorted(LOSS_SETS))
 @pytest.mark.parametrize("arms", [1, 2, 5])
 def test_adversaries_lie_in_the_loss_set(losses, arms):
-    found = adversaries(losses, rounds=10, arms=arms)
-    assert ("Lemma 11" in found) == (arms == 2)
-    for name, sequence in found.items():
+    sequences = adversaries(losses, rounds=10, arms=arms)
+    assert ("Lemma 11" in sequences) == (arms == 2)
+    for name, sequence in sequences.items():
         assert sequence.shape == (10, arms), name
         for loss in sequence:
             LOSS_SETS[losses].check(loss, name)
@@ -209,9 +209,9 @@ def test_growth_finds_the_exponent_of_a_power():
     horizons = default_horizons(1024)
     assert horizons == (32, 64, 128, 256, 512, 1024)
     assert default_horizons(4) == (16, 32, 64, 128, 256, 512)
-    found = growth(horizons, [3 * t**0.75 for t in horizons])
-    assert found.slope == pytest.approx(0.75)
-    assert found.slope_lower <= found.slope <= found.slope_upper == pytest.approx(0.75)
+    fitted = growth(horizons, [3 * t**0.75 for t in horizons])
+    assert fitted.slope == pytest.approx(0.75)
+    assert fitted.slope_lower <= fitted.slope <= fitted.slope_upper == pytest.approx(0.75)
 
 
 def test_growth_covers_a_noisy_exponent():
@@ -249,51 +249,59 @@ ENTRY = replace(
 
 
 def test_a_true_bound_and_exponent_hold():
-    found = audit_regret(ENTRY, Setting(rounds=512), Budget(runs=1000))
-    assert found.bound_verdict == HOLDS
+    audit = audit_regret(ENTRY, Setting(rounds=512), Budget(runs=1000))
+    assert audit.bound_verdict == HOLDS
     # At these horizons regret grows faster than its limit of 1/2, by about the tolerance: no verdict on that.
-    assert (found.growth_verdict, found.verdict) == (UNDECIDED, UNDECIDED)
-    assert 0.5 < found.growth_lower < 0.6 < found.growth_upper < 0.7
-    assert found.regret.mean < found.bound < 512
-    assert found.growth.slope_upper < 0.7
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert {"mean_regret", "interval", "interval_method", "bound", "exponent", "slope", "slope_upper"} <= told.keys()
-    assert told["horizons"] == list(default_horizons(512))
-    assert told["regrets"][-1] == told["mean_regret"]
+    assert (audit.growth_verdict, audit.verdict) == (UNDECIDED, UNDECIDED)
+    assert 0.5 < audit.growth_lower < 0.6 < audit.growth_upper < 0.7
+    assert audit.regret.mean < audit.bound < 512
+    assert audit.growth.slope_upper < 0.7
+    printed = json.loads(json.dumps(audit.to_json(), allow_nan=False))
+    assert {
+        "mean_regret",
+        "interval",
+        "interval_method",
+        "bound",
+        "exponent",
+        "slope",
+        "slope_upper",
+    } <= printed.keys()
+    assert printed["horizons"] == list(default_horizons(512))
+    assert printed["regrets"][-1] == printed["mean_regret"]
 
 
 def test_a_bound_that_is_too_small_is_violated():
     tight = replace(ENTRY.regret, bound=lambda setting, learner: 0.25 * math.sqrt(setting.rounds))
-    found = audit_regret(replace(ENTRY, regret=tight), Setting(rounds=128), Budget(runs=500))
-    assert found.bound_verdict == found.verdict == VIOLATED
+    audit = audit_regret(replace(ENTRY, regret=tight), Setting(rounds=128), Budget(runs=500))
+    assert audit.bound_verdict == audit.verdict == VIOLATED
 
 
 def test_a_learner_that_does_not_learn_violates_its_exponent():
     bound = RegretClaim(bound=lambda setting, _: 2.3 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
     still = replace(ENTRY, build=lambda setting: UNIFORM, regret=bound)
-    found = audit_regret(still, Setting(rounds=64), Budget(runs=200))
-    assert found.growth_verdict == found.verdict == VIOLATED
-    assert found.growth.slope == pytest.approx(1, abs=0.1)
+    audit = audit_regret(still, Setting(rounds=64), Budget(runs=200))
+    assert audit.growth_verdict == audit.verdict == VIOLATED
+    assert audit.growth.slope == pytest.approx(1, abs=0.1)
 
 
 def test_a_bound_that_nothing_could_violate_is_vacuous_and_so_is_its_growth():
     """Linear regret below a bound of 40 sqrt(T), which exceeds T / 2 until T = 6400."""
     vacuous = RegretClaim(bound=lambda setting, _: 40 * math.sqrt(setting.rounds), exponent=0.5, source="ours")
-    found = audit_regret(
+    audit = audit_regret(
         replace(ENTRY, build=lambda setting: UNIFORM, regret=vacuous), Setting(rounds=64), Budget(runs=200)
     )
-    assert (found.bound_verdict, found.growth_verdict, found.verdict) == (VACUOUS, VACUOUS, VACUOUS)
-    assert 40 * math.sqrt(found.binds_from) < found.regret.largest / 64 * found.binds_from
-    assert 40 * math.sqrt(found.binds_from - 1) >= found.regret.largest / 64 * (found.binds_from - 1)
+    assert (audit.bound_verdict, audit.growth_verdict, audit.verdict) == (VACUOUS, VACUOUS, VACUOUS)
+    assert 40 * math.sqrt(audit.binds_from) < audit.regret.largest / 64 * audit.binds_from
+    assert 40 * math.sqrt(audit.binds_from - 1) >= audit.regret.largest / 64 * (audit.binds_from - 1)
 
 
 def test_a_bound_within_the_interval_is_undecided():
     even = RegretClaim(bound=lambda setting, _: setting.rounds / 2, exponent=1.0, source="ours")  # the exact regret
-    found = audit_regret(
+    audit = audit_regret(
         replace(ENTRY, build=lambda setting: UNIFORM, regret=even), Setting(rounds=64), Budget(runs=200)
     )
-    assert found.bound_verdict == UNDECIDED
-    assert found.bound_slope == pytest.approx(1.0)
+    assert audit.bound_verdict == UNDECIDED
+    assert audit.bound_slope == pytest.approx(1.0)
 
 
 def regret_of(low, high, *, largest=100.0, method=BETTING):
@@ -337,8 +345,8 @@ def test_planted_faults_violate_the_bound(fault):
     bound = RegretClaim(
         bound=lambda setting, _: 2.63 * math.sqrt(2 * setting.rounds * math.log(2)), exponent=0.5, source="x"
     )
-    found = audit_regret(replace(broken, regret=bound), Setting(rounds=512), Budget(runs=200))
-    assert (found.bound_verdict, found.verdict) == (VIOLATED, VIOLATED)
+    audit = audit_regret(replace(broken, regret=bound), Setting(rounds=512), Budget(runs=200))
+    assert (audit.bound_verdict, audit.verdict) == (VIOLATED, VIOLATED)
 
 
 @pytest.mark.parametrize(
@@ -373,31 +381,31 @@ class Greedy:
 
 
 def test_a_users_class_is_measured_without_a_verdict():
-    found = audit_regret(Greedy, Setting(rounds=16), Budget(runs=20), parameters={"lazy": 0.5})
-    assert found.verdict is None
-    assert found.bound is None
-    assert found.growth.slope > 0.8  # half of the rounds are lost
-    assert found.to_json()["verdict"] is None
+    audit = audit_regret(Greedy, Setting(rounds=16), Budget(runs=20), parameters={"lazy": 0.5})
+    assert audit.verdict is None
+    assert audit.bound is None
+    assert audit.growth.slope > 0.8  # half of the rounds are lost
+    assert audit.to_json()["verdict"] is None
 
 
 def test_sequences_and_horizons_may_be_given():
-    found = audit_regret(
+    audit = audit_regret(
         STUCK,
         Setting(rounds=4),
         Budget(runs=10),
         horizons=(1, 2, 4, 8, 16, 32),
         sequences=lambda t: {"bad": np.tile([1.0, 0.0], (t, 1)), "good": np.tile([0.0, 1.0], (t, 1))},
     )
-    assert found.sequence == "bad"
-    assert found.growth.regrets == (1, 2, 4, 8, 16, 32)
+    assert audit.sequence == "bad"
+    assert audit.growth.regrets == (1, 2, 4, 8, 16, 32)
     with pytest.raises(ValueError, match="must span at least 5 doublings"):
         audit_regret(STUCK, Setting(rounds=4), horizons=(1, 2))
 
 
 def test_regret_on_random_signs_is_what_the_walks_say():
     """Noiseless FTRL of 2 experts, 16 rounds, 4000 runs of standard deviation about 3: 5 standard errors are 0.24."""
-    found = regret_on_random_signs(ftrl(16, 2, math.inf), 16, 4000)
-    assert found.mean() == pytest.approx(expected_maximum_of_walks(2, 16), abs=0.24)
+    regrets = regret_on_random_signs(ftrl(16, 2, math.inf), 16, 4000)
+    assert regrets.mean() == pytest.approx(expected_maximum_of_walks(2, 16), abs=0.24)
 
 
 def test_nine_is_the_smallest_number_of_experts_against_theorem_3_1():
@@ -455,8 +463,8 @@ def test_the_bound_of_ftrl_experts_holds_and_says_something(losses, rounds, arms
     bound, error = ftrl_bound(rounds, arms, 1.0)
     assert bound + 5 * error < (2 if losses == "symmetric" else 1) * rounds
     for name, sequence in adversaries(losses, rounds=rounds, arms=arms).items():
-        found = measure(ftrl(rounds, arms, 1.0), sequence, Budget(runs=1000, confidence=1 - 1e-6))
-        assert found.interval[0] <= bound + 5 * error, name
+        regret = measure(ftrl(rounds, arms, 1.0), sequence, Budget(runs=1000, confidence=1 - 1e-6))
+        assert regret.interval[0] <= bound + 5 * error, name
 
 
 class Inverted(Ftrl):
@@ -469,8 +477,8 @@ class Inverted(Ftrl):
 def test_an_inverted_learner_breaks_the_bound_of_ftrl_experts():
     bound, error = ftrl_bound(256, 2, 1.0)
     losses = adversaries("symmetric", rounds=256, arms=2)["constant gap"]
-    found = measure(ftrl(256, 2, 1.0, kind=Inverted), losses, Budget(runs=1000, confidence=1 - 1e-6))
-    assert found.interval[0] > bound + 5 * error
+    regret = measure(ftrl(256, 2, 1.0, kind=Inverted), losses, Budget(runs=1000, confidence=1 - 1e-6))
+    assert regret.interval[0] > bound + 5 * error
 
 
 def test_without_its_noise_the_bound_of_ftrl_experts_is_nearly_used():

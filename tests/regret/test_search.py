@@ -102,33 +102,33 @@ def faulty(build):
 def test_planted_faults_violate_a_published_bound(fault, verdict):
     """T = 1024, 300 runs, seeded; a verdict is wrong with probability 0.001."""
     gap = {"gap": BlockSequence((1024,), (np.array([1.0, -1.0]),))}
-    found = audit_regret(
+    audit = audit_regret(
         faulty(fault),
         Setting(rounds=1024, losses="symmetric"),
         Budget(runs=300, confidence=0.999),
         horizons=(1, 2, 4, 8, 16, 1024),
         sequences=lambda rounds: {name: s.at(rounds) for name, s in gap.items()},
     )
-    assert found.bound_verdict == verdict
+    assert audit.bound_verdict == verdict
 
 
 def test_exploration_without_end_violates_the_textbook_bound():
     """2.63 sqrt(K T ln K) of Auer et al. 2002 for EXP3, T = 512."""
     bound = RegretClaim(bound=lambda s, _: 2.63 * np.sqrt(2 * s.rounds * np.log(2)), exponent=0.5, source="textbook")
-    found = audit_regret(Exp3(arms=2, eta=0.05, gamma=1.0), Setting(rounds=512), Budget(runs=50), claim=bound)
-    assert found.bound_verdict == VIOLATED
+    audit = audit_regret(Exp3(arms=2, eta=0.05, gamma=1.0), Setting(rounds=512), Budget(runs=50), claim=bound)
+    assert audit.bound_verdict == VIOLATED
 
 
 def test_a_search_finds_what_the_list_has_not():
     learner, rounds = StopsLearning(Exp3(arms=3, eta=1.0), 64), 64
-    found = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
+    adversary = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
     of_list = max(
         play_runs(learner, losses, FEW).mean for losses in adversaries("unit", rounds=rounds, arms=3).values()
     )
-    assert play_runs(learner, found.at(rounds), FEW).mean >= 2 * of_list > 0
-    assert len(found.lengths) <= 4
+    assert play_runs(learner, adversary.at(rounds), FEW).mean >= 2 * of_list > 0
+    assert len(adversary.lengths) <= 4
     again = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
-    assert found.to_json() == again.to_json()
+    assert adversary.to_json() == again.to_json()
 
 
 def test_what_is_found_counts_for_the_verdict_and_is_measured_on_other_draws():
@@ -138,9 +138,9 @@ def test_what_is_found_counts_for_the_verdict_and_is_measured_on_other_draws():
     game = Setting(rounds=64, arms=3)
     many, horizons = Budget(runs=150), (1, 2, 4, 8, 16, 64)
     assert audit_regret(learner, game, many, claim=bound, horizons=horizons).bound_verdict == HOLDS
-    found = audit_regret(learner, game, many, claim=bound, horizons=horizons, search=True)
-    assert (found.bound_verdict, found.sequence) == (VIOLATED, FOUND)
-    assert found.means[FOUND] == pytest.approx(found.regret.mean)
+    audit = audit_regret(learner, game, many, claim=bound, horizons=horizons, search=True)
+    assert (audit.bound_verdict, audit.sequence) == (VIOLATED, FOUND)
+    assert audit.means[FOUND] == pytest.approx(audit.regret.mean)
     learner = Exp3(arms=2, eta=0.3, gamma=0.1)
     one, two = (play_runs(learner, np.tile([1.0, 0.0], (64, 1)), FEW, label=label) for label in (0, 1_000_001))
     assert not np.array_equal(one.totals, two.totals)
@@ -157,12 +157,12 @@ def test_rows_lie_in_the_loss_set_and_the_first_two_are_opposites(losses, arms):
 
 def test_a_block_sequence_keeps_its_shares_and_survives_json():
     rows = np.eye(2)
-    found = equal_blocks(16, [rows[0], rows[0], rows[1], rows[0]])
-    assert found.lengths == (8, 4, 4)
-    assert [len(found.at(rounds)) for rounds in (1, 3, 16, 1000)] == [1, 3, 16, 1000]
-    assert found.at(1000)[499:501].tolist() == [[1, 0], [0, 1]]
-    again = BlockSequence.from_json(json.loads(json.dumps(found.to_json())))
-    np.testing.assert_array_equal(again.at(16), found.at(16))
+    sequence = equal_blocks(16, [rows[0], rows[0], rows[1], rows[0]])
+    assert sequence.lengths == (8, 4, 4)
+    assert [len(sequence.at(rounds)) for rounds in (1, 3, 16, 1000)] == [1, 3, 16, 1000]
+    assert sequence.at(1000)[499:501].tolist() == [[1, 0], [0, 1]]
+    again = BlockSequence.from_json(json.loads(json.dumps(sequence.to_json())))
+    np.testing.assert_array_equal(again.at(16), sequence.at(16))
 
 
 @pytest.mark.parametrize(
@@ -186,18 +186,18 @@ def test_adaptive_adversaries_make_a_learner_that_is_stuck_pay_nearly_all():
 def test_uniform_play_is_hardly_hurt_by_what_answers_its_past():
     """1000 runs: the mean regret against what punishes the last arm is that of a fair walk's maximum, about 2.6."""
     uniform = Exp3(arms=2, eta=1e-9, gamma=1.0)
-    found = play_adaptive(uniform, "unit", 40, Budget(runs=1000), HERE)["punishes the last arm"]
-    assert 1.5 < found.mean < 4
+    regret = play_adaptive(uniform, "unit", 40, Budget(runs=1000), HERE)["punishes the last arm"]
+    assert 1.5 < regret.mean < 4
 
 
 def test_the_command_shows_a_witness_that_plays_again():
     arguments = ["regret", "agarwal-singh/ftrl-experts", "--rounds", "16", "--runs", "20", "--jobs", "1"]
     first = CliRunner().invoke(main, [*arguments, "--search", "--json"])
-    found = json.loads(first.output)
-    assert set(found["by_sequence"]) > {FOUND, "constant gap"}
-    again = CliRunner().invoke(main, [*arguments, "--sequence", json.dumps(found["found"]), "--json"])
+    printed = json.loads(first.output)
+    assert set(printed["by_sequence"]) > {FOUND, "constant gap"}
+    again = CliRunner().invoke(main, [*arguments, "--sequence", json.dumps(printed["found"]), "--json"])
     assert list(json.loads(again.output)["by_sequence"]) == ["given"]
-    assert json.dumps(found["found"]) in found["replay"]
+    assert json.dumps(printed["found"]) in printed["replay"]
     both = CliRunner().invoke(main, [*arguments, "--search", "--sequence", "[[4, [1, 0]]]"])
     assert both.exit_code == 2
     assert "exclude each other" in both.output
@@ -209,11 +209,11 @@ def test_a_run_searches_where_the_bound_says_something():
     budget, horizons = Budget(runs=20), (2, 4, 8, 16, 32, 64)
     for name, binds in (("agarwal-singh/ftrl-experts", True), ("asi-raman-talwar/batched-htinf", False)):
         entry = lookup(name)
-        found = audit_regret(entry, entry.setting(rounds=64), budget, horizons=horizons, search_where_binding=True)
-        assert (found.found is not None) == binds == (FOUND in found.means)
-        assert not found.adaptive
+        audit = audit_regret(entry, entry.setting(rounds=64), budget, horizons=horizons, search_where_binding=True)
+        assert (audit.found is not None) == binds == (FOUND in audit.means)
+        assert not audit.adaptive
         if binds:
-            assert found.found.rounds == 16
+            assert audit.found.rounds == 16
 
 
 def test_what_is_not_measured_is_listed_with_its_reason():

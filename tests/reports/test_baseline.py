@@ -150,8 +150,8 @@ def kinds(comparison):
 
 
 def test_the_p_value_is_the_hypergeometric_tail():
-    found = regression_p_value(counts(70, 100), counts(110, 200))
-    assert found == pytest.approx(stats.hypergeom(300, 180, 100).sf(69))
+    p_value = regression_p_value(counts(70, 100), counts(110, 200))
+    assert p_value == pytest.approx(stats.hypergeom(300, 180, 100).sf(69))
 
 
 def test_the_error_of_the_gate():
@@ -195,8 +195,8 @@ def test_the_order_of_claims_means_nothing():
     """Matched by position, epsilon 1 was compared with epsilon 2: p = 8e-16."""
     old = [claim(1, right=600, guesses=1000), claim(2, right=900, guesses=1000)]
     new = [claim(2, right=900, guesses=1000), claim(1, right=600, guesses=1000)]
-    found = found_by(new, old, [counts(905, 1000), counts(595, 1000)])
-    assert kinds(found) == []
+    findings = found_by(new, old, [counts(905, 1000), counts(595, 1000)])
+    assert kinds(findings) == []
     assert [c["baseline"]["counts_before"]["left_upper"] for c in new] == [900, 600]
 
 
@@ -215,16 +215,16 @@ def test_the_order_of_claims_means_nothing():
 def test_another_question_is_not_compared(change, message):
     alike = {"claimed": {"epsilon": 1, "delta": 0.2}, "pair_given": True, "pair": {"left": 5, "right": 0}}
     new = claim(right=900, guesses=1000, **{**alike, **change})
-    found = found_by([new], [claim(right=100, guesses=1000, **alike)])
-    assert kinds(found) == [("not compared", message)]
-    assert not failed({"baseline": found})
+    findings = found_by([new], [claim(right=100, guesses=1000, **alike)])
+    assert kinds(findings) == [("not compared", message)]
+    assert not failed({"baseline": findings})
     assert (new["baseline"]["p_value"], new["baseline"]["not_compared"]) == (None, message)
 
 
 def test_a_larger_delta_is_a_weaker_claim_as_well():
     new = claim(claimed={"epsilon": 1, "delta": 0.2})
-    found = found_by([new], [claim()])
-    assert kinds(found)[1] == ("weakened", "the claimed delta is 0.2, it was 0")
+    findings = found_by([new], [claim()])
+    assert kinds(findings)[1] == ("weakened", "the claimed delta is 0.2, it was 0")
 
 
 @pytest.mark.parametrize(
@@ -240,15 +240,15 @@ def test_a_larger_delta_is_a_weaker_claim_as_well():
     ],
 )
 def test_every_measure_is_held_to_its_own_level(old, new, kind):
-    found = found_by([claim(measure=new)], [claim(measure=old)], [counts(50, 100)])
-    assert [k for k, _ in kinds(found)] == (kind.split(", ") if kind else [])
+    findings = found_by([claim(measure=new)], [claim(measure=old)], [counts(50, 100)])
+    assert [k for k, _ in kinds(findings)] == (kind.split(", ") if kind else [])
 
 
 def test_another_confidence_changes_no_share_and_no_power_is_compared():
     """From 1 to 20 claims under one alpha every audit catches less: "lost power" 40 times in 40."""
     new = claim(right=60, confidence=0.9995, detectable_epsilon=1.4)
-    found = found_by([new], [claim()], [counts(60, 100)])
-    assert kinds(found) == [("not compared", "the power of its audit: confidence changed (0.9995, was 0.99)")]
+    findings = found_by([new], [claim()], [counts(60, 100)])
+    assert kinds(findings) == [("not compared", "the power of its audit: confidence changed (0.9995, was 0.99)")]
     assert new["baseline"]["p_value"] == pytest.approx(regression_p_value(counts(60, 100), counts(50, 100)))
     lost = found_by([claim(detectable_epsilon=1.4)], [claim()], [counts(50, 100)])
     assert [kind for kind, _ in kinds(lost)] == ["lost power"]
@@ -267,11 +267,13 @@ def test_another_attack_seed_or_budget_is_compared_by_the_baselines_event():
 
 def test_what_could_not_be_counted_again_is_said():
     new = claim()
-    found = compare([new], {"claims": [claim()]}, alpha=0.01, again=lambda pairs: [Again(None, "no event was kept")])
-    assert kinds(found) == [("not compared", "no event was kept")]
+    comparison = compare(
+        [new], {"claims": [claim()]}, alpha=0.01, again=lambda pairs: [Again(None, "no event was kept")]
+    )
+    assert kinds(comparison) == [("not compared", "no event was kept")]
     crash = Again(None, "it raised OSError", crashed=True)
-    found = compare([new], {"claims": [claim()]}, alpha=0.01, again=lambda pairs: [crash])
-    assert (found["findings"], [e["kind"] for e in found["errors"]]) == ([], ["crashed"])
+    comparison = compare([new], {"claims": [claim()]}, alpha=0.01, again=lambda pairs: [crash])
+    assert (comparison["findings"], [e["kind"] for e in comparison["errors"]]) == ([], ["crashed"])
 
 
 def test_nothing_is_compared_without_guesses():

@@ -94,8 +94,8 @@ def test_every_report_speaks_the_unit_of_the_claim(record, monkeypatch):
 def test_a_weaker_claim_in_any_measure_is_a_finding(record):
     weaker = json.loads(json.dumps(record["claims"][0]))
     weaker["measure"]["mu"] = 0.9
-    found = compare([weaker], {"claims": [record["claims"][0]]}, alpha=0.01)["findings"]
-    assert any(f["kind"] == "weakened" and "the claimed mu is 0.9, it was 0.7" in f["message"] for f in found)
+    comparison = compare([weaker], {"claims": [record["claims"][0]]}, alpha=0.01)["findings"]
+    assert any(f["kind"] == "weakened" and "the claimed mu is 0.9, it was 0.7" in f["message"] for f in comparison)
 
 
 def test_a_profile_that_allows_more_is_a_finding_and_one_that_allows_less_is_none(record):
@@ -164,7 +164,7 @@ def test_a_plan_names_what_is_no_claim(tmp_path, line, message):
 def test_an_audit_that_stops_early_has_no_intervals_of_one_event():
     """Its attack changes and it stops when it likes: Clopper-Pearson intervals of its counts hold for neither."""
     words = ["check", "agarwal-singh/reduction-threshold", "--rounds", "2", "--runs", "4000", "--stop", "early"]
-    found = CliRunner().invoke(main, words)
-    assert found.exit_code in (0, 1), found.output
-    assert "anytime" in found.output
-    assert "in all measures" not in found.output
+    run = CliRunner().invoke(main, words)
+    assert run.exit_code in (0, 1), run.output
+    assert "anytime" in run.output
+    assert "in all measures" not in run.output

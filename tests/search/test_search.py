@@ -61,8 +61,8 @@ def test_known_witnesses_are_found(name, options, delta, known):
     learner, claim, rounds = prepared(name, **options)
     (pair,) = candidates(learner, claim, rounds=rounds)
     pair.check(claim)
-    found = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,))[delta]
-    assert found >= 0.97 * known
+    epsilon = exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,))[delta]
+    assert epsilon >= 0.97 * known
 
 
 @pytest.mark.parametrize(("rounds", "known"), [(4, 1.25), pytest.param(8, 1.45, marks=pytest.mark.slow)])

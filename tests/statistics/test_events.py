@@ -239,6 +239,6 @@ def test_bounds_of_several_counts_are_those_of_each(event):
         for i in (0, 7, 30)
     ]
     parts += [Counts(), Counts(runs=5, runs_left=5, left_upper=5)] if event.method == "joint" else []
-    found = bounds_of(event, parts, delta=0.01, alpha=0.05, margins=COARSE)
-    assert found.tolist() == [bound_of(event, one, delta=0.01, alpha=0.05, margins=COARSE) for one in parts]
-    assert found[:3].min() > 0
+    bounds = bounds_of(event, parts, delta=0.01, alpha=0.05, margins=COARSE)
+    assert bounds.tolist() == [bound_of(event, one, delta=0.01, alpha=0.05, margins=COARSE) for one in parts]
+    assert bounds[:3].min() > 0

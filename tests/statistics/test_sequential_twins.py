@@ -135,8 +135,8 @@ def twin_growth(right, wrong, epsilon, delta):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
 def test_growth_against_its_twin(epsilon, delta):
     rates = np.array([[0.9, 0.02], [0.5, 0.3], [0.3, 0.0], [0.0, 0.4], [0.2, 0.2], [0.7, 0.1]])
-    found = sequential._growth(rates[:, 0], rates[:, 1], epsilon, delta)
-    np.testing.assert_allclose(found, [twin_growth(*rate, epsilon, delta) for rate in rates], rtol=1e-11, atol=1e-11)
+    growths = sequential._growth(rates[:, 0], rates[:, 1], epsilon, delta)
+    np.testing.assert_allclose(growths, [twin_growth(*rate, epsilon, delta) for rate in rates], rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("seen", [None, 40])

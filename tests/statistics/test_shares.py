@@ -34,8 +34,8 @@ def kept(share, counts):
 def test_no_other_share_has_a_smaller_variance(of_left, of_right):
     shares = np.round(np.arange(0.1, 0.901, 0.01), 2)
     variances = of_left / shares + of_right / (1 - shares)
-    found = allotment(np.array(of_left), np.array(of_right))
-    assert variances[shares == found] <= variances.min() * (1 + 1e-4)
+    allotted = allotment(np.array(of_left), np.array(of_right))
+    assert variances[shares == allotted] <= variances.min() * (1 + 1e-4)
 
 
 def test_neither_world_is_left_without_runs():
@@ -99,9 +99,9 @@ def test_early_audits_toss_a_fair_coin():
 
     budget = Budget(runs=40_000, seed=0, confidence=0.99)
     audit = LearnerAudit(learner=Exp3(arms=2, eta=1.0), claim=Claim(epsilon=20.0), budget=budget)
-    found = until_falsified(AnytimeLearner(audit), [PAIR])
-    assert found.choice.event.share == 0.5
-    assert kept(0.5, found.certificate.counts)
+    outcome = until_falsified(AnytimeLearner(audit), [PAIR])
+    assert outcome.choice.event.share == 0.5
+    assert kept(0.5, outcome.certificate.counts)
 
 
 def test_the_record_and_the_report_say_the_share(tmp_path, monkeypatch):

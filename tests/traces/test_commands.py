@@ -15,9 +15,9 @@ from overclaim.reports.upper_words import bounded_words, trace_lines
 
 
 def run(*words, code=0):
-    found = CliRunner().invoke(main, list(words))
-    assert found.exit_code == code, found.output
-    return found.output
+    run = CliRunner().invoke(main, list(words))
+    assert run.exit_code == code, run.output
+    return run.output
 
 
 def test_the_table_of_calls():
@@ -26,11 +26,11 @@ def test_the_table_of_calls():
     text = run(*words)
     assert "node [1,2]" in text
     assert "at most 2.0000 on every pair" in text
-    found = json.loads(run(*words, "--json"))
-    assert [call["loss"]["epsilon"] for call in found["calls"]] == pytest.approx([1, 2, 2])
-    assert found["calls"][0]["place"]["file"] == "mechanisms/tree.py"
-    assert found["cause"]["differs"] == 4
-    assert found["cause"]["calibrated_for"] == pytest.approx(2)
+    printed = json.loads(run(*words, "--json"))
+    assert [call["loss"]["epsilon"] for call in printed["calls"]] == pytest.approx([1, 2, 2])
+    assert printed["calls"][0]["place"]["file"] == "mechanisms/tree.py"
+    assert printed["cause"]["differs"] == 4
+    assert printed["cause"]["calibrated_for"] == pytest.approx(2)
 
 
 def test_a_leak_exits_1_and_says_what_it_is():

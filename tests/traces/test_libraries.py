@@ -61,15 +61,15 @@ def test_diffprivlib(diffprivlib):
 def test_opendp(dp):
     scalar = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
     laplace = dp.m.make_laplace(*scalar, scale=1.0)
-    found = tracing(lambda data, rng: laplace(2.0 * data), DataPair(0.0, 1.0), Claim(epsilon=1.0))
-    assert found.leak is None
-    assert found.pair_upper.epsilon == pytest.approx(2.0, abs=1e-6)
-    why = cause(found, Claim(epsilon=1.0))
+    traced = tracing(lambda data, rng: laplace(2.0 * data), DataPair(0.0, 1.0), Claim(epsilon=1.0))
+    assert traced.leak is None
+    assert traced.pair_upper.epsilon == pytest.approx(2.0, abs=1e-6)
+    why = cause(traced, Claim(epsilon=1.0))
     assert why.differs == 2
     assert why.calibrated_for == pytest.approx(1, abs=1e-6)
 
     vector = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
     gaussian = dp.m.make_gaussian(*vector, scale=3.0)
     claim = Claim(epsilon=1.0, delta=0.01)
-    found = tracing(lambda data, rng: gaussian(data), DataPair([0.0, 0.0], [1.0, 1.0]), claim)
-    assert 0 < found.pair_upper.epsilon < 3
+    traced = tracing(lambda data, rng: gaussian(data), DataPair([0.0, 0.0], [1.0, 1.0]), claim)
+    assert 0 < traced.pair_upper.epsilon < 3

@@ -28,10 +28,10 @@ BUGS = [(s, bug) for s in SUBJECTS for bug in s.bugs]
 @pytest.mark.parametrize(("subject", "bug"), BUGS, ids=lambda x: x if isinstance(x, str) else x.name)
 def test_planted_bugs_are_found_in_two_runs_with_their_cause(subject, bug):
     claim = Claim(epsilon=1.0, delta=subject.delta)
-    found = tracing(planted(subject, bug), DataPair(subject.left, subject.right), claim)
-    why = cause(found, claim)
-    if found.leak is None:
-        assert found.pair_upper.epsilon > 1 + 1e-9
+    traced = tracing(planted(subject, bug), DataPair(subject.left, subject.right), claim)
+    why = cause(traced, claim)
+    if traced.leak is None:
+        assert traced.pair_upper.epsilon > 1 + 1e-9
         assert why.kind == "calls"
         assert why.place.file.startswith(("learners/planted/planted_", "mechanisms/tree.py", "learners/conversions/"))
         assert why.calibrated_for < why.differs
@@ -43,10 +43,10 @@ def test_planted_bugs_are_found_in_two_runs_with_their_cause(subject, bug):
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.name)
 def test_sound_originals_leak_nothing(subject):
     claim = Claim(epsilon=1.0, delta=subject.delta)
-    found = tracing(planted(subject, ""), DataPair(subject.left, subject.right), claim)
-    assert found.leak is None
+    traced = tracing(planted(subject, ""), DataPair(subject.left, subject.right), claim)
+    assert traced.leak is None
     if "noisy max" not in subject.name:  # composition allows more than the place of the largest tells
-        assert 0.5 < found.pair_upper.epsilon <= 1 + 1e-9
+        assert 0.5 < traced.pair_upper.epsilon <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_learners_without_noise_leak_at_the_first_action_that_differs(learner):
 
 
 def test_plain_classes():
-    found = traces(as_learner(planted_learners.SOUND_CLASS, arms=2, rounds=4), PAIR)
-    assert not any(one.leak for one in found)
-    assert len(found[0].calls) == 4
+    replays = traces(as_learner(planted_learners.SOUND_CLASS, arms=2, rounds=4), PAIR)
+    assert not any(one.leak for one in replays)
+    assert len(replays[0].calls) == 4
     claim = Claim(epsilon=1.0)
     little = tracing(as_learner(planted_learners.LittleNoise, arms=2, rounds=4), PAIR, claim)
     assert little.leak is None
@@ -87,11 +87,11 @@ def noise_of_many_forms(data, rng):
 
 
 def test_the_watched_generator_knows_what_noise_is_for():
-    found = traces(noise_of_many_forms, DataPair([0, 0], [1, 0]))
-    assert not any(one.leak for one in found)
-    laws = [str(left.law) for left, _ in found[0].calls]
+    replays = traces(noise_of_many_forms, DataPair([0, 0], [1, 0]))
+    assert not any(one.leak for one in replays)
+    laws = [str(left.law) for left, _ in replays[0].calls]
     assert laws == ["Laplace(scale=1.0)", "Laplace(scale=1.0)", "Gaussian(sigma=3.0)", "Gaussian(sigma=3.0)"]
-    moved = [np.abs(left.value - right.value).sum() for left, right in found[0].calls]
+    moved = [np.abs(left.value - right.value).sum() for left, right in replays[0].calls]
     assert moved == [1, 0, 1, 1]
 
 
@@ -104,8 +104,8 @@ def test_noise_that_is_not_watched_is_no_leak():
     "use", [lambda n: abs(n), lambda n: max(-1.0, n), lambda n: n * n, lambda n: float(np.clip(n, -1, 1))]
 )
 def test_noise_that_is_changed_before_it_is_added_leaks(use):
-    found = traces(lambda data, rng: data + use(rng.laplace(0, 1)), DataPair(0.0, 1.0))
-    assert any(one.leak for one in found)
+    replays = traces(lambda data, rng: data + use(rng.laplace(0, 1)), DataPair(0.0, 1.0))
+    assert any(one.leak for one in replays)
 
 
 def test_scales_and_calls_that_depend_on_the_data_leak():
@@ -136,9 +136,9 @@ def test_batched_targets_that_draw_from_the_generator_are_watched():
         return (np.array(data)[:, None] + noise).argmax(axis=0)
 
     sums.batched = winner.batched = True
-    found = tracing(sums, DataPair([1.0, 0.0], [0.0, 0.0]), Claim(epsilon=1.0))
-    assert found.leak is None
-    assert found.pair_upper.epsilon == pytest.approx(0.5)
+    traced = tracing(sums, DataPair([1.0, 0.0], [0.0, 0.0]), Claim(epsilon=1.0))
+    assert traced.leak is None
+    assert traced.pair_upper.epsilon == pytest.approx(0.5)
     assert traces(winner, DataPair([1.0, 0.0], [0.0, 0.0]))[0].leak is None
 
     def once(data, draws, runs):
@@ -166,6 +166,6 @@ def test_small_numbers_are_no_rounding():
 
 
 def test_children_of_a_watched_generator_are_watched():
-    found = traces(lambda data, rng: data + rng.spawn(1)[0].laplace(0, 1.0), DataPair(0.0, 1.0))
-    assert len(found[0].calls) == 1
-    assert not found[0].leak
+    replays = traces(lambda data, rng: data + rng.spawn(1)[0].laplace(0, 1.0), DataPair(0.0, 1.0))
+    assert len(replays[0].calls) == 1
+    assert not replays[0].leak

@@ -47,26 +47,26 @@ def upper_of(name, *, pair=None, rounds=None, losses=None, neighbours="replace",
     ],
 )
 def test_ftrl_release(losses, neighbours, rounds, expected):
-    found = upper_of(
+    traced = upper_of(
         "agarwal-singh/ftrl-experts", losses=losses, neighbours=neighbours, rounds=rounds, surface="release"
     )
-    for upper in (found.pair_upper, found.claim_upper):
+    for upper in (traced.pair_upper, traced.claim_upper):
         assert upper.epsilon == pytest.approx(expected, abs=1e-9)
         assert upper.how == "maximised"
-    assert found.upper.scope == "claim"
+    assert traced.upper.scope == "claim"
 
 
 @pytest.mark.parametrize(("losses", "expected"), [("unit", 2.0), ("symmetric", 4.0)])
 def test_the_whole_sequence_of_lemma_3_3(losses, expected):
-    found = upper_of("agarwal-singh/ftrl-experts", losses=losses, rounds=2, arms=1, surface="publication")
-    assert found.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
+    traced = upper_of("agarwal-singh/ftrl-experts", losses=losses, rounds=2, arms=1, surface="publication")
+    assert traced.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["reduction-threshold", "reduction-exp2", "reduction-exp2-actions"])
 @pytest.mark.parametrize(("losses", "expected"), [("symmetric", 2.0), ("unit", 1.0)])
 def test_the_reduction_around_any_learner(name, losses, expected):
-    found = upper_of(f"agarwal-singh/{name}", losses=losses, rounds=4)
-    assert found.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
+    traced = upper_of(f"agarwal-singh/{name}", losses=losses, rounds=4)
+    assert traced.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("inner", [Exp3(arms=2, eta=0.3, gamma=0.1), Threshold(arms=2, threshold=0.5), Htinf(arms=2)])
@@ -74,18 +74,18 @@ def test_the_reduction_around_any_learner(name, losses, expected):
 def test_the_batched_conversion_around_any_learner(inner, batch):
     learner = BatchedLaplace(inner, epsilon=1.0, batch=batch)
     pair = Pair([[1.0, 1.0], *[[0.0, 0.0]] * 5], [[0.0, 0.0]] * 6)
-    found = tracing(learner, pair, Claim(epsilon=1.0))
-    assert found.pair_upper.epsilon == pytest.approx(1.0, abs=1e-9)
-    assert found.claim_upper.epsilon == pytest.approx(1.0, abs=1e-9)
-    assert found.leak is None
+    traced = tracing(learner, pair, Claim(epsilon=1.0))
+    assert traced.pair_upper.epsilon == pytest.approx(1.0, abs=1e-9)
+    assert traced.claim_upper.epsilon == pytest.approx(1.0, abs=1e-9)
+    assert traced.leak is None
 
 
 @pytest.mark.parametrize(("rounds", "expected"), [(4, 4 / 3), (8, 1.5), (16, 1.6)])
 def test_pftal_release(rounds, expected):
-    found = upper_of("smith-thakurta/pftal", rounds=rounds, arms=1, surface="release")
-    assert found.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
-    assert found.claim_upper.how == "bounded"
-    assert found.pair_upper.epsilon <= expected
+    traced = upper_of("smith-thakurta/pftal", rounds=rounds, arms=1, surface="release")
+    assert traced.claim_upper.epsilon == pytest.approx(expected, abs=1e-9)
+    assert traced.claim_upper.how == "bounded"
+    assert traced.pair_upper.epsilon <= expected
 
 
 def test_ftpl_is_composed_as_gaussian_dp():
@@ -152,18 +152,18 @@ def test_sampled_paths_bound_nothing():
             super().update(state, actions, feedback, draws)
 
     learner = Own(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
-    found = tracing(learner, Pair([[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]), Claim(epsilon=1.0))
-    assert found.pair_upper.how == "sampled"
-    assert not found.pair_upper.binds
-    assert found.claim_upper is None
-    assert any("another may cost more" in line for line in found.pair_upper.rests_on)
+    traced = tracing(learner, Pair([[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]), Claim(epsilon=1.0))
+    assert traced.pair_upper.how == "sampled"
+    assert not traced.pair_upper.binds
+    assert traced.claim_upper is None
+    assert any("another may cost more" in line for line in traced.pair_upper.rests_on)
 
 
 def test_the_last_round_costs_nothing_where_it_is_not_learned_from():
     learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
-    found = tracing(learner, Pair(np.zeros((2, 2)), [[0.0, 0.0], [1.0, 1.0]]), Claim(epsilon=1.0))
-    assert found.pair_upper.epsilon == 0
-    assert found.claim_upper.epsilon == pytest.approx(1.0, abs=1e-9)
+    traced = tracing(learner, Pair(np.zeros((2, 2)), [[0.0, 0.0], [1.0, 1.0]]), Claim(epsilon=1.0))
+    assert traced.pair_upper.epsilon == 0
+    assert traced.claim_upper.epsilon == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_bound_for_every_pair_is_one_for_this_pair_whose_paths_were_sampled():
@@ -171,12 +171,12 @@ def test_a_bound_for_every_pair_is_one_for_this_pair_whose_paths_were_sampled():
     setting = entry.setting(rounds=4, arms=1)
     learner, claim = entry.build(setting), entry.claim(setting, neighbours="zero-out", surface="release")
     pair = first_round(alphabet_of(learner, claim), 4, 1)[0]
-    found = tracing(learner, pair, claim)
-    assert (found.pair_upper.how, found.claim_upper.how) == ("sampled", "bounded")
-    fields = fields_of(found, claim)
-    assert fields["epsilon_upper_pair"] == fields["epsilon_upper"] == found.claim_upper.epsilon
+    traced = tracing(learner, pair, claim)
+    assert (traced.pair_upper.how, traced.claim_upper.how) == ("sampled", "bounded")
+    fields = fields_of(traced, claim)
+    assert fields["epsilon_upper_pair"] == fields["epsilon_upper"] == traced.claim_upper.epsilon
     concentrated = Claim(measure=ZCDP(1.0), neighbours="zero-out", surface="release")
-    assert fields_of(found, concentrated)["upper"] is None  # the largest of some paths bounds nothing
+    assert fields_of(traced, concentrated)["upper"] is None  # the largest of some paths bounds nothing
 
 
 def test_every_pair_of_gradients_under_noise_of_single_coordinates():
@@ -187,25 +187,25 @@ def test_every_pair_of_gradients_under_noise_of_single_coordinates():
     slopes = [tuple(sign * x for x in (0.5,) * 4) for sign in (1.0, -1.0)]
     claim = entry.claim(setting, neighbours="replace", surface="release")
     nothing = Linear(slope=(0.0,) * 4)
-    found = tracing(learner, Pair(*([Linear(slope=slope), nothing] for slope in slopes)), claim)
-    assert found.pair_upper.how == "maximised"
-    assert found.pair_upper.epsilon >= 4.0
-    assert found.claim_upper.epsilon >= found.pair_upper.epsilon
+    traced = tracing(learner, Pair(*([Linear(slope=slope), nothing] for slope in slopes)), claim)
+    assert traced.pair_upper.how == "maximised"
+    assert traced.pair_upper.epsilon >= 4.0
+    assert traced.claim_upper.epsilon >= traced.pair_upper.epsilon
 
 
 def test_every_pair_of_points_with_signs_of_their_own():
     points = np.array([[1.0, 1.0, 0.0, 1.0], [-1.0, 0.0, 1.0, -1.0], [-1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]])
     learner = BanditReduction(Exp2(actions=points, eta=0.1, gamma=0.5), epsilon=1.0, sensitivity=1.0)
     pair = Pair([np.ones(4), np.zeros(4)], [-np.ones(4), np.zeros(4)])
-    found = tracing(learner, pair, Claim(epsilon=1.0, losses="symmetric"))
+    traced = tracing(learner, pair, Claim(epsilon=1.0, losses="symmetric"))
     # The point (1, -1, -1, 1) moves by 2 in every coordinate, for losses with its signs: 8 over the largest entry.
-    assert found.claim_upper.epsilon == pytest.approx(8.0)
-    assert found.pair_upper.epsilon == pytest.approx(2.0)
+    assert traced.claim_upper.epsilon == pytest.approx(8.0)
+    assert traced.pair_upper.epsilon == pytest.approx(2.0)
 
 
 def test_a_difference_without_noise_bounds_nothing_though_no_replay_shows_it():
     """The first answer alone passes where the threshold lies within 1e-4: infinite, and not in 256 runs."""
-    found = tracing(zoo()["mechanisms/svt5"].build(), DataPair([0.0, 0.0], [1e-4, 0.0]), Claim(epsilon=1.0))
-    assert found.leak is None
-    assert not found.pair_upper.binds
-    assert any("has noise of scale 0" in line for line in found.pair_upper.rests_on)
+    traced = tracing(zoo()["mechanisms/svt5"].build(), DataPair([0.0, 0.0], [1e-4, 0.0]), Claim(epsilon=1.0))
+    assert traced.leak is None
+    assert not traced.pair_upper.binds
+    assert any("has noise of scale 0" in line for line in traced.pair_upper.rests_on)

@@ -19,26 +19,11 @@ from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.learners.conversions.expert_advice import ExpertAdvice
 from overclaim.learners.problems.advice import Advice, graded_advice
 from overclaim.mechanisms.draws import Draws
+from overclaim.tests.support.tapes import Tape
 
 #: Every statistical test here accuses a right implementation with at most this probability.
 FALSE_ALARM = 1e-6
 ROUNDS, EXPERTS, ARMS = 14, 4, 3
-
-
-class Tape(Draws):
-    """Keep every uniform that was drawn, so that a twin can be fed the same."""
-
-    def __init__(self, seed):
-        super().__init__(seed)
-        self.rows = []
-
-    def uniform(self, shape):
-        drawn = super().uniform(shape)
-        self.rows.append(drawn.copy())
-        return drawn
-
-    def of_run(self, run):
-        return iter([row[..., run] for row in self.rows])
 
 
 def random_advice(seed, *shape):

@@ -14,19 +14,7 @@ from overclaim.audit.play.transcripts import play
 from overclaim.learners.bandits.htinf import PRECISION, SIGMA, THETA, Htinf, tsallis_weights
 from overclaim.learners.conversions.batched import BatchedLaplace
 from overclaim.mechanisms.draws import Draws
-
-
-class Tape(Draws):
-    """Keep every uniform that was drawn, so that a twin can be fed the same."""
-
-    def __init__(self, seed):
-        super().__init__(seed)
-        self.rows = []
-
-    def uniform(self, shape):
-        drawn = super().uniform(shape)
-        self.rows.append(drawn.copy())
-        return drawn
+from overclaim.tests.support.tapes import Tape
 
 
 def laplace(u, scale):

@@ -172,11 +172,11 @@ def test_without_epsilon_there_is_no_noise(name, calibration):
     other[0] = 0
     pair = Pair(world, other)
     seen = play(learner, pair, Draws(1), 50, surface="release")
-    told = [
+    fed = [
         np.where(seen.left, *(pair.feedback(t, seen.actions[t], learner.feedback, left) for left in (True, False)))
         for t in range(3)
     ]
-    np.testing.assert_allclose(seen.releases, learner.release_means(seen.actions, seen.releases, told), atol=1e-12)
+    np.testing.assert_allclose(seen.releases, learner.release_means(seen.actions, seen.releases, fed), atol=1e-12)
 
 
 def test_bad_settings_are_named():
@@ -254,5 +254,5 @@ def test_cases_get_their_expected_verdicts(name):
         setting = one.setting(calibration=case.calibration, epsilon=case.epsilon, **changes)
         claim = one.claim(setting, neighbours=case.neighbours, surface=case.surface)
         learner = one.build(setting, **case.parameters)
-        found = falsify(learner, claim, rounds=setting.rounds, runs=case.runs, seed=2)
-        assert found.verdict.name.lower() == case.expected, case
+        result = falsify(learner, claim, rounds=setting.rounds, runs=case.runs, seed=2)
+        assert result.verdict.name.lower() == case.expected, case

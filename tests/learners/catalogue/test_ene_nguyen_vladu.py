@@ -33,8 +33,8 @@ def setting(rounds=16, **changes):
 
 def pairs(bandit):
     """The audit's own pairs that differ in the first round, with losses of 0 from then on."""
-    found = first_round(alphabet_of(bandit, CLAIM), bandit.rounds, 1)
-    return [pair for pair in found if not any(pair.left[-1].slope)]
+    standard = first_round(alphabet_of(bandit, CLAIM), bandit.rounds, 1)
+    return [pair for pair in standard if not any(pair.left[-1].slope)]
 
 
 @pytest.mark.parametrize("domain", [L2Ball(3), LInfBall(3, 0.5), ProbabilitySimplex(3)], ids=str)
@@ -99,8 +99,8 @@ def test_releases_are_their_means_plus_noise(entry, dim):
     pair = pairs(bandit)[0]
     block = play(bandit, pair, Draws(2), 4000, surface="release")
     assert block.releases.shape == (3, 2 * dim, 4000)
-    told = [pair.feedback(t, block.actions[t], "bandit", block.left) for t in range(16)]
-    noise = block.releases - bandit.release_means(block.actions, block.releases, told)
+    fed = [pair.feedback(t, block.actions[t], "bandit", block.left) for t in range(16)]
+    noise = block.releases - bandit.release_means(block.actions, block.releases, fed)
     np.testing.assert_array_equal(noise[:, dim:], 0.0)
     for node in noise[:, :dim]:
         law = ("laplace", (0, bandit.noise.scale)) if entry is LAPLACE else ("norm", (0, bandit.noise.sigma))
@@ -112,8 +112,8 @@ def largest_ratio(bandit, pair, runs=4000):
     block = play(bandit, pair, Draws(3), runs, surface="release")
     total = np.zeros(runs)
     for sign, world in ((1, True), (-1, False)):
-        told = [pair.feedback(t, block.actions[t], "bandit", world) for t in range(pair.rounds)]
-        noise = block.releases - bandit.release_means(block.actions, block.releases, told)
+        fed = [pair.feedback(t, block.actions[t], "bandit", world) for t in range(pair.rounds)]
+        noise = block.releases - bandit.release_means(block.actions, block.releases, fed)
         total += sign * bandit.noise.log_density(noise.reshape(-1, runs))
     return np.abs(total).max()
 
@@ -195,9 +195,9 @@ def test_pairs_meet_the_papers_assumptions(entry):
     """1-Lipschitz, and 0 somewhere in the unit ball."""
     grid = np.linspace(-1, 1, 201)[None]
     bandit = entry.build(setting(delta=1e-2 if entry is GAUSSIAN else 0.0))
-    found = first_round(alphabet_of(bandit, CLAIM), bandit.rounds, 1)
-    assert len(found) == 15
-    for pair in found:
+    standard = first_round(alphabet_of(bandit, CLAIM), bandit.rounds, 1)
+    assert len(standard) == 15
+    for pair in standard:
         assert pair.t0 == 0
         for loss in {*pair.left, *pair.right}:
             assert loss.lipschitz(1.0) <= 1

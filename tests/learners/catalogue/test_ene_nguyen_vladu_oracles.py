@@ -103,8 +103,8 @@ def test_doubling_releases_what_its_learners_do_at_scale_one():
     pair = Pair(*ene_nguyen_vladu_oracles.gradient_pair(24, 2))
     block = play(learner, pair, Draws(1), 2000, surface="release")
     assert len(block.releases) == 3 + 7 + 11
-    told = [pair.feedback(t, block.actions[t], "full", block.left) for t in range(23)]
-    noise = block.releases - learner.release_means(block.actions, block.releases, told)
+    fed = [pair.feedback(t, block.actions[t], "full", block.left) for t in range(23)]
+    noise = block.releases - learner.release_means(block.actions, block.releases, fed)
     size = np.abs(noise).mean(axis=(1, 2))  # E|Z| = 1, and six standard errors of 4000 draws: chance 4e-8 for all
     np.testing.assert_allclose(size, 1.0, atol=6 / math.sqrt(4000))
     weaker = learner.weakened(2.0)

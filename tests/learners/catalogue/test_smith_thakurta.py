@@ -48,8 +48,8 @@ def run(learner, losses, draws, runs=4):
     for loss in losses:
         x = learner.act(state, draws)
         actions.append(x.copy())
-        told = loss.gradient(x) if learner.feedback == "full" else loss.value(x)
-        learner.update(state, x, told, draws)
+        fed = loss.gradient(x) if learner.feedback == "full" else loss.value(x)
+        learner.update(state, x, fed, draws)
         released.append(learner.release(state))
     return np.array(actions), np.array(released)
 
@@ -123,8 +123,8 @@ def test_releases_are_their_means_plus_noise(name, dim):
     learner, pair = entry.build(chosen), worst(name, 27, arms=dim)
     pair = Pair(pair.left[:8], pair.right[:8])
     block = play(learner, pair, Draws(5), 4000, surface="release")
-    told = [pair.feedback(t, block.actions[t], learner.feedback, block.left) for t in range(8)]
-    noise = block.releases - learner.release_means(block.actions, block.releases, told)
+    fed = [pair.feedback(t, block.actions[t], learner.feedback, block.left) for t in range(8)]
+    noise = block.releases - learner.release_means(block.actions, block.releases, fed)
     for node in noise:
         radius = np.sqrt(np.square(node).sum(axis=0)) / learner.noise.scale
         assert kstest(radius, "gamma", args=(dim,)).pvalue > 1e-7
@@ -251,15 +251,15 @@ def bound(learner, pair, surface, runs=400_000):
 )
 def test_published_noise_is_falsified(name, rounds, surface, least, exact):
     """Above the exact value, given closed in the limit of flat losses, with chance 1e-7 each."""
-    found = bound(ENTRIES[name].build(setting(rounds)), worst(name, rounds), surface)
-    assert least < found < exact
+    lower = bound(ENTRIES[name].build(setting(rounds)), worst(name, rounds), surface)
+    assert least < lower < exact
 
 
 @pytest.mark.parametrize("name", ["pftal", "pftal-lipschitz", "pftal-bandit"])
 def test_corrected_noise_survives(name):
     """The bound passes the true epsilon of 1 with chance 1e-7."""
-    found = bound(ENTRIES[name].build(setting(calibration="corrected")), worst(name), "release")
-    assert 0.9 < found < 1
+    lower = bound(ENTRIES[name].build(setting(calibration="corrected")), worst(name), "release")
+    assert 0.9 < lower < 1
 
 
 def test_scores_are_rounded_so_that_float_noise_is_no_evidence():

@@ -103,9 +103,9 @@ def test_exact_release_at_theorem_17():
     learner = ENTRIES["pftal-bandit-lipschitz"].build(setting(), radius=0.68)
     pair = Pair(*smith_thakurta_bandits.flat_pair(5))
     expected = 3 * 2 / (4 * (1 + 5**-0.25 * 0.68**2 / 2))
-    found = exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0]
-    assert found == pytest.approx(expected, abs=1e-4)
-    assert found > 1.29
+    epsilon = exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0]
+    assert epsilon == pytest.approx(expected, abs=1e-4)
+    assert epsilon > 1.29
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_every_audit_of_the_literature_is_the_case_that_it_was_made_from():
     """So a replayed command, or a plan of a user's with the same settings, says whose claim it is too."""
     cases = [case for entry in entries().values() for case in entry.cases]
     for case, task in zip(cases, literature().tasks, strict=True):
-        found = task.prepare()
-        assert found.case is case, task.command()
-        assert found.source == (case.statement.source if case.statement else entries()[task.target].source)
+        prepared = task.prepare()
+        assert prepared.case is case, task.command()
+        assert prepared.source == (case.statement.source if case.statement else entries()[task.target].source)
 
 
 def test_another_setting_than_a_case_has_no_standing():
@@ -117,8 +117,8 @@ def test_the_headline_counts_statements_not_claims():
         claim("FALSIFIED", None),
     ]
     counts = headline(claims)
-    told = {"theorem": 2, "proof": 1, "reading": 2, "variant": 0, "control": 1, "claims": 1}
-    assert {name: counts[name] for name in told} == told
+    printed = {"theorem": 2, "proof": 1, "reading": 2, "variant": 0, "control": 1, "claims": 1}
+    assert {name: counts[name] for name in printed} == printed
     record = {"claims": claims, "headline": counts, "alpha": 0.01, "overclaim": "0", "seed": 0, "errors": []}
     assert fault(record) is None
     sentence = "2 published statements are false (and 1 step of proofs)."
@@ -155,10 +155,10 @@ def test_check_says_whose_claim_it_is_and_what_the_authors_could_answer():
     for words in ("standing: theorem, Agarwal & Singh 2017, Lemma 4.2", "says: “", "its authors could answer: "):
         assert words in done.output
     done = CliRunner().invoke(main, ["check", "agarwal-singh/reduction-threshold", "--runs", "4000", "--json"])
-    found = json.loads(done.stdout)
-    assert found["standing"] == "theorem"
-    assert found["quotation"]["where"].startswith("Lemma 4.2")
-    assert found["answer"]
+    printed = json.loads(done.stdout)
+    assert printed["standing"] == "theorem"
+    assert printed["quotation"]["where"].startswith("Lemma 4.2")
+    assert printed["answer"]
     done = CliRunner().invoke(main, ["check", "asi-raman-talwar/exp3", "--runs", "2000", "--json"])
     assert json.loads(done.stdout)["quotation"] is None
 
@@ -227,10 +227,10 @@ def test_what_is_false_has_the_stated_size(epsilon, target, pair, surface, setti
 def test_theorem_a_1_needs_more_noise_where_epsilon_is_large():
     """Two nodes move by 2 sqrt 2 each, sigma = sqrt 2 log2(1 / 0.1) / 2; held against the formula of Gaussian DP."""
     both = [[1, 1], [0, 0]], [[-1, -1], [0, 0]]
-    found = exact("agarwal-singh/ftpl-simplex", both, "publication", epsilon=2.0, delta=0.1, theorem="A.1", base="2")
-    assert found == pytest.approx(2.906, abs=1e-3)
+    epsilon = exact("agarwal-singh/ftpl-simplex", both, "publication", epsilon=2.0, delta=0.1, theorem="A.1", base="2")
+    assert epsilon == pytest.approx(2.906, abs=1e-3)
     mu = 4 / (np.log2(10) / 2 * np.sqrt(2))
-    delta = norm.cdf(mu / 2 - found / mu) - np.exp(found) * norm.cdf(-mu / 2 - found / mu)
+    delta = norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
     assert delta == pytest.approx(0.1, abs=1e-6)
 
 
@@ -265,9 +265,9 @@ def test_a_publication_has_the_noise_that_it_states_in_every_round(fast):
     learner, pair = entry.build(setting), Pair([[1, 0]] * 4, [[0, 1]] + [[1, 0]] * 3)
     if fast:
         pytest.importorskip("numba")
-        found = kernels.play(learner, pair, CounterDraws(3), 4096, surface="publication")
-        assert found.releases.shape == (4, 2, 4096)
-        left = found.releases[3, :, found.left].mean(axis=0)
+        block = kernels.play(learner, pair, CounterDraws(3), 4096, surface="publication")
+        assert block.releases.shape == (4, 2, 4096)
+        left = block.releases[3, :, block.left].mean(axis=0)
         assert left == pytest.approx([4, 0], abs=5 * 2 * setting.range / np.sqrt(2048) * 4)
         return
     assert play(learner, pair, Draws(3), 10, surface="publication").releases.shape == (4, 2, 10)

@@ -209,18 +209,18 @@ def test_exact():
     words = ["--rounds", 8, "--set", "batch=2", "--set", "eta=.5", "--set", "gamma=.1"]
     result = overclaim("exact", "asi-raman-talwar/batched-exp3", *words, "--json")
     assert result.exit_code == 0
-    found = json.loads(result.stdout)
-    assert found["epsilon"]["0"] == pytest.approx(0.7225, abs=1e-4)
-    assert found["epsilon"]["0.01"] == pytest.approx(0.5711, abs=1e-4)
-    assert found["pair"]["round"] == 1
+    printed = json.loads(result.stdout)
+    assert printed["epsilon"]["0"] == pytest.approx(0.7225, abs=1e-4)
+    assert printed["epsilon"]["0.01"] == pytest.approx(0.5711, abs=1e-4)
+    assert printed["pair"]["round"] == 1
     too_long = overclaim("exact", "asi-raman-talwar/batched-exp3", "--rounds", 40, "--set", "batch=1")
     assert too_long.exit_code == 2
     assert "shorten the horizon" in too_long.stderr
 
 
 def test_power():
-    found = json.loads(overclaim("power", "--epsilon", 1, "--runs", 10_000, "--json").stdout)
-    assert 1.05 < found["detectable_epsilon"] < 1.15
+    printed = json.loads(overclaim("power", "--epsilon", 1, "--runs", 10_000, "--json").stdout)
+    assert 1.05 < printed["detectable_epsilon"] < 1.15
     assert "9 times in 10" in overclaim("power", "--epsilon", 1, "--runs", 10_000).stdout
     hopeless = overclaim("power", "--epsilon", 9, "--runs", 100, "--json")
     assert json.loads(hopeless.stdout)["detectable_epsilon"] is None
@@ -243,9 +243,9 @@ def test_power_counts_the_runs_that_check_counts(tmp_path):
 
 def test_an_infinite_exact_epsilon_is_said(tmp_path):
     words = ["asi-raman-talwar/exp3", "--set", "eta=2000", "--set", "gamma=0", "--rounds", 2]
-    found = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)
-    assert found["epsilon"]["0"] is None
-    assert "0" in found["infinite"]
+    printed = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)
+    assert printed["epsilon"]["0"] is None
+    assert "0" in printed["infinite"]
     checked = overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1)
     assert "infinite on this pair" in checked.output
     claim = json.loads(overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1, "--json").stdout)
@@ -260,8 +260,8 @@ def test_regret():
     words = ["--rounds", 64, "--runs", 100, "--jobs", 1]
     result = overclaim("regret", "agarwal-singh/ftrl-experts", *words, "--json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found.keys() >= {
+    printed = json.loads(result.stdout)
+    assert printed.keys() >= {
         "mean_regret",
         "interval",
         "bound",
@@ -271,8 +271,8 @@ def test_regret():
         "horizons",
         "regrets",
     }
-    assert found["interval"][0] <= found["mean_regret"] <= found["interval"][1]
-    assert found["interval"][0] <= found["bound"]
+    assert printed["interval"][0] <= printed["mean_regret"] <= printed["interval"][1]
+    assert printed["interval"][0] <= printed["bound"]
     assert "growth exponent" in overclaim("regret", "agarwal-singh/ftrl-experts", *words).output
     for wrong, message in (
         (["--rounds", 0], "at least 1, got 0"),

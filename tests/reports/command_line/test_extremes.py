@@ -33,8 +33,8 @@ def fine(*words):
 @pytest.mark.parametrize("stop", ["budget", "early"])
 @pytest.mark.parametrize("epsilon", [*TINY, *LARGE])
 def test_a_claim_of_any_epsilon_has_a_verdict(epsilon, stop):
-    found = fine(*LEARNER, "--epsilon", epsilon, "--runs", 100, "--stop", stop, "--jobs", 1)
-    assert found.exit_code == (1 if epsilon < 1 else 3)
+    run = fine(*LEARNER, "--epsilon", epsilon, "--runs", 100, "--stop", stop, "--jobs", 1)
+    assert run.exit_code == (1 if epsilon < 1 else 3)
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-160, 1e-10, 1e308])
@@ -48,8 +48,8 @@ def test_a_mechanism_of_any_claim_has_a_verdict(epsilon):
 @pytest.mark.parametrize("value", [*TINY, *NEAR_ONE])
 def test_any_confidence_and_delta(option, value, stop):
     words = (*LEARNER, "--epsilon", 1, option, value, "--runs", 100, "--stop", stop, "--jobs", 1)
-    found = fine(*words)
-    assert found.exit_code != 2 or (option == "--confidence" and value < 1e-16)
+    run = fine(*words)
+    assert run.exit_code != 2 or (option == "--confidence" and value < 1e-16)
 
 
 def test_a_run_with_an_extreme_claim_has_a_record_that_can_be_read(tmp_path):

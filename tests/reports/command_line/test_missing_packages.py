@@ -21,8 +21,8 @@ def without(package, *words):
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
-    found = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 3000, "--json")
-    claim = json.loads(found.stdout)
+    run = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 3000, "--json")
+    claim = json.loads(run.stdout)
     claim["evidence"] = {"growth": {"runs": [10, 20], "bound": [0.5, 1.0]}}
     path = tmp_path_factory.mktemp("record") / "record.json"
     path.write_text(to_text(run_record([claim], seed=0, alpha=0.01, command="")))

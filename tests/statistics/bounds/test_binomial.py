@@ -16,10 +16,10 @@ CHANCES = [1e-6, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-12, 1.0]
 def test_they_are_scipys(n, p):
     counts, tails = np.arange(-1, min(n, 50) + 2), np.array([0.999, 0.7, 0.5, 0.1, 0.01, 1e-5, 1e-9])
     assert survival(counts, n, p) == pytest.approx(stats.binom.sf(counts, n, p), rel=1e-12, abs=1e-300)
-    found = upper_quantile(tails, n, p)
-    assert (survival(found, n, p) <= tails).all()
-    assert ((found == 0) | (survival(found - 1, n, p) > tails)).all()
-    assert np.abs(found - stats.binom.isf(tails, n, p)).max() <= (n > 10**6)
+    quantiles = upper_quantile(tails, n, p)
+    assert (survival(quantiles, n, p) <= tails).all()
+    assert ((quantiles == 0) | (survival(quantiles - 1, n, p) > tails)).all()
+    assert np.abs(quantiles - stats.binom.isf(tails, n, p)).max() <= (n > 10**6)
 
 
 def test_certain_and_impossible_counts():

@@ -115,10 +115,10 @@ def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):
     monkeypatch.setattr(joint_bound, "NUISANCE_SHARE", share)
     expected = [twin_joint(game, delta, 0.3, share) for game in GAMES]
     assert np.count_nonzero(expected) >= 6
-    found = joint_bound.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3)
-    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-4)
+    bound = joint_bound.epsilon_joint(*np.transpose(GAMES), delta=delta, alpha=0.3)
+    np.testing.assert_allclose(bound, expected, rtol=2e-3, atol=1e-4)
     # What is proved lies below; the twin's grid may be too high by 1e-6.
-    assert (found <= np.array(expected) + 2e-6).all()
+    assert (bound <= np.array(expected) + 2e-6).all()
     # With finer places it is the grid, both around few coarse places and around many.
     for coarse, fine in ((9, 201), (301, 5)):
         monkeypatch.setattr(joint_bound, "_COARSE", np.linspace(0.0, 1.0, coarse))
@@ -237,8 +237,8 @@ def test_the_search_bisects_where_scores_have_no_slope(edge, monkeypatch):
 
 
 def test_alpha_and_delta_may_be_any_real_numbers():
-    found = joint_bound.epsilon_joint(45, 50, 5, 50, delta=Fraction(1, 4), alpha=Fraction(1, 20))
-    assert found == joint_bound.epsilon_joint(45, 50, 5, 50, delta=0.25, alpha=0.05)
+    bound = joint_bound.epsilon_joint(45, 50, 5, 50, delta=Fraction(1, 4), alpha=Fraction(1, 20))
+    assert bound == joint_bound.epsilon_joint(45, 50, 5, 50, delta=0.25, alpha=0.05)
 
 
 def message_of(call):
