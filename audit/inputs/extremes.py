@@ -1,4 +1,4 @@
-"""The records at the edges of what a strategy draws: where sensitivities are attained, and code has its faults."""
+"""The records at the edges of what a strategy draws: where sensitivities are often attained, and code has faults."""
 
 from __future__ import annotations
 

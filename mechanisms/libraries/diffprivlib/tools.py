@@ -62,7 +62,7 @@ _NANMEAN = Finding(
 _HISTOGRAM = Finding(
     false="a record that is replaced changes two counts, and each has noise for one (`histogram` in "
     "`diffprivlib/tools/histograms.py`: GeometricTruncated with sensitivity 1 for each bin)",
-    answer="Neighbours could be meant to have one record more or less: then the claim holds. The relation is not "
+    answer="Neighbours could be meant to have one record more or less: then no violation was found. The relation is not "
     "documented.",
     repair="say so, or halve epsilon",
     upstream=NONE_FOUND,
