@@ -6,7 +6,6 @@ import ast
 import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from ...learners.catalogue.entries import Entry, lookup, near_matches
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
+from ..play.import_path import add_folder
 from .paths import exists
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
@@ -68,12 +68,7 @@ def _load_file(path: Path) -> ModuleType:
         raise ValueError(f"there is no file {str(path)!r}")
     if not path.is_file():
         raise ValueError(f"the target's file {str(path)!r} is no regular file")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        # The file may import its neighbours, in this process and in workers; but none of them stands in for a module
-        # of Python's that is imported later.
-        installed = (i for i, place in enumerate(sys.path) if Path(place).name in ("site-packages", "dist-packages"))
-        sys.path.insert(next(installed, len(sys.path)), folder)
+    add_folder(str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(f"overclaim_target_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

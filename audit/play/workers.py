@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from ...learners.blame import blamed, deliberate, raised_by_target, said
 from ...learners.protocol import LearnerError
+from .import_path import keep_own_names
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -279,6 +280,7 @@ def _in_worker(place: tuple[str, int], task: Callable[[Item], Result], item: Ite
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
     folder, parent = place
     die_with(parent)
+    keep_own_names()  # the folders of targets came with the path
     if os.environ.get(SAFE) == OURS:  # not for what audited code starts
         del os.environ[SAFE]
     os.chdir(folder)  # without a look at the current one, which may be gone

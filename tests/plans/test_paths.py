@@ -137,7 +137,9 @@ def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(9)\n")
     (tmp_path / "neighbour.py").write_text("SCALE = 0.5\n")
     (tmp_path / "mine.py").write_text(
-        "from neighbour import SCALE\ndef noisy(data, rng):\n    return data + rng.laplace(scale=SCALE)\n"
+        "from neighbour import SCALE\ndef noisy(data, rng):\n"
+        "    try:\n        import winreg, msvcrt\n    except ImportError:\n        pass\n"  # as libraries do
+        "    return data + rng.laplace(scale=SCALE)\n"
     )
     claim = (
         '[[claims]]\ntarget = "mine.py:noisy"\nepsilon = 1\nleft = 1\nright = 0\nruns = 4000\nexpect = "falsified"\n'
