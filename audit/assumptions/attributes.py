@@ -16,6 +16,10 @@ from ..inputs.data import is_frame
 FITTED, ALL = "fitted", "all"
 
 
+class AttributesError(LearnerError):
+    """What a mechanism returned has not the attributes that are asked for: it raised nothing itself."""
+
+
 def check_attributes(asked: Any) -> None:
     """Raise ValueError unless attributes are asked for by a word that is known, by their names, or not at all."""
     names = asked if isinstance(asked, list | tuple) else [asked]
@@ -53,12 +57,12 @@ class WithAttributes:
             names = [name for name in known if not name.startswith("_")]
             names = [name for name in names if name.endswith("_")] if self.asked == FITTED else names
             if not names:
-                raise LearnerError(f"{where}, {type(thing).__name__}, has no attributes that are {self.asked}")
+                raise AttributesError(f"{where}, {type(thing).__name__}, has no attributes that are {self.asked}")
         else:
             names = list(self.asked)
             missing = [name for name in names if not hasattr(thing, name)]
             if missing:
-                raise LearnerError(f"{where}, {type(thing).__name__}, has no attribute {missing[0]!r}")
+                raise AttributesError(f"{where}, {type(thing).__name__}, has no attribute {missing[0]!r}")
         return {name: self._value(getattr(thing, name), f"{where}.{name}") for name in names}
 
     def _value(self, value: Any, where: str) -> Any:
@@ -72,14 +76,14 @@ class WithAttributes:
             return value
         if isinstance(self.asked, str) and hasattr(value, "__dict__") and not callable(value):
             return self._read(value, where)
-        raise LearnerError(
+        raise AttributesError(
             f"{where} cannot be read, {type(value).__name__}: name attributes that hold numbers, texts or arrays"
         )
 
 
 def _attributes(thing: Any, where: str) -> dict[str, Any]:
     if not hasattr(thing, "__dict__"):
-        raise LearnerError(f"{where} is no object with attributes: {thing!r:.80}")
+        raise AttributesError(f"{where} is no object with attributes: {thing!r:.80}")
     return dict(vars(thing))
 
 

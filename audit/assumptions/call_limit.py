@@ -6,6 +6,7 @@ leaving out single runs by their time would count what the time says.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -17,6 +18,8 @@ from ...learners.blame import name_of
 
 #: The least seconds between two attempts to interrupt a call.
 AGAIN = 0.05
+#: The most seconds that a timer is set to, which every system can count.
+LONGEST = 1e6
 
 
 class SlowCallError(BaseException):
@@ -27,10 +30,12 @@ class SlowCallError(BaseException):
         self.seconds = seconds
 
 
-def check_limit(seconds: float | None) -> None:
-    """Raise ValueError unless a limit is a positive number, or there is none."""
-    if seconds is not None and not seconds > 0:
-        raise ValueError(f"call_limit must be above 0, in seconds of processor time, got {seconds!r}")
+def check_limit(seconds: Any) -> None:
+    """Raise ValueError unless a limit is a positive and finite number, or there is none."""
+    if seconds is None:
+        return
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise ValueError(f"call_limit must be above 0 and finite, in seconds of processor time, got {seconds!r}")
 
 
 class Limited:
@@ -71,7 +76,8 @@ def _timer(seconds: float) -> Iterator[None]:
 
     handler = signal.signal(signal.SIGPROF, interrupt)
     # The timer repeats, because an exception that is raised inside a callback (as of the garbage collector) is lost.
-    left, every = signal.setitimer(signal.ITIMER_PROF, seconds, max(seconds, AGAIN))
+    first = min(seconds, LONGEST)
+    left, every = signal.setitimer(signal.ITIMER_PROF, first, max(first, AGAIN))
     try:
         yield
     finally:

@@ -21,6 +21,7 @@ from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
 from ..attacks.features import Outputs
 from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
+from .attributes import AttributesError
 from .call_limit import SlowCallError
 
 #: Letters of an input that a message shows.
@@ -187,6 +188,8 @@ def _called(mechanism: Any, data: Any, *others: Any) -> Any:
         return mechanism(copy.deepcopy(data), *others)
     except KeyboardInterrupt:
         raise
+    except AttributesError as error:
+        raise RefusedInputError(str(error)) from None
     except SlowCallError as error:
         message = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
         raise SlowInputError(f"{name_of(mechanism)} {message}") from None

@@ -57,10 +57,10 @@ def _is_function(loss: Any) -> bool:
     return hasattr(loss, "gradient") or hasattr(loss, "given")
 
 
-def _lengths(loss: Any) -> set[int]:
+def lengths_of(loss: Any) -> set[int]:
     """Return the length of a vector, a slope or a centre; none of a user's own kind of loss."""
     if isinstance(loss, Switch):
-        return _lengths(loss.below) | _lengths(loss.above)
+        return lengths_of(loss.below) | lengths_of(loss.above)
     vector = loss if isinstance(loss, np.ndarray) else getattr(loss, "slope", getattr(loss, "centre", None))
     return {len(vector)} if isinstance(loss, np.ndarray | Family) and vector is not None else set()
 
@@ -113,7 +113,7 @@ class Pair:
     def _lengths(self) -> list[int]:
         if isinstance(self.left, np.ndarray):
             return [int(self.left.shape[1])]
-        return sorted(set().union(*(_lengths(loss) for loss in (*self.left, *self.right))))
+        return sorted(set().union(*(lengths_of(loss) for loss in (*self.left, *self.right))))
 
     @cached_property
     def _differing(self) -> list[int]:

@@ -11,7 +11,7 @@ from ...learners.catalogue.entries import Entry, Setting
 from ...learners.problems.losses import LOSS_SETS, Linear, Loss, Quadratic
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
-from ..play.pairs import World
+from ..play.pairs import World, lengths_of
 from ..search.loss_choices import alphabet_of
 from .comparator import domain_of
 
@@ -70,9 +70,12 @@ def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Lo
     }
 
 
-def check_losses(chosen: Mapping[str, World], game: Setting) -> None:
-    """Raise ValueError unless every vector lies in the game's loss set."""
+def check_losses(chosen: Mapping[str, World], game: Setting, arms: int) -> None:
+    """Raise ValueError unless every loss has the learner's arms, and every vector lies in the game's loss set."""
     for name, losses in chosen.items():
         for t, loss in enumerate(losses):
+            if found := lengths_of(loss) - {arms}:
+                told = f"{min(found)}, but the learner has {arms} arms"
+                raise ValueError(f"the loss of round {t + 1} of {name!r} has length {told}")
             if isinstance(loss, np.ndarray):
                 LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")

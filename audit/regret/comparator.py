@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...learners.blame import name_of
 from ...learners.problems.losses import feedback
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
@@ -63,7 +64,7 @@ def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
         total = table.sum(axis=0)[:, None]
         return float(total.min() if domain is None else (total * _minimisers(domain, total)).sum()), 0.0
     if domain is None:
-        raise ValueError(f"{type(learner).__name__} has no domain to minimise convex losses over: give a comparator")
+        raise ValueError(f"{name_of(learner)} has no domain to minimise convex losses over: give a comparator")
     return best_fixed_point(domain, losses, learner.arms)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -85,15 +86,22 @@ def regret(
             search=search,
         ).to_json()
     if audit["found"]:
-        chosen = {
-            "rounds": setting.rounds,
-            "arms": arms,
-            "losses": losses,
-            "runs": budget["runs"],
-            "seed": budget["seed"],
-        }
-        words = [word for name, value in chosen.items() if value is not None for word in (f"--{name}", str(value))]
+        words = _words({"rounds": setting.rounds, "arms": arms, "losses": losses, **_unusual(budget)})
         words += [word for name, value in parameters for word in ("--set", f"{name}={value}")]
+        words += ["--fast"] if fast else []
         audit["replay"] = shlex.join(["overclaim", "regret", target, *words, "--sequence", json.dumps(audit["found"])])
     say(json_text(audit, indent=1) if as_json else regret_lines(target, audit), styled=not as_json)
     return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Return options that have a value as words of a command."""
+    return [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+
+
+def _unusual(budget: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a budget without a confidence and a stop that are those of every command."""
+    from ...audit.play.execution import Budget
+
+    usual = {"confidence": Budget.confidence, "stop": Budget.stop}
+    return {name: value for name, value in budget.items() if value != usual.get(name)}

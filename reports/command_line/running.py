@@ -152,13 +152,14 @@ def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> It
 
 def verdict_line(outcome: Outcome) -> str:
     """Return one line of a claim that was audited just now, by itself: Holm's procedure comes in the end."""
+    from ..formats.terminal import setting
+
     claim, error = outcome
     if claim is None:
         return visible_line(f"not audited: {error['name']}: {error['message']}" if error else "not audited")
     wanted = claim["expected"]
     unexpected = f", expected {wanted}" if wanted and claim["verdict"] != wanted.upper() else ""
-    case = " ".join(str(claim[key]) for key in ("calibration", "surface") if claim[key] is not None)
-    return visible_line(f"{claim['verdict']} {claim['name']} ({case}){unexpected}")
+    return visible_line(f"{claim['verdict']} {claim['name']}, {setting(claim)}{unexpected}")
 
 
 def _audit_apart(audit: Callable[[Item], Outcome], item: Item, *, only_users: bool = False) -> Outcome:

@@ -112,7 +112,7 @@ def claims_table(record: JsonObject) -> str:
     shorts = [visible_line(c["name"]).rpartition("/")[2] for c in claims]
     longest = min(max((len(name) for name in shorts), default=0), 24)
     bar = 20 if columns >= 110 else 10
-    room = max(min(columns - bar - 37, longest + 2 + max((len(_setting(c)) for c in claims), default=0)), 12)
+    room = max(min(columns - bar - 37, longest + 2 + max((len(setting(c)) for c in claims), default=0)), 12)
     claim_at = round(bar / RULER_END)
     heads = (
         "0".ljust(claim_at)
@@ -125,19 +125,19 @@ def claims_table(record: JsonObject) -> str:
         if group != paper:
             paper = group
             lines += [click.style(shorten(paper, columns), bold=True)] if paper else []
-        label = shorten(f"{shorten(short, longest):<{longest}}  {_setting(claim)}", room)
+        label = shorten(f"{shorten(short, longest):<{longest}}  {setting(claim)}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
     unexpected = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
     for claim in unexpected:
         lines.append("")
-        lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {_setting(claim)}")
+        lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {setting(claim)}")
         lines.append(
             f"  {verdict_word(claim['verdict'])}, expected {claim['expected']}: {visible_line(claim['replay'])}"
         )
         lines += [f"  {line}" for line in shrunk_lines(claim)]
     lines += [
-        f"falsified together: {visible_line(c['name'])}, {_setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
+        f"falsified together: {visible_line(c['name'])}, {setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
     ]
     lines += _bound_lines(record)
     lines += [
@@ -177,7 +177,7 @@ def headline_lines(record: Fields) -> list[str]:
     return [word for word in words if word]
 
 
-def _setting(claim: Fields) -> str:
+def setting(claim: Fields) -> str:
     """Return what tells a claim from its siblings: what is not as usual, which is as the paper has it."""
     words = [claim.get("calibration") or "", claim.get("losses") or ""]
     words = [word for word in words if word != "as_published"]

@@ -53,8 +53,9 @@ def test_a_fitted_model_is_released_as_what_it_has_learned():
     ],
 )
 def test_what_cannot_be_read_is_named(asked, message):
-    with pytest.raises(LearnerError, match=message):
+    with pytest.raises(LearnerError, match=message) as raised:
         falsify_mechanism(fit, ONE, left=1, right=0, runs=100, attributes=asked)
+    assert "raised" not in str(raised.value)  # the mechanism did not
 
 
 @pytest.mark.parametrize("asked", ["coef_", [], ["not a name"], 3])
@@ -96,10 +97,11 @@ def test_a_call_that_swallows_the_interruption_is_judged_when_it_ends():
     with pytest.raises(SlowCallError):
         Limited(stubborn, 0.01)()
     assert Limited(lambda: 7, 0.5)() == 7
+    assert Limited(lambda: 7, 1e300)() == 7
 
 
-@pytest.mark.parametrize("limit", [0, -1.0, float("nan")])
-def test_a_limit_is_positive(limit):
+@pytest.mark.parametrize("limit", [0, -1.0, float("nan"), float("inf"), "1", True])
+def test_a_limit_is_positive_and_finite(limit):
     with pytest.raises(ValueError, match="call_limit must be above 0"):
         falsify_mechanism(burns, ONE, inputs=neighbours(st.lists(st.just(1))), runs=100, call_limit=limit)
 

@@ -11,6 +11,7 @@ from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Prepared, Task
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.reports.command_line.running import run_plan as run
+from overclaim.reports.formats.terminal import setting
 from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, run_plan
 
 
@@ -56,7 +57,8 @@ def test_verdicts_are_on_the_terminal_as_they_come_the_long_audits_begun_first(m
     written = screen.getvalue()
     names = [claim["name"] for claim in record["claims"]]
     assert names == [*runs, short.target]  # in the plan's order
-    lines = [f"{claim['verdict']} {claim['name']} (as_published actions)" for claim in record["claims"]]
+    lines = [f"{claim['verdict']} {claim['name']}, {setting(claim)}" for claim in record["claims"]]
+    assert "symmetric T=2" in lines[0]  # as the table has it: two claims of one target are told apart
     assert all(line in written for line in lines)
     if jobs == 1:
         assert sorted(lines, key=written.index) == [lines[2], lines[1], lines[0]]

@@ -23,6 +23,18 @@ from overclaim.reports.command_line.cli import main
 
 FEW = Budget(runs=20)
 
+#: A user's learner in a file.
+OWN = """
+class Fair:
+    feedback = "full"
+    def __init__(self, arms, rounds, rng):
+        self.arms, self.rng = arms, rng
+    def act(self):
+        return int(self.rng.integers(self.arms))
+    def update(self, feedback):
+        pass
+"""
+
 
 @dataclass(frozen=True)
 class Wrapped:
@@ -202,6 +214,21 @@ def test_the_command_shows_a_witness_that_plays_again():
     assert both.exit_code == 2
     assert "exclude each other" in both.output
     assert CliRunner().invoke(main, [*arguments, "--sequence", "[[4, [3, 0]]]"]).exit_code == 2
+    asked = ["--stop", "early", "--confidence", "0.9", "--fast"]
+    replay = json.loads(CliRunner().invoke(main, [*arguments, "--search", *asked, "--json"]).output)["replay"]
+    assert all(word in replay.split() for word in asked)
+
+
+@pytest.mark.parametrize("loss", ["[1, 0, 1]", "[1]", '{"loss": "linear", "slope": [1, 0, 0]}'])
+def test_losses_of_another_length_than_the_learners_are_bad_input(loss, tmp_path):
+    """They were blamed on the learner, or told of in the words of a matrix product."""
+    (tmp_path / "own.py").write_text(OWN)
+    for target in (f"{tmp_path}/own.py:Fair", "agarwal-singh/ftrl-ball"):
+        arguments = ["regret", target, "--runs", "20", "--jobs", "1", "--sequence", f"[[3, {loss}]]"]
+        found = CliRunner().invoke(main, arguments)
+        assert found.exit_code == 2
+        assert "the loss of round 1 of 'given' has length" in found.output
+        assert "but the learner has 2 arms" in found.output
 
 
 def test_a_run_searches_where_the_bound_says_something():
