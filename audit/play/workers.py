@@ -162,9 +162,9 @@ def with_bar(
 
     with tqdm(total=total, desc=label, leave=False, file=sys.stderr) as bar:
         for one in results:
-            if line is not None:
-                bar.write(line(one), file=sys.stderr)
             bar.update()
+            if line is not None:  # then the bar is drawn again, however soon after the last time: its count is true
+                bar.write(line(one), file=sys.stderr)
             yield one
 
 

@@ -10,6 +10,7 @@ import pytest
 from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.tasks import Prepared, Task
 from overclaim.audit.play.execution import Budget, Execution
+from overclaim.audit.play.workers import with_bar
 from overclaim.reports.command_line.running import run_plan as run
 from overclaim.reports.formats.terminal import setting
 from overclaim.tests.support.command_line import FIELDS, PLAN, overclaim, run_plan
@@ -64,6 +65,14 @@ def test_verdicts_are_on_the_terminal_as_they_come_the_long_audits_begun_first(m
         assert sorted(lines, key=written.index) == [lines[2], lines[1], lines[0]]
     assert "claims: 100%" in written
     assert "3/3" in written
+
+
+def test_the_bar_counts_results_that_come_at_once(monkeypatch):
+    """Drawn ten times a second, it stood at 0 of 3 until the next result came, minutes later."""
+    monkeypatch.setattr(sys, "stderr", screen := _Terminal())
+    for place, one in enumerate(with_bar(iter("abc"), 3, "claims", str), start=1):
+        assert one in screen.getvalue()
+        assert f"{place}/3" in screen.getvalue()
 
 
 def test_a_surprise_fails_the_run(tmp_path):
