@@ -50,11 +50,11 @@ MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audit
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the command line."""
     group = parser.getgroup("overclaim", "privacy audits")
-    for name, least, told in (
+    for name, least, words in (
         ("runs", 20, "Runs of each audit that does not say how many."),
         ("seed", 0, "Seed of each audit that does not say which.  [default: 0]"),
     ):
-        group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(least), help=told)
+        group.addoption(f"--overclaim-{name}", metavar=name.upper(), type=_at_least(least), help=words)
     fast = "Play on compiled kernels, where a learner has one."
     group.addoption("--overclaim-fast", action="store_const", const=True, help=fast)
 
@@ -235,7 +235,7 @@ class AuditedResult:
         measure = claim.measure.to_json()
         world = pair.to_json()
         sure = confidence({"confidence": result.confidence})
-        found = {
+        verdict = {
             "FALSIFIED": f"{lower_words(measure, result.lower)} ({sure} confidence)",
             "SURVIVED": f"nothing beyond the claim; {lower_words(measure, result.lower)}",
             "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
@@ -250,7 +250,7 @@ class AuditedResult:
         rows = [
             ("mechanism" if inputs else "learner", f"{_name(self.learner)}{_place(self.learner)}"),
             ("claimed", claimed_words(measure) + ("" if inputs else game)),
-            ("found", found),
+            ("found", verdict),
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
             *([("in words", result.event_in_words)] if result.event_in_words else []),
             *([("at best", caught)] if claim.measure.is_epsilon else []),

@@ -185,10 +185,10 @@ def audit_mechanism(
         space = space_of(inputs, budget.seed)
         searched = found_inputs(audit, space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
-    found = _checked(audit, options, None if os_random else mechanism)
-    result = replace(conclude(audit, found, began), searched=searched, outputs_digest=digest_of(found.blocks))
+    certified = _checked(audit, options, None if os_random else mechanism)
+    result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
-        result = replace(result, shrunk=shrink_inputs(audit, space, found.choice.pair))
+        result = replace(result, shrunk=shrink_inputs(audit, space, certified.choice.pair))
     return with_blind_spot(audit, result, how)
 
 
@@ -204,12 +204,12 @@ def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: Any) ->
     before = None if seeded is None else check_replay(seeded, options[0], seed, runs)
     check_independence(audit.mechanism, options[0], seed, runs)
     early = audit.budget.stop == "early"
-    found = until_falsified(AnytimeMechanism(audit), options) if early else all_runs(audit, options)
+    certified = until_falsified(AnytimeMechanism(audit), options) if early else all_runs(audit, options)
     if seeded is not None:  # a memory may show only after many calls, or on another input
         check_replay(seeded, options[0], seed, runs, before)
-        if found.choice.index != audit.index:
-            check_replay(seeded, found.choice.pair, seed, runs)
-    return found
+        if certified.choice.index != audit.index:
+            check_replay(seeded, certified.choice.pair, seed, runs)
+    return certified
 
 
 def _check_early(claim: Claim, os_random: bool) -> None:

@@ -97,11 +97,13 @@ class MechanismAudit(Audit):
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
         if weak_claims.is_weak(self) and not self.bits:
-            made = weak_claims.choose(self, self.mechanism, options, self.index)
-            attack = NoEvidence() if made.attack is None else OnOutputs(made.attack, made.encoder, made.features)
-            pair = options[made.index - self.index]
-            words = event_in_words(made.event, attack.score(made.shown), made.shown)
-            return Choice(pair, attack, made.event, made.index, words), self.spent + made.spent
+            chosen = weak_claims.choose(self, self.mechanism, options, self.index)
+            attack = (
+                NoEvidence() if chosen.attack is None else OnOutputs(chosen.attack, chosen.encoder, chosen.features)
+            )
+            pair = options[chosen.index - self.index]
+            words = event_in_words(chosen.event, attack.score(chosen.shown), chosen.shown)
+            return Choice(pair, attack, chosen.event, chosen.index, words), self.spent + chosen.spent
         kept: list[Sample] = []
         spent, best = self.spent, self.index
         if len(options) > 1:
@@ -123,18 +125,18 @@ class MechanismAudit(Audit):
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
         budget = max(40, self.share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
-        some: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
+        planned: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
         while len(alive) > 1:
             each = max(10, budget // len(alive))
             for i in alive:
-                some[i] += [(len(some[i]) + n, size) for n, size in blocks(each)]
+                planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(each)]
             spent += each * len(alive)
 
             def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
                 # All of them, the first time that one is asked for.
-                missing = [(j, *block) for j in alive for block in some[j][len(samples[j]) :]]
+                missing = [(j, *block) for j in alive for block in planned[j][len(samples[j]) :]]
                 for (j, *_), sample in zip(
                     missing, self.play(missing, dict(enumerate(options)), Stage.SEARCH), strict=True
                 ):
@@ -142,19 +144,19 @@ class MechanismAudit(Audit):
                 seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
                 return float(self.fit(options[i], i, seen, thorough=False)[1])
 
-            worths = {i: self.once(f"worth/{i}/{len(some[i])}", partial(worth, i)) for i in alive}
+            worths = {i: self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive}
             alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
         won = alive[0]
-        missing = [(won, *block) for block in some[won][len(samples[won]) :]]
+        missing = [(won, *block) for block in planned[won][len(samples[won]) :]]
         return won, samples[won] + self.play(missing, dict(enumerate(options)), Stage.SEARCH), spent
 
-    def play(self, some: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
+    def play(self, wanted: Sequence[_Block], options: Mapping[int, DataPair], stage: Stage) -> list[Sample]:
         """Return runs of pairs, block by block."""
-        pairs = {index: options[index] for index, *_ in some}
+        pairs = {index: options[index] for index, *_ in wanted}
         play = partial(
             in_parallel, partial(_play_block, self.mechanism, self.budget.seed, stage, pairs), jobs=self.execution.jobs
         )
-        return self.kept_blocks(stage.name, some, play, from_bytes, to_bytes)
+        return self.kept_blocks(stage.name, wanted, play, from_bytes, to_bytes)
 
     def fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
         """Return the attack and event that promise most, and what they promise."""

@@ -161,10 +161,10 @@ def audit_learner(
     )
     if budget.stop == "early":
         check_measure(claim)
-        found = until_falsified(AnytimeLearner(audit), options)
+        certified = until_falsified(AnytimeLearner(audit), options)
     else:
-        found = all_runs(audit, options)
-    return with_blind_spot(audit, conclude(audit, found, began), how)
+        certified = all_runs(audit, options)
+    return with_blind_spot(audit, conclude(audit, certified, began), how)
 
 
 def _by_parameter(learner: Any, weaken: Any, arms: int, rounds: int) -> Weaken | None:

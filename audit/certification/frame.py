@@ -177,23 +177,23 @@ def all_runs(audit: Audit, options: Sequence[Any]) -> Found:
     return Found(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
 
 
-def conclude(audit: Audit, found: Found, began: float) -> Result:
+def conclude(audit: Audit, outcome: Found, began: float) -> Result:
     """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
-    certified, bound = found.certificate.counts.runs, found.certificate.lower
+    certified, bound = outcome.certificate.counts.runs, outcome.certificate.lower
     return Result(
-        verdict=decide(audit.claim, bound, certified, audit.budget.alpha, ceiling=found.ceiling),
+        verdict=decide(audit.claim, bound, certified, audit.budget.alpha, ceiling=outcome.ceiling),
         claim=audit.claim,
-        certificate=found.certificate,
-        pair=found.choice.pair,
-        event=found.choice.event,
-        attack=found.choice.attack.name,
-        runs=found.pilot + certified,
-        pilot=found.pilot,
-        detectable_epsilon=found.detectable,
+        certificate=outcome.certificate,
+        pair=outcome.choice.pair,
+        event=outcome.choice.event,
+        attack=outcome.choice.attack.name,
+        runs=outcome.pilot + certified,
+        pilot=outcome.pilot,
+        detectable_epsilon=outcome.detectable,
         seed=audit.budget.seed,
         seconds=time.perf_counter() - began,
-        scorer=found.choice.attack,
-        blocks=found.blocks,
+        scorer=outcome.choice.attack,
+        blocks=outcome.blocks,
         engine=audit.engine,
-        event_in_words=found.choice.in_words,
+        event_in_words=outcome.choice.in_words,
     )

@@ -15,7 +15,7 @@ PREFIX = "libraries/"
 @cache
 def library_entries() -> dict[str, LibraryEntry]:
     """Return every entry by its name."""
-    found = [
+    entries = [
         *tools.ENTRIES,
         *models.ENTRIES,
         *mechanisms.ENTRIES,
@@ -24,4 +24,4 @@ def library_entries() -> dict[str, LibraryEntry]:
         *river.ENTRIES,
         *mabwiser.ENTRIES,
     ]
-    return {entry.name: entry for entry in found}
+    return {entry.name: entry for entry in entries}

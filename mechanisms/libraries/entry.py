@@ -63,8 +63,10 @@ class Library:
                 warnings.simplefilter("ignore")
                 return importlib.import_module(module or self.module)
         except ImportError as error:
-            told = " ".join(str(error).split())[:150]
-            raise MissingLibraryError(f"libraries/{self.name} needs {asked}; what is installed says: {told}") from None
+            message = " ".join(str(error).split())[:150]
+            raise MissingLibraryError(
+                f"libraries/{self.name} needs {asked}; what is installed says: {message}"
+            ) from None
 
     @property
     def installed(self) -> str:
@@ -181,9 +183,9 @@ class LibraryEntry:
 
     def statement(self, relation: str) -> Statement:
         """Return the words that are audited, with what is false about them under this relation."""
-        found = self.finding if relation in self.false_under else None
-        answer = "" if found is None else f"{found.answer} Upstream: {found.upstream}"
-        false, repair = ("", "") if found is None else (found.false, found.repair)
+        finding = self.finding if relation in self.false_under else None
+        answer = "" if finding is None else f"{finding.answer} Upstream: {finding.upstream}"
+        false, repair = ("", "") if finding is None else (finding.false, finding.repair)
         return Statement(
             source=self.source, text=self.quotation, where=self.where, false=false, answer=answer, repair=repair
         )

@@ -119,10 +119,10 @@ def _entry(
 
 def _alp(dp: Any, factor: float) -> Any:
     """Return what makes a queryable of counts, and asks it for three keys."""
-    made = dp.m.make_alp_queryable(*_counts(dp, int), scale=1.0 / factor, total_limit=10, value_limit=5)
+    measurement = dp.m.make_alp_queryable(*_counts(dp, int), scale=1.0 / factor, total_limit=10, value_limit=5)
 
     def asked(data: Any) -> list[float]:
-        queryable = made(data)
+        queryable = measurement(data)
         return [queryable(key) for key in ("a", "b", "c")]
 
     return asked

@@ -16,16 +16,16 @@ def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[
 
     def strategy(st: Any) -> Any:
         row = st.tuples(*[values(st)] * features, labels(st))
-        some = st.lists(row, min_size=least, max_size=5)
-        return some.map(lambda rows: (np.array([row[:-1] for row in rows]), np.array([row[-1] for row in rows])))
+        lists = st.lists(row, min_size=least, max_size=5)
+        return lists.map(lambda rows: (np.array([row[:-1] for row in rows]), np.array([row[-1] for row in rows])))
 
     return strategy
 
 
 def _points(values: Any, features: int, least: int = 2) -> Callable[[Any], Any]:
     def strategy(st: Any) -> Any:
-        some = st.lists(st.tuples(*[values(st)] * features), min_size=least, max_size=5)
-        return some.map(lambda rows: np.array(rows, dtype=float))
+        lists = st.lists(st.tuples(*[values(st)] * features), min_size=least, max_size=5)
+        return lists.map(lambda rows: np.array(rows, dtype=float))
 
     return strategy
 
