@@ -89,6 +89,8 @@ class Finding:
         What their tracker says: an address, or that nothing was found.
     certified : bool
         Whether an audit has falsified the claim; else it was only read in the source.
+    reading : bool
+        Whether the claim may mean something else than a relation under which no violation was found.
     """
 
     false: str
@@ -96,6 +98,7 @@ class Finding:
     repair: str
     upstream: str
     certified: bool = True
+    reading: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +180,7 @@ class LibraryEntry:
         """Return whose claim it is: documented, where the relation is, or where it was falsified under each one."""
         if self.ours:
             return "control"
-        known = self.finding is not None and self.finding.certified
+        known = self.finding is not None and self.finding.certified and not self.finding.reading
         everywhere = known and {"replace", "add-remove"} <= set(self.false_under)  # also where one is not audited
         return "documented" if self.stated or everywhere or self.near is not None else "reading"
 

@@ -110,6 +110,7 @@ _NAIVE = Finding(
     answer="The classes that occur, and the number of records, could be meant to be public. Neither is documented.",
     repair="say so, or take the classes as an argument and the number of records with noise",
     upstream=NONE_FOUND,
+    reading=True,  # with the classes public, under replace
 )
 _COUNTS = Finding(
     false="the noisy counts of the classes lie between 1 and the number of records, and add up to it: it is released "
