@@ -8,6 +8,7 @@ Of a claim that several records have, the last one counts.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -34,8 +35,13 @@ def _row(claim: Mapping[str, Any]) -> str:
         else f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:g})"
     )
     standing = "ours" if claim["standing"] == "control" else claim["standing"]
-    cells = (library, target, claim["neighbours"], stated, standing, claim["verdict"].lower(), f"{claim['lower']:.3f}")
+    cells = (library, target, claim["neighbours"], stated, standing, claim["verdict"].lower(), _down(claim["lower"]))
     return f"| {' | '.join((*cells, _blind(claim), format(claim['runs'], ',')))} |"
+
+
+def _down(bound: float) -> str:
+    """Return a lower bound with three digits behind the point, none above it."""
+    return f"{math.floor(1000 * bound) / 1000:.3f}"
 
 
 def _blind(claim: Mapping[str, Any]) -> str:
