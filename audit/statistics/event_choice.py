@@ -26,6 +26,7 @@ from .coupling import CoupledTails
 from .event_rule import allotment
 from .events import UNUSED, Event
 from .smoothing import smoothed
+from .thresholds import pairs, picked
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
@@ -176,15 +177,12 @@ class _Candidates:
         Rates are those of each world: the pilot may have more runs of one than of the other.
         """
         above, below = tails_of
-        upper, lower = (np.append(grid, UNUSED) for _ in range(2))
+        upper, lower, one_sided, allowed = pairs(grid)
         sides = (
             (np.append(above[0], 0)[:, None], np.append(below[0], 0)),  # the left world: guessed right, guessed wrong
             (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
         )
-        one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
-        allowed = (lower < upper[:, None]) | one_sided
         allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, sum(runs_of) / 8)
-        allowed[-1, -1] = False
         # One wrong guess is added to every event: half of it to each side of two.
         unseen = np.where(one_sided, 1.0, 0.5)
         used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
@@ -344,9 +342,5 @@ def _places(ordered: Floats) -> Floats:
     distinct: Floats = ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
     if distinct.size <= _QUANTILES + 2 * _TAIL:
         return distinct
-    last = ordered.size - 1
     tail = np.geomspace(4, ordered.size / 8, _TAIL).astype(np.int64)
-    places = np.concatenate([tail, last - tail, np.linspace(0, last, _QUANTILES).astype(np.int64)])
-    spread = np.linspace(0, distinct.size - 1, 33).astype(np.int64)  # sees values that heavy ties would hide
-    picked: Floats = np.unique(np.concatenate([ordered[places], distinct[spread]]))
-    return picked
+    return picked(ordered, distinct, tail=tail, quantiles=_QUANTILES, spread=33)

@@ -21,6 +21,7 @@ from scipy import special
 from .bounds import intervals, joint_bound
 from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
+from .thresholds import pairs, picked
 
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
@@ -173,12 +174,9 @@ class _Rule:
     def best_guess(self, tails: _Tails) -> tuple[float, Event]:
         """Return the best pair of thresholds, one-sided ones included, with its worth."""
         none = np.zeros(1)
-        upper, lower = (np.append(tails.thresholds, UNUSED) for _ in range(2))
+        upper, lower, one_sided, allowed = pairs(tails.thresholds)
         right = np.append(tails.left_upper, none)[:, None] + np.append(tails.right_lower, none)
         wrong = np.append(tails.right_upper, none)[:, None] + np.append(tails.left_lower, none)
-        one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
-        allowed = (lower < upper[:, None]) | one_sided
-        allowed[-1, -1] = False
         slack = np.where(one_sided, self.delta / 2, self.delta)
         a, b = right / tails.pilot, (wrong + 1) / (tails.pilot + 1)
         seen = np.maximum(b, self.least)
@@ -245,10 +243,5 @@ def _candidates(ordered: _Floats) -> _Floats:
     distinct: _Floats = np.unique(ordered)
     if distinct.size <= _EVERY_VALUE:
         return distinct
-    last = ordered.size - 1
     tail = np.geomspace(1, ordered.size, 40).astype(np.int64) - 1  # rare events: the few most extreme runs
-    middle = np.linspace(0, last, 97).astype(np.int64)
-    spread = np.linspace(0, distinct.size - 1, 65).astype(np.int64)  # sees values that heavy ties would hide
-    places = np.concatenate([tail, last - tail, middle])
-    picked: _Floats = np.unique(np.concatenate([ordered[places], distinct[spread]]))
-    return picked
+    return picked(ordered, distinct, tail=tail, quantiles=97, spread=65)

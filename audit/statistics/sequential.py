@@ -31,6 +31,7 @@ from .bounds.binomial import survival, upper_quantile
 from .bounds.bisection import bisect
 from .bounds.rounding import rounded
 from .events import UNUSED, Event
+from .thresholds import pairs
 
 _Floats = NDArray[np.float64]
 
@@ -218,9 +219,7 @@ def choose_growing_event(
     wrong_rate = np.append(sums[1][-1] - sums[1][below], 0)[:, None] + np.append(sums[0][upto], 0)
     if seen is not None:
         wrong_rate = wrong_rate + 1 / seen
-    upper, lower = np.append(grid, UNUSED), np.append(grid, UNUSED)
-    allowed = ~(lower >= upper[:, None])
-    allowed[-1, -1] = False
+    upper, lower, _, allowed = pairs(grid)
     growth = np.where(allowed, _growth(right_rate, wrong_rate, epsilon, delta), -np.inf)
     i, j = np.unravel_index(np.argmax(growth), growth.shape)
     return Event(float(lower[j]), float(upper[i]), "guess")
