@@ -165,6 +165,8 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     if claim.get("epsilon") == 0 and not claim.get("delta"):
         raise ValueError(f"{lines.at('epsilon', index)}: epsilon must be above 0, got {claim['epsilon']!r}")
     try:
+        if "regret" in claim and (given := [key for key in ("left", "right", "inputs") if key in claim]):
+            raise ValueError(f"regret is measured for learners, {claim['target']} has {given[0]}: it is a mechanism")
         stated = {name: values.pop(name, None) for name in MEASURES}
         task = Task(
             **values,

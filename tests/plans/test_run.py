@@ -75,6 +75,14 @@ def test_the_bar_counts_results_that_come_at_once(monkeypatch):
         assert f"{place}/3" in screen.getvalue()
 
 
+@pytest.mark.parametrize("given", ["left = [1]\nright = [0]", 'inputs = {type = "array"}'])
+def test_no_regret_of_a_mechanism(tmp_path, given):
+    """It was built as a learner, which "needs a value for data, rng", after its audit."""
+    result = run_plan(tmp_path, f'[[claims]]\ntarget = "own.py:f"\nepsilon = 1\n{given}\nregret = {{ bound = 3.0 }}\n')
+    assert result.exit_code == 2
+    assert "plan.toml:1: regret is measured for learners, own.py:f has" in result.output
+
+
 def test_a_surprise_fails_the_run(tmp_path):
     result = run_plan(tmp_path, PLAN.replace('"falsified"', '"survived"'))
     assert result.exit_code == 1
