@@ -339,4 +339,5 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
 def _one_process() -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(max_workers=1)
+    # From its start, for a parent that is killed before the first task would leave it waiting for ever.
+    return ProcessPoolExecutor(max_workers=1, initializer=die_with, initargs=(os.getpid(),))
