@@ -56,12 +56,12 @@ coverage: $(READY)
 # FUZZ times as many cases as the tests have: 20 is more than 10,000.
 fuzz: $(READY)
 	@echo 'fuzz: random plans, records, pairs, parameters, learners and mechanisms'
-	@$(BIN)/python benchmarks/fuzz.py $(or $(FUZZ),20)
+	@$(BIN)/python benchmarks/robustness/fuzz.py $(or $(FUZZ),20)
 
 # Needs mutmut, which is not locked: .venv/bin/pip install mutmut==3.8.1
 mutation: $(READY)
 	@echo 'mutation: small bugs in what decides a verdict, and which of them no test catches'
-	@$(BIN)/python benchmarks/mutation.py
+	@$(BIN)/python benchmarks/robustness/mutation.py
 
 # mypy finds the package by its name, whatever the clone's folder is called, through one link.
 lint: $(READY)
@@ -97,7 +97,7 @@ bench: $(READY)
 # Half an hour of CPU for all entries; what benchmarks/results/regret.json has already is kept (--again: measured anew).
 regret: $(READY)
 	@echo 'regret: the catalogue at long horizons, and what searches find'
-	@$(BIN)/python benchmarks/regret.py
+	@$(BIN)/python benchmarks/catalogue/regret.py
 
 # tests/test_docs.py compares.
 docs: $(READY)

@@ -14,7 +14,6 @@ import json
 import os
 import platform
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from overclaim.reports.command_line.cli import ENVIRONMENT
@@ -23,12 +22,11 @@ for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
 import numpy as np  # noqa: E402
-import others  # noqa: E402
-import speed  # noqa: E402
-import tables  # noqa: E402
-import tightness  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results"
+from overclaim.benchmarks import tables  # noqa: E402
+from overclaim.benchmarks.power import tightness  # noqa: E402
+from overclaim.benchmarks.speed import others, speed  # noqa: E402
+
 #: Sections and what measures them; its docstring is the section's remark.
 SECTIONS = {
     "speed": speed.speed,
@@ -46,15 +44,6 @@ SECTIONS = {
 }
 #: What the ratio of two measurements of one row is taken of.
 COMPARED = ("median", "certified", "ratio")
-
-
-def processor() -> str:
-    """Return the processor's name, where the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.machine()
-    return next((text.split(":", 1)[1].strip() for text in lines if text.startswith("model name")), platform.machine())
 
 
 def against(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -77,9 +66,10 @@ def main() -> None:
     chosen = parser.parse_args().sections or list(SECTIONS)
     if unknown := [name for name in chosen if name not in SECTIONS]:
         parser.error(f"no such section: {', '.join(unknown)}; expected some of {', '.join(SECTIONS)}")
-    path = RESULTS / "bench.json"
+    path = tables.RESULTS / "bench.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    machine = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}"
+    cores = f"{tables.processor()}, {os.cpu_count()} cores"
+    machine = f"{cores}, Python {platform.python_version()}, NumPy {np.__version__}"
     now = datetime.now(UTC).isoformat(timespec="seconds")
     measured: dict[str, str] = {**old.get("measured", {}), **dict.fromkeys(chosen, now[:10])}
     tables_of: dict[str, Any] = {"machine": machine, "created": now, "measured": measured}
@@ -97,9 +87,9 @@ def main() -> None:
             remark = (SECTIONS[section].__doc__ or "").strip().splitlines()[0]
             day = f" Measured on {measured[section]}." if section in measured else ""
             parts.append(f"## {section.capitalize()}\n\n{remark}{day}\n\n{tables.table(tables_of[section])}\n")
-    RESULTS.mkdir(exist_ok=True)
+    tables.RESULTS.mkdir(exist_ok=True)
     path.write_text(json.dumps(tables_of, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "bench.md").write_text("\n".join(parts), encoding="utf-8")
+    (tables.RESULTS / "bench.md").write_text("\n".join(parts), encoding="utf-8")
     print("\n" + "\n".join(against({s: old.get(s, []) for s in chosen}, {s: tables_of[s] for s in chosen})))
 
 

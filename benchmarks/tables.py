@@ -1,11 +1,15 @@
-"""Rows of measurements as Markdown."""
+"""What the page of a benchmark needs: its folder, rows of measurements as Markdown, the day and the processor."""
 
 from __future__ import annotations
 
+import platform
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+RESULTS = Path(__file__).resolve().parent / "results"
 
 Rows = list[dict[str, Any]]
 
@@ -35,3 +39,12 @@ def dated() -> str:
 def show(rows: Rows) -> None:
     """Print the newest row, so that a long table can be watched."""
     print(line(rows[-1].values()), flush=True)
+
+
+def processor() -> str:
+    """Return the processor's name, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((text.split(":", 1)[1].strip() for text in lines if text.startswith("model name")), platform.machine())

@@ -62,7 +62,8 @@ def test_a_name_that_has_moved_is_noticed(tmp_path):
 
 def test_modules_that_are_mutated_and_their_tests_exist():
     """`make mutation` takes hours: it may not end with a file that was moved."""
-    text = (ROOT / "benchmarks" / "mutation.py").read_text(encoding="utf-8")
+    room = ROOT / "benchmarks" / "robustness"
+    text = (room / "mutation.py").read_text(encoding="utf-8")
     values = {
         target.id: node.value
         for node in ast.parse(text).body
@@ -76,5 +77,14 @@ def test_modules_that_are_mutated_and_their_tests_exist():
     tests = [value.value if isinstance(value, ast.Constant) else names[value.id] for value in table.values]
     assert [module for module in modules if not (ROOT / module).is_file()] == []
     assert [test for line in tests for test in line.split() if not (ROOT / "tests" / f"{test}.py").is_file()] == []
-    reasons = tomllib.loads((ROOT / "benchmarks" / "mutation.toml").read_text(encoding="utf-8"))["reason"]
+    reasons = tomllib.loads((room / "mutation.toml").read_text(encoding="utf-8"))["reason"]
     assert {reason["module"] for reason in reasons} <= set(modules)
+
+
+def test_the_page_of_benchmarks_names_each_of_them():
+    folder = ROOT / "benchmarks"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`([\w/]+\.py)`", page)) == {
+        script.relative_to(folder).as_posix() for script in folder.rglob("*.py")
+    }
+    assert set(re.findall(r"`(\w+\.md)`", page)) <= {file.name for file in (folder / "results").iterdir()}

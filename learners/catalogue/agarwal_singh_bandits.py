@@ -119,7 +119,7 @@ TOO_RARE = (
     "with Theorem 4.1's own eta and gamma the worst path leaks ever more, but ever more rarely: epsilon is 0.63, "
     "0.74 and 0.82 at T = 8, 10 and 12, on paths of probability 3e-3, 5e-4 and 9e-5, and near 0.3 at delta = 0.01 "
     "all the while. It passes 1 at T = 20, where it is 1.05, on a path of probability 3e-8: computed by "
-    "benchmarks/corners.py, not certified, as no number of runs that can be played sees it"
+    "benchmarks/catalogue/corners.py, not certified, as no number of runs that can be played sees it"
 )
 
 

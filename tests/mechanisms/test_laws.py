@@ -1,27 +1,12 @@
 """The laws behind the benchmarks' column "attainable": against exact epsilons, and what audits certify."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from overclaim.audit.blackbox.falsify import falsify_mechanism
+from overclaim.benchmarks.power import laws
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.one_shot.zoo import zoo
-
-FILE = Path(__file__).parents[2] / "benchmarks" / "laws.py"
-
-
-@pytest.fixture(scope="module")
-def laws():
-    spec = importlib.util.spec_from_file_location("laws", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["laws"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["laws"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +20,7 @@ def laws():
         ("noisy-max-3", [1] * 5, [2] * 5, 2.500),
     ],
 )
-def test_the_largest_log_ratio_is_the_exact_epsilon(laws, name, left, right, epsilon):
+def test_the_largest_log_ratio_is_the_exact_epsilon(name, left, right, epsilon):
     """Exact values by another quadrature, to the digits that they were given with."""
     table = laws.law(zoo()[f"mechanisms/{name}"].build(1.0), (left, right))
     np.testing.assert_allclose(table.sum(axis=1), 1)
@@ -56,7 +41,7 @@ def test_the_largest_log_ratio_is_the_exact_epsilon(laws, name, left, right, eps
         ),
     ],
 )
-def test_no_audit_certifies_much_more_than_is_attainable(laws, name):
+def test_no_audit_certifies_much_more_than_is_attainable(name):
     """A certificate five standard deviations beyond has probability 3e-7; one of the exact law would be as wrong."""
     specimen = zoo()[f"mechanisms/{name}"]
     mechanism = specimen.build(1.0)

@@ -1,26 +1,17 @@
 """Certified from below, exact by a law, bounded from above along traces: computed apart, and in this order."""
 
-import importlib
 import math
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-BENCHMARKS = str(Path(__file__).resolve().parents[2] / "benchmarks")
+from overclaim.benchmarks.catalogue import traces
 
 
 @pytest.fixture(scope="module")
 def table():
-    """The rows of `benchmarks/traces.py` with few runs: every learner's row of the catalogue."""
-    sys.path.insert(0, BENCHMARKS)
-    try:
-        return list(importlib.import_module("traces").rows(runs=2000))
-    finally:
-        sys.path.remove(BENCHMARKS)
-        for name in ("traces", "tables"):
-            sys.modules.pop(name, None)
+    """The rows of `benchmarks/catalogue/traces.py` with few runs: every learner's row of the catalogue."""
+    return list(traces.rows(runs=2000))
 
 
 @pytest.mark.slow

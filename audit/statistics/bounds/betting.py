@@ -67,10 +67,11 @@ def mean_interval(values: ArrayLike, low: float, high: float, *, alpha: float) -
 
     No stake against a mean m can exceed 1 / m, since an observation may be 0. Where 0 is far below all that the first
     observations let expect, this costs length: at n = 5000 and a range of 50 standard deviations no gambler has even
-    chances below 1.15 normal intervals (`benchmarks/intervals.py`). There a floor is fixed between, and the share p of
-    the law below it is a parameter: with n observations above the floor, of probability (1 - p)^n, the error that is
-    left for the mean above the floor is larger by 1 / (1 - p)^n, and the mean is at least (1 - p) times that. A tenth
-    of the error is kept for samples that do have observations below the floor: it is spent on them without a floor.
+    chances below 1.15 normal intervals (`benchmarks/validity/intervals.py`). There a floor is fixed between, and the
+    share p of the law below it is a parameter: with n observations above the floor, of probability (1 - p)^n, the
+    error that is left for the mean above the floor is larger by 1 / (1 - p)^n, and the mean is at least (1 - p) times
+    that. A tenth of the error is kept for samples that do have observations below the floor: it is spent on them
+    without a floor.
 
     Parameters
     ----------

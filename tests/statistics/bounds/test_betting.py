@@ -110,7 +110,7 @@ def test_a_surprise_below_the_floor_is_bet_on_without_it():
     ],
 )
 def test_length_beside_the_normal_interval(draw, n, most):
-    """Means of two samples, seeded; no chance beyond the seed. `benchmarks/intervals.py` has more of them."""
+    """Means of two samples, seeded; no chance beyond the seed. `benchmarks/validity/intervals.py` has more of them."""
     rng = np.random.default_rng(0)
     ratios = []
     for _ in range(2):

@@ -77,7 +77,7 @@ def normal_score(k, n, p):
     return score
 
 
-@cache  # all mutants of a run of benchmarks/mutation.py share it
+@cache  # all mutants of a run of benchmarks/robustness/mutation.py share it
 def twin_joint(game, delta, alpha, share):
     """The joint bound from its definition, on a dense grid that also covers the stretch where p is 1."""
     k_p, n_p, k_q, n_q = game

@@ -1,6 +1,6 @@
 """The worst corner of each published statement: its free parameters over their range, by exact laws where possible.
 
-    python benchmarks/corners.py
+    python benchmarks/catalogue/corners.py
 
 The table goes to benchmarks/results/corners.{md,json}. A ratio above 1 is the exact (or certified) epsilon over the
 claimed one: the statement is false there. At most 1: it holds in every corner tried. Two minutes on one core.
@@ -9,10 +9,8 @@ claimed one: the statement is false there. At most 1: it holds in every corner t
 import itertools
 import json
 import math
-from pathlib import Path
 
 import numpy as np
-import tables
 from scipy.special import expit, log_ndtr
 
 from overclaim.audit.laws.exact import exact_epsilon
@@ -20,6 +18,7 @@ from overclaim.audit.laws.ftrl_law import supremum
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
+from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.agarwal_singh import exp2_rates
 from overclaim.learners.catalogue.ene_nguyen_vladu import released_levels
 from overclaim.learners.catalogue.entries import lookup
@@ -28,7 +27,6 @@ from overclaim.learners.leaders.private_bandit import batch_rounds
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.tree import depth
 
-RESULTS = Path(__file__).parent / "results"
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 DELTAS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9)
 POWERS = tuple(2**k for k in range(1, 13))
@@ -291,8 +289,8 @@ def main():
         "every corner tried."
     )
     content = {"title": title, "note": intro, "rows": rows}
-    (RESULTS / "corners.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    (RESULTS / "corners.md").write_text(f"# {title}\n\n{intro} {tables.dated()}\n\n{tables.table(rows)}\n")
+    (tables.RESULTS / "corners.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    (tables.RESULTS / "corners.md").write_text(f"# {title}\n\n{intro} {tables.dated()}\n\n{tables.table(rows)}\n")
 
 
 if __name__ == "__main__":

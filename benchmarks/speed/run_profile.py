@@ -1,6 +1,6 @@
 """Where the CPU time of `overclaim run` goes: by claim and by stage, in one process.
 
-    python benchmarks/run_profile.py [FIRST LAST]
+    python benchmarks/speed/run_profile.py [FIRST LAST]
 
 Without numbers every claim of the literature is audited, and the page is written; with them only those claims, counted
 from 0, and the tables are printed. A stage's time is its own: a stage inside it is not counted twice.
@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from overclaim.reports.command_line.cli import ENVIRONMENT
@@ -23,19 +22,17 @@ from overclaim.reports.command_line.cli import ENVIRONMENT
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
-from run import processor  # noqa: E402
-from tables import dated, table  # noqa: E402
-
 from overclaim.audit.certification import blind_spot_search, falsify, frame, stages  # noqa: E402
 from overclaim.audit.plans import shrink  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.selftest import selftest  # noqa: E402
 from overclaim.audit.play.execution import Execution  # noqa: E402
+from overclaim.benchmarks.tables import RESULTS, dated, processor, table  # noqa: E402
 from overclaim.reports import record  # noqa: E402
 from overclaim.reports.command_line import running  # noqa: E402
 from overclaim.reports.formats.html import render  # noqa: E402
 
-PAGE = Path(__file__).parent / "results" / "run_profile.md"
+PAGE = RESULTS / "run_profile.md"
 #: Whose functions are stages, and what they are called.
 STAGES: list[tuple[Any, str, str]] = [
     (falsify, "check_fresh", "checks of the learner"),

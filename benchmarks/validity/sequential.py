@@ -1,6 +1,6 @@
 """Anytime-valid audits: exact false alarms, mean runs to falsify, and the peer's mechanisms beside ours.
 
-python benchmarks/sequential.py [--quick]
+python benchmarks/validity/sequential.py [--quick]
 
 Without --quick the tables go to benchmarks/results, as Markdown and JSON.
 """
@@ -8,19 +8,17 @@ Without --quick the tables go to benchmarks/results, as Markdown and JSON.
 import json
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
-import tables
 from scipy import stats
 from scipy.special import expit
 
 from overclaim.audit.certification.anytime import FIRST
 from overclaim.audit.statistics.events import count
 from overclaim.audit.statistics.sequential import Bets, choose_growing_event, first_crossing
+from overclaim.benchmarks import tables
 from overclaim.tests.support.crossing import crossing_law
 
-RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05
 #: Mean runs of sequential f-DP auditing (arXiv 2602.06518), as measured by us: mechanism, claim, its runs.
 PEER = {
@@ -169,8 +167,8 @@ the mechanism counts. "Law known": the event is chosen from the laws; "black box
 
 {tables.table(report["peer"])}
 """
-    (RESULTS / "sequential.json").write_text(json.dumps(report, indent=1) + "\n")
-    (RESULTS / "sequential.md").write_text(text)
+    (tables.RESULTS / "sequential.json").write_text(json.dumps(report, indent=1) + "\n")
+    (tables.RESULTS / "sequential.md").write_text(text)
 
 
 if __name__ == "__main__":

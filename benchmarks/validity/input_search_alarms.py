@@ -1,6 +1,6 @@
 """False alarms of audits whose inputs are searched: mechanisms that keep their claim exactly, many seeds, one table.
 
-    python benchmarks/input_search_alarms.py [SEEDS]
+    python benchmarks/validity/input_search_alarms.py [SEEDS]
 
 Every audit is an error with probability at most 1 - confidence = 0.01, whatever the search finds: pairs are chosen on
 runs that certify nothing. Most of the mechanisms attain their claim on some pair, which is the hardest case.

@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from speed import REPEATS, seconds
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
-from tables import Rows, row
 
 from overclaim.audit.statistics.bounds import intervals, joint_bound
+from overclaim.benchmarks.speed.speed import REPEATS, seconds
+from overclaim.benchmarks.tables import Rows, row
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 

@@ -1,8 +1,8 @@
 """The black-box auditor against the figures of its peers.
 
-    python benchmarks/peers.py                  six mechanisms at 200k and 2M runs, 95 %, seeds 500 to 523
-    python benchmarks/peers.py --alarms [NAME..]  500 audits each of sound mechanisms and learners
-    python benchmarks/peers.py --long [NAME..]  DP-Sniper's own table: claim .1, 90 %, 20M runs
+    python benchmarks/power/peers.py                  six mechanisms at 200k and 2M runs, 95 %, seeds 500 to 523
+    python benchmarks/power/peers.py --alarms [NAME..]  500 audits each of sound mechanisms and learners
+    python benchmarks/power/peers.py --long [NAME..]  DP-Sniper's own table: claim .1, 90 %, 20M runs
 
 Set OMP_NUM_THREADS=1: the times are CPU times of one process. Each writes its table to benchmarks/results, as Markdown
 and JSON; names choose rows, and keep the others as they were.
@@ -11,17 +11,16 @@ and JSON; names choose rows, and keep the others as they were.
 import argparse
 import json
 import time
-from pathlib import Path
 
-import laws
 import numpy as np
-import tables
 from scipy import stats
 
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
+from overclaim.benchmarks import tables
+from overclaim.benchmarks.power import laws
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.one_shot.sparse_vector import SparseVector1
 from overclaim.mechanisms.one_shot.zoo import zoo
@@ -41,7 +40,6 @@ SIX = {
 FRESH = 800
 #: DP-Sniper's table: what its rows were measured with, for none is measured again when the code changes.
 CODE = "pilot of shared draws"
-RESULTS = Path(__file__).parent / "results"
 SNIPER_SECONDS = 4.6  # CPU, at 2.0M runs
 #: Learners with the parameters that make their claims true.
 SOUND_LEARNERS = {
@@ -96,10 +94,11 @@ def pairs(name):
 
 def write(name, title, rows, note):
     """Write the rows as Markdown and JSON, and print them."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps({"title": title, "note": note, "rows": rows}, indent=1) + "\n")
+    tables.RESULTS.mkdir(exist_ok=True)
+    text = json.dumps({"title": title, "note": note, "rows": rows}, indent=1)
+    (tables.RESULTS / f"{name}.json").write_text(text + "\n")
     table = tables.table(rows)
-    (RESULTS / f"{name}.md").write_text(f"# {title}\n\n{table}\n\n{note}\n")
+    (tables.RESULTS / f"{name}.md").write_text(f"# {title}\n\n{table}\n\n{note}\n")
 
 
 def six(seeds):
@@ -124,8 +123,8 @@ def six(seeds):
     note = (
         f"Means over seeds {FRESH} to {FRESH + seeds - 1}, which no choice was made on, with their sd. "
         "95 % confidence, pair found by search. Attainable: what a perfect attack that knows the best "
-        "pair and event is expected to certify with all of the runs, from the mechanism's law (benchmarks/laws.py). "
-        f"DP-Sniper takes {SNIPER_SECONDS} s of CPU or more at 2M. {tables.dated()}"
+        "pair and event is expected to certify with all of the runs, from the mechanism's law "
+        f"(benchmarks/power/laws.py). DP-Sniper takes {SNIPER_SECONDS} s of CPU or more at 2M. {tables.dated()}"
     )
     write("peers", "The black-box auditor and its peers: six mechanisms, epsilon = 1", rows, note)
 
@@ -162,7 +161,7 @@ def alarms(names, audits):
 
 def kept(table, column):
     """Return the rows of a table as it is, by their names."""
-    path = RESULTS / f"{table}.json"
+    path = tables.RESULTS / f"{table}.json"
     return {row[column]: row for row in json.loads(path.read_text())["rows"]} if path.exists() else {}
 
 
@@ -187,7 +186,7 @@ def long(names, runs, most):
         "seed 500 are no fresh figures: it was tuned on seeds 500 to 503. DP-Sniper: the better of its two "
         "classifiers, 231M to 642M runs. StatDP: the largest epsilon rejected on a grid, no bound. Attainable: what a "
         "perfect attack that knows the best pair and event is expected to certify with all of the runs, by the same "
-        "interval, from the mechanism's law (benchmarks/laws.py)."
+        "interval, from the mechanism's law (benchmarks/power/laws.py)."
     )
     for name in names or TABLE:
         began = time.process_time()

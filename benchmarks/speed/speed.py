@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from tables import Rows, row
 
 from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.play import kernels
@@ -19,6 +18,7 @@ from overclaim.audit.play.transcripts import BLOCK, play
 from overclaim.audit.play.workers import cores
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.benchmarks.tables import Rows, row
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import entries
 from overclaim.mechanisms.claim import Claim

@@ -1,6 +1,6 @@
 """Claims in other measures: false alarms at tight claims, power, and the share of the truth that is certified.
 
-Run by `python benchmarks/measures.py`: some eight minutes of a processor; writes benchmarks/results/measures.md.
+Run by `python benchmarks/power/measures.py`: some eight minutes of a processor; writes benchmarks/results/measures.md.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.metadata
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy import special, stats
@@ -18,13 +17,14 @@ from overclaim.audit.statistics.bounds.joint_wealth import AT_RISK
 from overclaim.audit.statistics.bounds.measure_bounds import refuted
 from overclaim.audit.statistics.bounds.variational import StepFunction, divergence_lower, divergence_of
 from overclaim.audit.statistics.measure_choice import Cells, _best_function, choose
+from overclaim.benchmarks.tables import RESULTS
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.divergences import bernoulli_divergence
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.mechanisms.one_shot.concentrated import GaussianMechanism
 
-OUT = Path(__file__).parent / "results" / "measures.md"
+OUT = RESULTS / "measures.md"
 ALPHA, REPLICATIONS, RUNS = 0.05, 20_000, 1000
 #: All counts are enumerated: by the steps of a function, runs in each world.
 ENUMERATED = {2: 500, 3: 40}

@@ -1,7 +1,7 @@
 """`make regret`: the regret of the catalogue's entries at long horizons, with every verdict, and the memory it takes.
 
-    python benchmarks/regret.py [--longest T] [--runs N] [--kernel-runs N] [--again] [ENTRY ...]
-    python benchmarks/regret.py --memory
+    python benchmarks/catalogue/regret.py [--longest T] [--runs N] [--kernel-runs N] [--again] [ENTRY ...]
+    python benchmarks/catalogue/regret.py --memory
 
 Entries with a kernel are played at T = 2^17, others at 2^14, unless --longest is smaller; the table goes to
 benchmarks/results/regret.md and regret.json. Rows that are there already, measured with the same options, are kept
@@ -16,18 +16,15 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
-
-import tables
 
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.kernel_totals import has_kernel_for
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.measurement import play_runs
 from overclaim.audit.regret.regret_audit import FOUND, audit_regret
+from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries, lookup
 
-RESULTS = Path(__file__).parent / "results"
 LONG, SLOW, SEARCHED = 2**17, 2**14, 256
 #: What memory is measured of: an entry, whether on its kernel, and horizons.
 MEMORY = (
@@ -116,8 +113,8 @@ an arm and round, 2 MiB at 2^17:
 
 {tables.table(used)}
 """
-    (RESULTS / "regret.md").write_text(text)
-    (RESULTS / "regret.json").write_text(json.dumps({"rows": rows, "memory": used}, indent=1) + "\n")
+    (tables.RESULTS / "regret.md").write_text(text)
+    (tables.RESULTS / "regret.json").write_text(json.dumps({"rows": rows, "memory": used}, indent=1) + "\n")
 
 
 def main():
@@ -134,7 +131,7 @@ def main():
     if asked.one:
         play_one(asked.one, asked.longest, asked.fast)
         return
-    kept = RESULTS / "regret.json"
+    kept = tables.RESULTS / "regret.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
     rows, used = {row["entry"]: row for row in known.get("rows", [])}, known.get("memory", [])
     if asked.memory or not used:

@@ -1,6 +1,6 @@
 """Fuzzing at length: how many cases the tests drew, and how often what is private by construction was falsified.
 
-    python benchmarks/fuzz.py [TIMES]
+    python benchmarks/robustness/fuzz.py [TIMES]
 
 draws TIMES as many cases as the suite does (20: more than 10,000), at random; written to benchmarks/results/ if every
 test passed.
@@ -18,10 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import tables
+from overclaim.benchmarks import tables
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+ROOT = Path(__file__).resolve().parents[2]
 TESTS = ["tests/test_fuzz.py", "tests/test_fuzz_code.py"]
 STATISTICS = re.compile(r"::(test_\w+):\n(.*?)- Stopped because", re.DOTALL)
 ALARMS = re.compile(r"(honest \w+): (\d+) of (\d+) falsified at alpha = ([\d.]+), at most (\d+)")
@@ -69,7 +68,7 @@ def write(outcome: dict[str, Any], times: str) -> None:
         f"{subprocess.run(commit, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()}, "
         f"Python {platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}."
     )
-    (RESULTS / "fuzz.json").write_text(json.dumps({"note": note, **outcome}, indent=1) + "\n", encoding="utf-8")
+    (tables.RESULTS / "fuzz.json").write_text(json.dumps({"note": note, **outcome}, indent=1) + "\n", encoding="utf-8")
     text = f"""# Fuzzing
 
 {note}
@@ -86,7 +85,7 @@ Falsified at most so often, except with probability 1e-6, by the binomial law at
 
 {tables.table(outcome["alarms"])}
 """
-    (RESULTS / "fuzz.md").write_text(text, encoding="utf-8")
+    (tables.RESULTS / "fuzz.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

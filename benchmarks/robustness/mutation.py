@@ -1,11 +1,11 @@
 """Mutation testing of the code that every verdict rests on: plants small bugs, counts those that a test catches.
 
-    python benchmarks/mutation.py [--work DIR] [--report] [MODULE ...]
+    python benchmarks/robustness/mutation.py [--work DIR] [--report] [MODULE ...]
 
 needs mutmut 3.8 beside the development dependencies. The mutants live in a copy of the tree, one module at a time;
 every run begins anew, so that each figure is of one tree, whose commit is written beside it. With --work the copy
-stays in DIR, to look at. Results go to benchmarks/results/mutation.{md,json}; benchmarks/mutation.toml says why a
-survivor may live, and --report only writes the tables again, after a change there.
+stays in DIR, to look at. Results go to benchmarks/results/mutation.{md,json}; mutation.toml, beside this file, says
+why a survivor may live, and --report only writes the tables again, after a change there.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import tables
+from overclaim.benchmarks import tables
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = HERE.parents[1]
 INTERVALS = "statistics/bounds/test_intervals statistics/bounds/test_interval_twins"
 TESTS = {
     "audit/statistics/bounds/binomial_bounds.py": INTERVALS,
@@ -197,7 +197,7 @@ def report(results: list[dict[str, Any]]) -> str:
 def write(results: list[dict[str, Any]]) -> int:
     """Write the tables; return 1 if they fall short."""
     poor = explain(results) + [r["module"] for r in results if caught(r) < 0.95 or r["not run"]]
-    target = HERE / "results" / "mutation.json"
+    target = tables.RESULTS / "mutation.json"
     target.write_text(json.dumps(results, indent=1) + "\n")
     target.with_suffix(".md").write_text(report(results))
     if poor:
@@ -216,7 +216,7 @@ def main() -> int:
     except importlib.metadata.PackageNotFoundError:
         print("mutation: needs mutmut beside the development dependencies: pip install mutmut==3.8.1", file=sys.stderr)
         return 2
-    known = {row["module"]: row for row in json.loads((HERE / "results" / "mutation.json").read_text())}
+    known = {row["module"]: row for row in json.loads((tables.RESULTS / "mutation.json").read_text())}
     if wanted.report:
         return write(list(known.values()))
     status = 0

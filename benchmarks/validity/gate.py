@@ -1,7 +1,7 @@
 """The gate: how often it fails an unchanged learner, and how often it catches one whose noise became smaller.
 
-    python benchmarks/gate.py                        1,000 comparisons for each kind of change (some 5 minutes of CPU)
-    python benchmarks/gate.py --comparisons 50       a quick look
+    python benchmarks/validity/gate.py                     1,000 comparisons for each kind of change (5 minutes of CPU)
+    python benchmarks/validity/gate.py --comparisons 50    a quick look
 
 Every comparison has a seed of its own: a baseline is audited, something changes, and what there is now is held against
 the baseline as `overclaim run --baseline` does, its event counted again on the changed target. The new audit of each
@@ -30,7 +30,6 @@ from overclaim.reports.command_line.cli import ENVIRONMENT
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
-import tables  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
@@ -39,11 +38,11 @@ from overclaim.audit.plans.plan import Plan  # noqa: E402
 from overclaim.audit.plans.tasks import Task  # noqa: E402
 from overclaim.audit.play.execution import Budget  # noqa: E402
 from overclaim.audit.play.pairs import Pair  # noqa: E402
+from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.reports.baseline import compare, failed  # noqa: E402
 from overclaim.reports.command_line.comparing import count_again  # noqa: E402
 from overclaim.reports.record import claim_record, frozen_event  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.01
 RUNS = 2000
 #: The noise that is left.
@@ -253,7 +252,7 @@ def regressions(folder: str, comparisons: int, jobs: int) -> tables.Rows:
 
 PAGE = """# The gate on unchanged and on changed learners
 
-`python benchmarks/gate.py`: every row's comparisons have seeds of their own, {runs:,} runs for each audit,
+`python benchmarks/validity/gate.py`: every row's comparisons have seeds of their own, {runs:,} runs for each audit,
 alpha = {alpha:g} for the gate. "most" is alpha and three standard errors of as many comparisons.
 {dated}
 
@@ -285,7 +284,7 @@ def main() -> int:
     parser.add_argument("--comparisons", type=int, default=1000)
     parser.add_argument("--regressions", type=int, default=200, help="comparisons for each changed learner")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path, default=tables.RESULTS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "subjects.py").write_text(SUBJECTS, encoding="utf-8")

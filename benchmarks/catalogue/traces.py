@@ -1,6 +1,6 @@
 """Traces: every row of the catalogue certified from below, exactly, and from above; and what recording costs.
 
-python benchmarks/traces.py [RUNS]
+python benchmarks/catalogue/traces.py [RUNS]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import tables
 
 from overclaim import falsify
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
@@ -21,6 +20,7 @@ from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.upper import tracing
+from overclaim.benchmarks import tables
 from overclaim.learners.abilities import batch_of
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace

@@ -1,7 +1,7 @@
 """Calibration: complete audits of true claims, over the whole catalogue and the zoo, and the power beside it.
 
-    python benchmarks/calibration.py                     10,000 audits, 95 % confidence, then the power curve
-    python benchmarks/calibration.py --audits 500        a quick look
+    python benchmarks/validity/calibration.py                     10,000 audits, 95 % confidence, then the power curve
+    python benchmarks/validity/calibration.py --audits 500        a quick look
 
 Every audit is complete (search or a pair found by it, pilot, choice, certification) and has a seed of its own. Where
 an exact epsilon is known the claim is *that* value, so that the null hypothesis is at its edge; other claims are the
@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from overclaim.reports.command_line.cli import ENVIRONMENT
@@ -26,7 +25,6 @@ from overclaim.reports.command_line.cli import ENVIRONMENT
 for _name, _value in ENVIRONMENT.items():  # before NumPy is loaded
     os.environ.setdefault(_name, _value)
 
-import tables  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
@@ -38,10 +36,10 @@ from overclaim.audit.laws.exact import exact_epsilon  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402
 from overclaim.audit.plans.tasks import Prepared  # noqa: E402
 from overclaim.audit.search.pair_search import candidates  # noqa: E402
+from overclaim.benchmarks import tables  # noqa: E402
 from overclaim.mechanisms.claim import Claim  # noqa: E402
 from overclaim.mechanisms.one_shot.zoo import zoo  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05
 RUNS = 4000
 DELTAS = (0.0, 1e-3, 1e-2)
@@ -241,9 +239,9 @@ def main() -> None:
         "## Power\n\nThe share of audits that falsify a claim of so much of the exact epsilon, over learners and "
         f"deltas 0 and 0.01.\n\n{tables.table(power)}\n"
     )
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "calibration.md").write_text("\n".join(parts_text))
-    (RESULTS / "calibration.json").write_text(
+    tables.RESULTS.mkdir(exist_ok=True)
+    (tables.RESULTS / "calibration.md").write_text("\n".join(parts_text))
+    (tables.RESULTS / "calibration.json").write_text(
         json.dumps({"note": note, "tables": alarms, "power": power}, indent=1) + "\n"
     )
     print("\n".join(parts_text))

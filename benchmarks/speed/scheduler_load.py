@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import tables
 
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
@@ -29,8 +28,8 @@ from overclaim.audit.play.cluster import Cluster
 from overclaim.audit.play.transcripts import BLOCK
 from overclaim.audit.play.window import IN_FLIGHT
 from overclaim.audit.statistics.events import Counts
+from overclaim.benchmarks import tables
 
-RESULTS = Path(__file__).parent / "results"
 #: The plan: runs, rounds of each, seconds of a task.
 RUNS, ROUNDS, TASK = 10**10, 64, 1.0
 
@@ -131,7 +130,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--sleepers", type=int, default=8, help="workers that sleep, to have more than processors")
     chosen = parser.parse_args()
-    speed = json.loads((RESULTS / "bench.json").read_text(encoding="utf-8"))["speed"]
+    speed = json.loads((tables.RESULTS / "bench.json").read_text(encoding="utf-8"))["speed"]
     rate = 1e6 * next(row["median"] for row in speed if "K=2," in row["what"])
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -162,8 +161,8 @@ def main() -> None:
         "million run-rounds/s": rate / 1e6,
         "plan": plan(rows[1], ledger, rate),
     }
-    (RESULTS / "scheduler_load.json").write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "scheduler_load.md").write_text(markdown(outcome), encoding="utf-8")
+    (tables.RESULTS / "scheduler_load.json").write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+    (tables.RESULTS / "scheduler_load.md").write_text(markdown(outcome), encoding="utf-8")
     print(markdown(outcome))
 
 

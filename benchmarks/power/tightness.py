@@ -7,9 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import tables
-from speed import one_differs
-from tables import Rows
 
 from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.certification.falsify import falsify
@@ -19,6 +16,9 @@ from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.pair_search import candidates
 from overclaim.audit.statistics.events import Counts, certify
+from overclaim.benchmarks import tables
+from overclaim.benchmarks.speed.speed import one_differs
+from overclaim.benchmarks.tables import Rows
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import Entry, lookup
 from overclaim.learners.leaders.pftal import Pftal

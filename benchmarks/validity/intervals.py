@@ -1,6 +1,6 @@
 """Intervals by betting: how often they miss in 20,000 samples, and their length beside the normal interval's.
 
-    python benchmarks/intervals.py [--quick]
+    python benchmarks/validity/intervals.py [--quick]
 
 A limit misses only if the cell that the mean lies in is refuted, alone or with its group: that is counted, for every
 sample at once. So the rates are upper bounds of the limits' own. Without --quick the tables go to benchmarks/results.
@@ -11,16 +11,14 @@ import math
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import tables
 from scipy import special, stats
 
 from overclaim.audit.statistics.bounds import betting
 from overclaim.audit.statistics.bounds.betting import anytime_mean_interval, mean_interval
+from overclaim.benchmarks import tables
 
-RESULTS = Path(__file__).parent / "results"
 SIZES, ALPHAS = (120, 500), (0.1, 0.01)
 #: A count of misses above what has this chance under the nominal rate is a fault.
 FALSE_ALARM = 1e-6
@@ -206,7 +204,7 @@ def shortest_by_betting(leverage, alpha=0.005, cells=400):
 def write(covered, wide, best, seconds):
     text = f"""# Intervals by betting
 
-`python benchmarks/intervals.py`, {seconds:.0f} s of CPU. {tables.dated()}
+`python benchmarks/validity/intervals.py`, {seconds:.0f} s of CPU. {tables.dated()}
 
 Misses of both limits together, at most; more than the limit has a chance of {FALSE_ALARM:g} at the nominal rate.
 "misses, at most" counts the samples in which the cell of the mean is refuted, alone or with its group.
@@ -222,9 +220,9 @@ that hypothesis, who knows the law and stakes by the Hamilton-Jacobi-Bellman equ
 {best:.3f} normal intervals: 1.1 needs more than bets on single observations, here the share of the law below a floor.
 Rare observations far below it cost what the last row of each size shows.
 """
-    (RESULTS / "intervals.md").write_text(text)
+    (tables.RESULTS / "intervals.md").write_text(text)
     report = {"coverage": covered, "widths": wide, "best gambler, range 50 sd": best}
-    (RESULTS / "intervals.json").write_text(json.dumps(report, indent=1) + "\n")
+    (tables.RESULTS / "intervals.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

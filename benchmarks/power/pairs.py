@@ -1,6 +1,6 @@
 """Strategies of the search over neighbouring pairs, at equal budgets of runs.
 
-    python benchmarks/pairs.py [--seeds N] [--runs N] [--learners NAME ..] [--strategies NAME ..]
+    python benchmarks/power/pairs.py [--seeds N] [--runs N] [--learners NAME ..] [--strategies NAME ..]
 
 Set OMP_NUM_THREADS=1: the times are CPU times of one process. With all strategies the table goes to
 benchmarks/results/pairs.{md,json}; names of learners choose rows, and keep the others as they were. cma, which is not
@@ -12,12 +12,9 @@ import json
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import tables
-from random_pair_changes import RandomChanges, halve_and_change
 from scipy.special import expit
 
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio
@@ -34,6 +31,8 @@ from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
 from overclaim.audit.statistics.event_rule import choose_event
 from overclaim.audit.statistics.events import count
+from overclaim.benchmarks import tables
+from overclaim.benchmarks.power.random_pair_changes import RandomChanges, halve_and_change
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.abilities import NotEnumerableError, batch_of, kernel_of
 from overclaim.learners.catalogue.entries import lookup
@@ -41,7 +40,6 @@ from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Stage
 from overclaim.tests.support.combination import Combination
 
-RESULTS = Path(__file__).parent / "results"
 SHARP = {"eta": 2.0, "gamma": 0.02}
 #: Fresh runs on which a pair's worth is measured, by likelihood ratios; and by a trained attack.
 FRESH, FRESH_TRAINED = 10_000, 200_000
@@ -332,10 +330,11 @@ NOTE = (
     f"sequences can be enumerated, else from the likelihood ratios of {FRESH} runs of no search; FTPL: what a trained "
     f"attack certifies on {FRESH_TRAINED} such runs. Means over seeds with their standard errors. Equal budgets: a "
     "tenth of the planned runs. Former judge: the bound that the counts of an event would give that was chosen on the "
-    "same runs; it was used by former versions, whose random changes are in benchmarks/random_pair_changes.py. The "
-    "others judge by likelihood ratios where there are any, else by the confidence of right guesses. Random points "
-    "and local changes (one to three coordinates of the best) are proposed in the same space and protocol as CMA-ES "
-    "and TPE. CPU s: of one search, without the measurement of worth. Rows are not measured again with every change "
+    "same runs; it was used by former versions, whose random changes are in "
+    "benchmarks/power/random_pair_changes.py. The others judge by likelihood ratios where there are any, else by "
+    "the confidence of right guesses. Random points and local changes (one to three coordinates of the best) are "
+    "proposed in the same space and protocol as CMA-ES and TPE. CPU s: of one search, without the measurement of "
+    "worth. Rows are not measured again with every change "
     "of the code."
 )
 
@@ -377,13 +376,13 @@ def main():
 def write(rows, choices):
     """Write the table, with these rows of a learner in place of those that it had."""
     title = f"The search over pairs: strategies at {choices.runs} planned runs, seeds 0 to {choices.seeds - 1}"
-    path = RESULTS / "pairs.json"
+    path = tables.RESULTS / "pairs.json"
     known = json.loads(path.read_text()) if path.exists() else {"title": title, "rows": []}
     kept = [row for row in known["rows"] if known["title"] == title and row["learner"] != rows[0]["learner"]]
     rows = sorted(rows + kept, key=lambda row: list(LEARNERS).index(row["learner"]))
     content = {"title": title, "note": NOTE, "rows": rows}
     path.write_text(json.dumps(content, indent=1) + "\n")
-    (RESULTS / "pairs.md").write_text(f"# {title}\n\n{tables.table(rows)}\n\n{NOTE}\n")
+    (tables.RESULTS / "pairs.md").write_text(f"# {title}\n\n{tables.table(rows)}\n\n{NOTE}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of what reads a user's text: plans, records, pairs and `--set` values.
 
-    python benchmarks/fuzz_parsers.py FOLDER [libFuzzer's options, such as -max_total_time=600 -timeout=60]
+    python benchmarks/robustness/fuzz_parsers.py FOLDER [libFuzzer's options, such as -max_total_time=600 -timeout=60]
 
 needs atheris beside the dependencies: pip install atheris==3.0.0. FOLDER keeps the inputs that reached new code, and
 begins with a valid one of each kind; the first byte of an input says which kind it is. It ends at the first input
