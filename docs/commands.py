@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -182,13 +182,29 @@ class Page:
 def _kept(shown: list[str], printed: str, *, differ: bool = False) -> list[str]:
     """Return what is shown if it fits what was printed, but for times and lines "..."; else what was printed.
 
-    Numbers need not fit where they differ between processors.
+    Numbers need not fit where they differ between processors. Where nothing but numbers has changed, the lines "..."
+    stay.
     """
     same = _numberless if differ else _timeless
     lines = [line.rstrip() for line in printed.rstrip("\n").split("\n")] if printed.strip() else []
-    parts = [".*\n" if line == "..." else re.escape(same(line) + "\n") for line in shown]
-    pattern = "".join(r"(?:.*\n)*" if line == "..." else part for line, part in zip(shown, parts, strict=True))
-    return shown if re.fullmatch(pattern, "".join(same(line) + "\n" for line in lines)) else lines
+    if _places(shown, lines, same) is not None:
+        return shown
+    places = _places(shown, lines, _numberless)
+    if places is None:
+        return lines
+    pairs = [(line, line if place is None else lines[place]) for line, place in zip(shown, places, strict=True)]
+    return [old if same(old) == same(new) else new for old, new in pairs]
+
+
+def _places(shown: list[str], lines: list[str], same: Callable[[str], str]) -> list[int | None] | None:
+    """Return where each shown line stands among those printed, None for "..."; None where they do not fit."""
+    parts = [r"((?:.*\n)*)" if line == "..." else f"({re.escape(same(line))}\n)" for line in shown]
+    text = "".join(same(line) + "\n" for line in lines)
+    match = re.fullmatch("".join(parts), text)
+    if match is None:
+        return None
+    starts = [text.count("\n", 0, match.start(i)) for i in range(1, len(shown) + 1)]
+    return [None if line == "..." else start for line, start in zip(shown, starts, strict=True)]
 
 
 def _timeless(line: str) -> str:

@@ -29,6 +29,7 @@ from ..audit.certification.frozen import Frozen
 from ..audit.plans.paths import exists
 from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from ..audit.statistics.bounds.bisection import bisect
+from ..audit.statistics.digits import at_least, at_most
 from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
@@ -213,10 +214,10 @@ def _excess_p_value(new: Counts, old: Counts, epsilon: float) -> float:
 
 
 def _regressed(new: Fields, old: Fields, p: float) -> str:
-    beside = new["baseline"]
+    beside, adjusted = new["baseline"], at_most(p, ".2g")
     return (
-        f"{lower_words(measure_of(new), lower(new))}, it was {lower(old):.4g}: the baseline's event "
-        f"{_shown(beside['counts'])}; before: {_shown(beside['counts_before'])} (adjusted p-value {p:.2g}); "
+        f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}: the baseline's event "
+        f"{_shown(beside['counts'])}; before: {_shown(beside['counts_before'])} (adjusted p-value {adjusted}); "
         f"{new['replay']}"
     )
 

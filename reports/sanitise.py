@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..audit.statistics import measure_words
+from ..audit.statistics.digits import at_least, at_most, confidence_text
 from .record_types import Fields, JsonObject
 
 #: What a claim says where its record does not.
@@ -129,14 +130,14 @@ def symbol(claim: Fields) -> str:
 def bound_words(claim: Fields) -> str:
     """Return what was certified about a claim, with everything that its error depends on."""
     measure, bound = measure_of(claim), lower(claim)
-    own = f"at least {measure_words.bound_words(measure, bound)} ({claim['confidence']:.6g} confidence)"
+    own = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
     unit = "the true profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
     if not by_holm(claim):
         return f"{unit} is {own}"
     above, test = measure_words.bound_words(measure, level(claim)), claim["holm"]
     return (
-        f"{unit} is above {above} by Holm's procedure over the report, p-value {test['p_value']:.2g} at level "
-        f"{test['level']:.2g}; alone {own}"
+        f"{unit} is above {above} by Holm's procedure over the report, p-value {at_most(test['p_value'], '.2g')} "
+        f"at level {at_least(test['level'], '.2g')}; alone {own}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..audit.statistics.digits import at_most, within
 from ..audit.statistics.measure_words import is_epsilon, unit_of
 from .record_types import Fields
 from .sanitise import measure_of
@@ -29,7 +30,7 @@ def bounded_words(claim: Fields) -> str:
     """Return ", bounded: ..." to stand behind SURVIVED, or nothing."""
     if not is_bounded(claim):
         return ""
-    return f", bounded: at most {claim['epsilon_upper']:.4g} {_where(claim['upper_scope'])}"
+    return f", bounded: at most {at_most(claim['epsilon_upper'])} {_where(claim['upper_scope'])}"
 
 
 def trace_lines(claim: Fields) -> list[str]:
@@ -56,16 +57,18 @@ def _bounds(claim: Fields) -> list[str]:
             return []
         against = (claim.get("lower") or 0.0) > own * (1 + _SAME)
         on = ", below what is certified: not all that this rests on holds" if against else " on this pair"
-        return [f"traced: {unit_of(measure_of(claim))} at most {own:.4f}{on}", rests]
+        return [f"traced: {unit_of(measure_of(claim))} at most {at_most(own, '.4f')}{on}", rests]
     if _contradicted(claim):
-        return [f"traced: at most {_top(claim):.4f}, below what is certified: not all that this rests on holds", rests]
+        top = at_most(_top(claim), ".4f")
+        return [f"traced: at most {top}, below what is certified: not all that this rests on holds", rests]
     if claim.get("upper_how") == "sampled":
-        return [f"traced: at most {upper:.4f} on the sampled paths, which bounds nothing", rests]
+        return [f"traced: at most {at_most(upper, '.4f')} on the sampled paths, which bounds nothing", rests]
     lines = []
     if pair is not None:
-        lines.append(f"interval: epsilon in [{claim['epsilon_lower'] or 0.0:.4f}, {pair:.4f}] on this pair")
+        low, high = within(claim["epsilon_lower"] or 0.0, pair, ".4f")
+        lines.append(f"interval: epsilon in [{low}, {high}] on this pair")
     if claim.get("upper_scope") == "claim":
-        lines.append(f"at most {upper:.4f} {_where('claim')}")
+        lines.append(f"at most {at_most(upper, '.4f')} {_where('claim')}")
     return [*lines, rests]
 
 

@@ -53,6 +53,14 @@ def test_a_page_that_needs_what_is_missing_is_left_out(tmp_path):
     assert commands.missing("<!-- needs: json no_such_module -->\n").startswith("needs no_such_module: No module")
 
 
+def test_a_block_that_is_rewritten_keeps_its_omissions():
+    shown = ["certified: epsilon >= 1.8849", "...", "shrunk to 2 rounds, 0.3 s"]
+    printed = "certified: epsilon >= 1.8848\nattack: one\nreplay: two\nshrunk to 2 rounds, 0.4 s\n"
+    assert commands._kept(shown, printed) == ["certified: epsilon >= 1.8848", *shown[1:]]
+    assert commands._kept(shown, printed, differ=True) == shown
+    assert commands._kept(shown, "refused\n") == ["refused"]
+
+
 @pytest.mark.parametrize(
     "page", [*commands.PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda p: p.name
 )

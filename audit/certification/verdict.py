@@ -11,6 +11,7 @@ from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
 from ..statistics.bounds.power import ceiling_epsilon
+from ..statistics.digits import confidence_text
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, claimed_words, is_epsilon
 from .blind_spot import BlindSpot
@@ -161,9 +162,10 @@ class Result:
 
     def __str__(self) -> str:
         measure = self.claim.measure.to_json()
+        sure = confidence_text(self.confidence)
         return (
             f"{self.verdict}: claimed {claimed_words(measure)}, at least {bound_words(measure, self.lower)} "
-            f"({self.confidence:.4g} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
+            f"({sure} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
             + (f"; at best, from this many runs: {self.detectable_epsilon:.4g}" if is_epsilon(measure) else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
         )

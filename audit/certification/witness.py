@@ -9,6 +9,7 @@ from typing import Any
 
 from ..assumptions.mechanism_runs import DataPair
 from ..play.pairs import Pair
+from ..statistics.digits import at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ def witness_lines(shrunk: Mapping[str, Any]) -> list[str]:
     left, right = (_row(pair[side], pair["round"] - 1) for side in ("left", "right"))
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
     heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
-    bound = f"epsilon at least {shrunk['epsilon_lower']:.4g}, claimed {shrunk['claimed']:g}"
+    bound = f"epsilon at least {at_least(shrunk['epsilon_lower'])}, claimed {shrunk['claimed']:g}"
     return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
 
 

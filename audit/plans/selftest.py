@@ -23,6 +23,7 @@ from ..play.pairs import Pair
 from ..play.workers import in_parallel
 from ..regret.check_regret import audit_own_bound
 from ..regret.verdicts import VIOLATED
+from ..statistics.digits import at_least, within
 from ..traces.summary import place_of_fault
 from .targets import source_place
 
@@ -153,8 +154,8 @@ def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
 def _audit_regret(learner: planted_regret.RegretSubject, fault: str, seed: int) -> tuple[bool, int, str]:
     setting, bound = Setting(rounds=HORIZON, losses=learner.losses), learner.bound(HORIZON)
     audited = audit_own_bound(learner.planted(fault, HORIZON), bound, setting, Budget(REGRET_RUNS, seed, 1 - ALPHA))
-    low, high = audited.regret.interval
-    how = f"regret of {low:.4g} to {high:.4g} on {audited.sequence} losses, bound {bound:.4g}"
+    low, high = within(*audited.regret.interval)
+    how = f"regret of {low} to {high} on {audited.sequence} losses, bound {bound:.4g}"
     return audited.bound_verdict == VIOLATED, REGRET_RUNS * len(audited.means), how
 
 
@@ -167,7 +168,7 @@ def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Any]) -> tuple[
         except LearnerError as error:
             return True, spent, f"conformance: {error}"
         spent += runs
-        how = f"epsilon at least {result.epsilon_lower:.3g}, {result.attack}"
+        how = f"epsilon at least {at_least(result.epsilon_lower, '.3g')}, {result.attack}"
         if result.verdict is Verdict.FALSIFIED:
             return True, spent, how
     return False, spent, how

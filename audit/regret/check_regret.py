@@ -16,6 +16,7 @@ from ...learners.checks import check_arms, check_rounds
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ..play.execution import HERE, Budget, Execution
+from ..statistics.digits import at_least, confidence_text, within
 from .growth import DOUBLINGS
 from .measurement import BUDGET
 from .regret_audit import RegretAudit, audit_regret
@@ -174,15 +175,16 @@ def check_regret(
     budget = Budget(runs=runs, seed=seed, confidence=confidence)
     audit = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)
     if audit.bound_verdict == VIOLATED:
-        low, high = audit.regret.interval
+        low, high = within(*audit.regret.interval)
         raise LearnerError(
             f"the expected regret of {name_of(learner)} exceeds the bound of {audit.bound:.4g} in {rounds} rounds: on "
-            f"{audit.sequence!r} losses the mean is {audit.regret.mean:.4g}, the interval {low:.4g} to {high:.4g} "
-            f"({confidence:.4g} confidence, {runs} runs)"
+            f"{audit.sequence!r} losses the mean is {audit.regret.mean:.4g}, the interval {low} to {high} "
+            f"({confidence_text(confidence)} confidence, {runs} runs)"
         )
     if audit.growth_verdict == VIOLATED:
+        slope = at_least(audit.growth_lower, ".3g")
         raise LearnerError(
-            f"the regret of {name_of(learner)} grows as T^{audit.growth_lower:.3g} at least, the bound as "
+            f"the regret of {name_of(learner)} grows as T^{slope} at least, the bound as "
             f"T^{audit.bound_slope:.3g} over the same horizons"
         )
     return audit

@@ -13,6 +13,7 @@ from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..play.transcripts import play_rounds
 from ..statistics.bounds.betting import mean_interval
+from ..statistics.digits import at_least
 from .side_by_side import play_block
 
 #: Draws of random signs: no measurement has this label.
@@ -128,8 +129,8 @@ def _constant_of_theorem_3_1(arms: int = 9, rounds: int = 2**16, epsilon: float 
         ),
         measured=(
             f"{verdict}: FTRL over {many} experts, T = {t}, epsilon {epsilon:g}, random signs: the expected regret is "
-            f"at least {lower:.4g} ({1 - alpha:.0%} confidence, {runs} runs), the bound is {claimed:.4g}; so on some "
-            "fixed sequence it is larger"
+            f"at least {at_least(lower)} ({1 - alpha:.0%} confidence, {runs} runs), the bound is {claimed:.4g}; so on "
+            "some fixed sequence it is larger"
         ),
         witness={
             "arms": arms,

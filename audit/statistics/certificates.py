@@ -13,6 +13,7 @@ from ...mechanisms.measures.renyi import ZCDP
 from .bounds.joint_cover import MARGINS
 from .bounds.measure_bounds import corner, level_lower, refuted
 from .bounds.variational import divergence_lower, level_of
+from .digits import at_least
 from .events import Certificate, Counts, Event, bound_of, certify, sides_of
 
 #: The deltas at which a region of (p, q) is told as an epsilon.
@@ -122,8 +123,8 @@ def translation(event: Event, counts: Counts, *, alpha: float) -> dict[str, Any]
 
 def translation_words(translation: Mapping[str, Any]) -> str:
     """Return a translation in one line."""
-    epsilons = ", ".join(f"{bound:.4g} at delta {delta:g}" for delta, bound in translation["epsilon"])
+    epsilons = ", ".join(f"{at_least(bound)} at delta {delta:g}" for delta, bound in translation["epsilon"])
     return (
-        f"epsilon >= {epsilons}; mu >= {translation['mu']:.4g}; rho >= {translation['rho']:.4g}; "
-        f"total variation >= {translation['delta']:.4g}"
+        f"epsilon >= {epsilons}; mu >= {at_least(translation['mu'])}; rho >= {at_least(translation['rho'])}; "
+        f"total variation >= {at_least(translation['delta'])}"
     )

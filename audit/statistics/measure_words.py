@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from .digits import at_least
+
 #: The name of the level in each kind of measure, and its symbol.
 _UNITS = {"gdp": "mu", "zcdp": "rho", "profile": "multiple"}
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "multiple": "×"}
@@ -60,7 +62,7 @@ def claimed_words(measure: Data) -> str:
 def bound_words(measure: Data, lower: float, digits: str = ".4g") -> str:
     """Return a level behind "at least"."""
     times = " times the claimed profile" if measure.get("kind") == "profile" else beside(measure)
-    return f"{lower:{digits}}{times}"
+    return f"{at_least(lower, digits)}{times}"
 
 
 def lower_words(measure: Data, lower: float, digits: str = ".4g") -> str:

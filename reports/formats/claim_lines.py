@@ -12,6 +12,7 @@ from ...audit.certification.blind_spot import words
 from ...audit.inputs.data import shown
 from ...audit.regret.verdicts import regret_verdict
 from ...audit.statistics.certificates import translation_words
+from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
 from ..sanitise import (
     REPLAY_WORDS,
@@ -46,7 +47,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     lines = [
         f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed_words(measure)}",
-        f"certified: {unit} >= {lower(claim):.4f}{bound} with {confidence(claim)} confidence{exact}",
+        f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",
         *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
         *[visible_line(line) for line in trace_lines(claim)],
@@ -79,7 +80,7 @@ def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
     if small:
         lines.append(
             f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "
-            f"epsilon at least {small['epsilon_lower']:.4g}, certified afresh"
+            f"epsilon at least {at_least(small['epsilon_lower'])}, certified afresh"
         )
     if claim.get("replayable") is False:
         digest = claim.get("outputs_digest")
@@ -121,9 +122,9 @@ def smoke_lines(smoke: dict[str, Any]) -> str:
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
         f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
-        f"certified: epsilon >= {smoke['epsilon_lower']:.4f} with {confidence(smoke)} confidence",
+        f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f')} with {confidence(smoke)} confidence",
         f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
-        f"p-value {smoke['p_value']:.3g}",
+        f"p-value {at_most(smoke['p_value'], '.3g')}",
     ]
     if smoke["verdict"] != "FALSIFIED":
         lines.append("a smoke test: a learner that adds many losses up survives it whatever its epsilon; check audits")
@@ -143,13 +144,13 @@ def _filled(lines: Iterable[str]) -> str:
 def regret_lines(target: str, audit: dict[str, Any]) -> str:
     """Return a regret measurement in a few lines."""
     target, audit = visible(target), visible(audit)
-    low, high = audit["interval"]
+    low, high = within(*audit["interval"])
     lines = [
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
-        f"interval [{low:.4g}, {high:.4g}] at {audit['confidence']:.4g}, {audit['interval_method']}, "
+        f"interval [{low}, {high}] at {confidence_text(audit['confidence'])}, {audit['interval_method']}, "
         f"{audit['runs']} runs" + (", expected losses" if audit.get("expected_losses") else ""),
-        f"growth exponent {number(audit['slope'])}, between {number(audit['slope_lower'])} and "
-        f"{number(audit['slope_upper'])}, over T = {audit['horizons']}",
+        f"growth exponent {number(audit['slope'])}, between {at_least(audit['slope_lower'])} and "
+        f"{at_most(audit['slope_upper'])}, over T = {audit['horizons']}",
     ]
     if audit.get("source"):
         binds = audit.get("binds_from")
@@ -158,7 +159,7 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
         verdict = regret_verdict(audit["bound_verdict"])
         lines.append(f"bound {number(audit['bound'])}: {verdict}; {says} ({audit['source']})")
         own = audit.get("bound_slope")
-        certified = [number(audit.get(f"growth_{end}")) for end in ("lower", "upper")]
+        certified = list(within(audit.get("growth_lower"), audit.get("growth_upper")))
         lines.append(
             f"claimed exponent {number(audit['exponent'])}"
             + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
@@ -171,10 +172,10 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
         comparison = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
         lines.append(f"found by search: {blocks}: {comparison}")
     for one in audit.get("adaptive") or ():
-        low, high = one["interval"]
+        low, high = within(*one["interval"])
         lines.append(
             f"an adversary that {one['adversary']}: mean regret {one['mean_regret']:.4g}, interval "
-            f"[{low:.4g}, {high:.4g}] (no verdict rests on it)"
+            f"[{low}, {high}] (no verdict rests on it)"
         )
     if audit.get("replay"):
         lines.append(f"replay: {audit['replay']}")

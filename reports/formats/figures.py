@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import unit_of
 from ...mechanisms.measures.stated import measure_from_json
 from ..record_types import Fields
@@ -180,7 +181,7 @@ def _profile(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
     at = min(range(len(x)), key=lambda i: abs(x[i] - epsilon))
     alternative = (
         f"delta falls from {estimate[0]:.3g} at epsilon 0 to {estimate[at]:.3g} near the claimed epsilon of "
-        f"{epsilon:.3g}, where the claim allows {delta:.3g}; it is at least {lower[at]:.3g} there"
+        f"{epsilon:.3g}, where the claim allows {delta:.3g}; it is at least {at_least(lower[at], '.3g')} there"
     )
     caption = "The delta that is needed at each epsilon. Dashed: lower bound of the measured one, point by point."
     return draw(paint, "epsilon", "delta"), alternative, caption
@@ -247,10 +248,10 @@ def _by_round(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
         axes.text(0.03, 0.95, "exact" if exact else "at least", color=LEFT, va="top", transform=axes.transAxes)
         axes.text(0.35, 0.95, "claim", color=BAD, va="top", transform=axes.transAxes)
 
-    alternative = (
-        f"{'exactly' if exact else 'at least'} {values[-1]:.3g} after all {rounds[-1]} rounds, "
-        f"{values[len(values) // 2]:.3g} after {rounds[len(values) // 2]}"
-    )
+    middle = len(values) // 2
+    words = f"exactly {values[-1]:.3g}" if exact else f"at least {at_least(values[-1], '.3g')}"
+    alternative = f"{words} after all {rounds[-1]} rounds, {at_least(values[middle], '.3g')} after {rounds[middle]}"
+
     caption = (
         "Epsilon of the first rounds alone, exact on this pair."
         if exact
@@ -290,7 +291,8 @@ def _growth(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
         if exact is not None:
             axes.text(0.97, 0.97, "exact", color=GOOD, ha="right", va="top", transform=axes.transAxes)
 
-    alternative = f"the bound grows from {bounds[0]:.3g} at {runs[0]} runs to {bounds[-1]:.3g} at {runs[-1]}"
+    first, last = (at_least(bounds[i], ".3g") for i in (0, -1))
+    alternative = f"the bound grows from {first} at {runs[0]} runs to {last} at {runs[-1]}"
     caption = "The bound that fewer runs would have given. Only the last point is the certificate."
     if decides:
         alternative += f"; with a perfect attack {decides} runs would decide the claim"

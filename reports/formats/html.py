@@ -17,6 +17,7 @@ from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
 from ...audit.play.workers import in_parallel
 from ...audit.statistics.certificates import translation_words
+from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
@@ -69,6 +70,7 @@ def render(record: Fields, *, jobs: int = 1) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, grouped=grouped, share=share)
+    environment.filters.update(at_least=at_least, at_most=at_most)
     return environment.get_template("report.html").render(view(record, jobs=jobs))
 
 

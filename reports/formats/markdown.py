@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline, headline_words
 from ..record_types import Fields
 from ..sanitise import by_holm, exact_words, is_untested, legible, level, lower, replay_word
@@ -66,7 +67,7 @@ def _table(claims: Sequence[Fields]) -> list[str]:
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
         cells += [_text(ruler.setting(claim)), *standing, number(level(claim))]
         above = f", above {number(level(claim))} by Holm" if by_holm(claim) else ""
-        cells += [f"**{number(lower(claim))}**{above}", exact_words(claim, "∞")]
+        cells += [f"**{at_least(lower(claim))}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]
         cells += [number(ruler.baseline_of(claim))] if with_baseline else []
         lines.append("| " + " | ".join(cells) + " |")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ import click
 from ...audit.certification.blind_spot import factor_words
 from ...audit.certification.witness import witness_lines
 from ...audit.regret.verdicts import YOURS, regret_verdict
+from ...audit.statistics.digits import at_least, confidence_text
 from ...audit.statistics.measure_words import is_epsilon
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
@@ -101,8 +101,7 @@ def number(value: float | None) -> str:
 
 def confidence(claim: Fields) -> str:
     """Return a claim's confidence with as many digits as tell it from certainty."""
-    digits = 2 - math.floor(math.log10(max(1 - claim["confidence"], 1e-17)))
-    return f"{claim['confidence']:.{min(max(4, digits), 17)}g}"
+    return confidence_text(claim["confidence"])
 
 
 def claims_table(record: JsonObject) -> str:
@@ -195,7 +194,7 @@ def setting(claim: Fields) -> str:
 
 def _numbers(claim: Fields) -> str:
     claimed, exact = number(level(claim)), exact_words(claim)
-    return f"{number(lower(claim)):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
+    return f"{at_least(lower(claim)):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
 
 
 def _bar(claim: Fields, size: int) -> str:

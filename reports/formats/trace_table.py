@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from ...audit.statistics.digits import at_most
 from ..record_types import Fields
 from ..sanitise import visible, visible_line
 from .terminal import table, width
@@ -30,8 +31,8 @@ def trace_lines(trace: Fields) -> str:
 
 def _row(call: Fields) -> tuple[str, ...]:
     place, loss = call["place"], call["loss"]
-    so_far = "inf" if loss["epsilon"] is None else f"{loss['epsilon']:.4g}"
-    so_far += f" (mu {loss['mu']:.4g})" if "mu" in loss else ""
+    so_far = "inf" if loss["epsilon"] is None else at_most(loss["epsilon"])
+    so_far += f" (mu {at_most(loss['mu'])})" if "mu" in loss else ""
     at = visible_line(f"{place['file']}:{place['line']}")
     inputs = [_numbers(call[side]) for side in ("left", "right")]
     return (str(call["call"]), at, call["name"], str(call["round"] or "-"), *inputs, call["law"], so_far)
@@ -57,12 +58,12 @@ def _words(trace: Fields) -> list[str]:
     if upper is None:
         return [f"nothing differs in {trace['runs']} replayed runs of this pair"]
     if trace["upper_how"] == "sampled":
-        first = f"at most {upper:.4f} on the sampled paths of this pair, which bounds nothing"
+        first = f"at most {at_most(upper, '.4f')} on the sampled paths of this pair, which bounds nothing"
     else:
         where = "on every pair" if trace["upper_scope"] == "claim" else "on this pair"
         own = trace["epsilon_upper_pair"]
-        beside = f", {own:.4f} on this one" if trace["upper_scope"] == "claim" and own is not None else ""
-        first = f"epsilon is at most {upper:.4f} {where}{beside}"
+        beside = f", {at_most(own, '.4f')} on this one" if trace["upper_scope"] == "claim" and own is not None else ""
+        first = f"epsilon is at most {at_most(upper, '.4f')} {where}{beside}"
     return [first, f"it rests on: {'; '.join(trace['upper_rests_on'])}", *_cause(trace)]
 
 

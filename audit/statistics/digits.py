@@ -1,0 +1,46 @@
+"""Bounds in a few digits, rounded towards what is known: the digits of a lower bound down, of an upper bound up.
+
+To the nearest digit half of all bounds would be printed as a little more than was certified.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+#: Floating-point arithmetic is not sure of more digits than these: 0.1 + 0.2 is at most 0.3.
+_SURE = Context(prec=12)
+
+
+def at_least(bound: float | None, digits: str = ".4g") -> str:
+    """Return a lower bound in the digits of a format such as ".4g" or ".4f", rounded down; a dash for none."""
+    return _directed(bound, digits, ROUND_FLOOR)
+
+
+def at_most(bound: float | None, digits: str = ".4g") -> str:
+    """Return an upper bound in the digits of a format such as ".4g" or ".4f", rounded up; a dash for none."""
+    return _directed(bound, digits, ROUND_CEILING)
+
+
+def within(low: float | None, high: float | None, digits: str = ".4g") -> tuple[str, str]:
+    """Return both ends of an interval, rounded outwards."""
+    return at_least(low, digits), at_most(high, digits)
+
+
+def confidence_text(confidence: float) -> str:
+    """Return a confidence with as many digits as tell it from certainty, rounded down."""
+    digits = 2 - math.floor(math.log10(max(1 - confidence, 1e-17)))
+    return at_least(confidence, f".{min(max(4, digits), 17)}g") if digits <= 12 else repr(confidence)
+
+
+def _directed(bound: float | None, digits: str, rounding: str) -> str:
+    if bound is None:
+        return "-"
+    if not math.isfinite(bound):
+        return f"{bound:{digits}}"
+    sure, places = _SURE.create_decimal(Decimal(bound)), int(digits[1:-1])
+    if digits.endswith("f"):
+        short = sure.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=400))
+    else:
+        short = Context(prec=places, rounding=rounding).create_decimal(sure)
+    return f"{float(short) + 0.0:{digits}}"

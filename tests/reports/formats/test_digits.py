@@ -1,0 +1,46 @@
+"""No output prints a bound as more than was certified, or as less than is allowed."""
+
+import copy
+import re
+
+import pytest
+
+from overclaim.reports.formats.claim_lines import claim_lines, regret_lines
+from overclaim.reports.formats.html import render
+from overclaim.reports.formats.junit import junit
+from overclaim.reports.formats.markdown import markdown
+from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.formats.terminal import claims_table
+
+
+@pytest.fixture(scope="module")
+def between(record) -> dict:
+    """Return the record with certified bounds that the nearest digits would raise, and upper ones they would lower."""
+    changed = copy.deepcopy(record)
+    for claim in changed["claims"]:
+        claim["epsilon_lower"] = claim["two_interval_bound"] = 1.47699996
+        if claim.get("shrunk"):
+            claim["shrunk"]["epsilon_lower"] = 1.47699996
+        claim["epsilon_upper"] = claim["epsilon_upper_pair"] = 2.50300004
+        claim["expected"] = "SURVIVED" if claim["verdict"] == "FALSIFIED" else "FALSIFIED"
+    changed["regret"][0]["interval"] = [40.17699996, 42.50300004]
+    return changed
+
+
+def lines(record) -> str:
+    return "\n".join(claim_lines(claim) for claim in record["claims"])
+
+
+@pytest.mark.parametrize("written", [lines, render, junit, markdown, sarif, claims_table])
+def test_bounds_are_rounded_towards_what_is_known(between, written):
+    text = written(between)
+    assert "1.47" in text
+    assert not re.search(r"(?<!\d)(1\.477|1\.48|1\.4770|2\.5030|2\.503)(?!\d)", text)
+
+
+def test_an_interval_of_regret_is_rounded_outwards(between):
+    least = {"rounds": 8, "sequence": "random signs", "confidence": 0.99999, "interval_method": "betting", "runs": 9}
+    audit = {**between["regret"][0], "slope_lower": 0.4999996, "growth_lower": None, "growth_upper": None, **least}
+    text = regret_lines("mine.py:learner", audit)
+    assert "[40.17, 42.51] at 0.99999" in text
+    assert "between 0.4999 and 0.53" in text
