@@ -31,25 +31,35 @@ def headline(claims: Sequence[Fields]) -> dict[str, int]:
 
 
 def headline_words(record: Fields) -> str:
-    """Return the headline in one sentence."""
+    """Return the headline in one sentence: what is false of what counts most, which `beside_words` leaves out."""
     claims = record["claims"]
     if not claims:
         return "No claim was audited."
     verdicts = [claim["verdict"] for claim in claims]
-    if "FALSIFIED" in verdicts and any(claim.get("standing") in PUBLISHED for claim in claims):
-        return _published_words(headline(claims))
-    false, total = verdicts.count("FALSIFIED"), len(claims)
-    if "documented" in (counts := headline(claims)):
+    if "FALSIFIED" not in verdicts:
+        survived = verdicts.count("SURVIVED")
+        if survived:
+            return f"No privacy claim was falsified; {survived} of {len(claims)} survived."
+        return "No privacy claim could be decided with so few runs."
+    counts, counted = headline(claims), _counted(claims)
+    if counted == PUBLISHED:
+        return _published_words(counts)
+    if counted == ("documented",):
         false = counts["documented"]
         if not false:
             return "No documented claim of a library was falsified."
         return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
-    if false:
-        noun = "claim" if total == 1 else "claims"
-        return f"{false} of {total} privacy {noun} {'is' if false == 1 else 'are'} false."
-    if "SURVIVED" in verdicts:
-        return f"No privacy claim was falsified; {verdicts.count('SURVIVED')} of {total} survived."
-    return "No privacy claim could be decided with so few runs."
+    if counted == (OWN,):
+        false, total = counts[OWN], sum(not claim.get("standing") for claim in claims)
+        verb = "is" if false == 1 else "are"
+        return f"{false or 'None'} of {total} privacy claim{'s' * (total != 1)} {verb if false else 'is'} false."
+    return f"No published statement was audited; falsified: {_listed(counts, ())}."
+
+
+def _counted(claims: Sequence[Fields]) -> tuple[str, ...]:
+    """Return the standings that the headline counts: the first of published, documented and own that a claim has."""
+    standings = {claim.get("standing") or OWN for claim in claims}
+    return next((kind for kind in (PUBLISHED, ("documented",), (OWN,)) if standings & set(kind)), ())
 
 
 def _published_words(counts: Mapping[str, int]) -> str:
@@ -63,16 +73,30 @@ def _published_words(counts: Mapping[str, int]) -> str:
     return f"{false} published {verb} false{f' (and {proofs})' if steps else ''}."
 
 
-def beside_words(counts: Mapping[str, int]) -> str:
-    """Return what was falsified beside published statements, counted apart; nothing if nothing was."""
-    names = {"reading": "reading", "variant": "variant", "control": "control", OWN: "claim of no standing"}
-    apart = [f"{counts[key]} {_plural(name, counts[key])}" for key, name in names.items() if counts.get(key)]
-    if not apart or not any(counts[key] for key in STANDINGS):
-        return ""
-    listed = " and ".join([", ".join(apart[:-1]), apart[-1]] if len(apart) > 1 else apart)
-    return f"Falsified beside them, and not counted: {listed}."
+def beside_words(claims: Sequence[Fields]) -> str:
+    """Return what was falsified beside what the headline counts; nothing if nothing was."""
+    counted = _counted(claims)
+    apart = _listed(headline(claims), counted) if counted else ""
+    return f"Falsified beside them, and not counted: {apart}." if apart else ""
+
+
+def _listed(counts: Mapping[str, int], but: Sequence[str]) -> str:
+    """Return the counts in words, but for these standings and for those of published statements."""
+    names = {
+        "documented": "documented claim of libraries",
+        "reading": "reading",
+        "variant": "variant",
+        "control": "control",
+        OWN: "claim of no standing",
+    }
+    apart = [
+        f"{counts[key]} {_plural(name, counts[key])}"
+        for key, name in names.items()
+        if counts.get(key) and key not in but
+    ]
+    return " and ".join([", ".join(apart[:-1]), apart[-1]] if len(apart) > 1 else apart)
 
 
 def _plural(name: str, count: int) -> str:
-    first, _, rest = name.partition(" ")
-    return name if count == 1 else f"{first}s {rest}".strip()
+    noun = "claim" if "claim" in name else name
+    return name if count == 1 else name.replace(noun, f"{noun}s")

@@ -141,6 +141,13 @@ def _filled(lines: Iterable[str]) -> str:
     )
 
 
+def _growth_words(audit: Mapping[str, Any]) -> str:
+    if audit["slope"] is None:
+        return f"no growth exponent: fewer than three of the horizons show any regret, T = {audit['horizons']}"
+    low, high = within(audit["slope_lower"], audit["slope_upper"])
+    return f"growth exponent {number(audit['slope'])}, between {low} and {high}, over T = {audit['horizons']}"
+
+
 def regret_lines(target: str, audit: dict[str, Any]) -> str:
     """Return a regret measurement in a few lines."""
     target, audit = visible(target), visible(audit)
@@ -149,8 +156,7 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
         f"interval [{low}, {high}] at {confidence_text(audit['confidence'])}, {audit['interval_method']}, "
         f"{audit['runs']} runs" + (", expected losses" if audit.get("expected_losses") else ""),
-        f"growth exponent {number(audit['slope'])}, between {at_least(audit['slope_lower'])} and "
-        f"{at_most(audit['slope_upper'])}, over T = {audit['horizons']}",
+        _growth_words(audit),
     ]
     if audit.get("source"):
         binds = audit.get("binds_from")

@@ -21,7 +21,7 @@ from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
-from ..headline import beside_words, headline, headline_words
+from ..headline import beside_words, headline_words
 from ..record_types import Fields, JsonObject
 from ..sanitise import (
     bound_words,
@@ -112,7 +112,7 @@ def view(record: Fields, *, jobs: int = 1) -> JsonObject:
         "words": WORDS,
         "untested": sum(c["is_untested"] for c in claims),
         "headline": headline_words(record),
-        "beside": beside_words(headline(record["claims"])),
+        "beside": beside_words(record["claims"]),
         "unexpected": [c for c in judged if c["unexpected"]],
         "judged": judged,
         "together": sum(c["together"] for c in falsified),

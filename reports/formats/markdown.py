@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...audit.statistics.digits import at_least
-from ..headline import beside_words, headline, headline_words
+from ..headline import beside_words, headline_words
 from ..record_types import Fields
 from ..sanitise import by_holm, exact_words, is_untested, legible, level, lower, replay_word
 from . import ruler
@@ -44,7 +44,7 @@ def markdown(record: Fields) -> str:
             lines += ["", f"<details><summary>{len(rows)} {title}</summary>", "", *_table(rows), "", "</details>"]
     alpha = record["alpha"]
     if any(c.get("standing") for c in claims):
-        lines += ["", f"**{headline_words(record)}** {beside_words(headline(claims))}".strip()]
+        lines += ["", f"**{headline_words(record)}** {beside_words(claims)}".strip()]
     lines += [
         "",
         f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "

@@ -19,7 +19,7 @@ from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
-from ..headline import beside_words, headline, headline_words
+from ..headline import beside_words, headline_words
 from ..record_types import Fields, JsonObject
 from ..sanitise import (
     bound_words,
@@ -169,10 +169,9 @@ def _bound_lines(record: Fields) -> list[str]:
 
 def headline_lines(record: Fields) -> list[str]:
     """Return what is false of what is published, with what else was falsified; nothing for a user's own claims."""
-    counts = headline(record["claims"])
     if not any(claim.get("standing") for claim in record["claims"]):
         return []
-    words = [click.style(headline_words(record), bold=True), beside_words(counts)]
+    words = [click.style(headline_words(record), bold=True), beside_words(record["claims"])]
     return [word for word in words if word]
 
 

@@ -44,3 +44,9 @@ def test_an_interval_of_regret_is_rounded_outwards(between):
     text = regret_lines("mine.py:learner", audit)
     assert "[40.17, 42.51] at 0.99999" in text
     assert "between 0.4999 and 0.53" in text
+
+
+def test_no_growth_exponent_is_no_row_of_dashes(between):
+    least = {"rounds": 8, "sequence": "zeros", "confidence": 0.99, "interval_method": "betting", "runs": 9}
+    audit = {**between["regret"][0], "slope": None, "slope_lower": None, "slope_upper": None, **least}
+    assert "no growth exponent: fewer than three of the horizons show any regret, T = [32," in regret_lines("a", audit)
