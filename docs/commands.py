@@ -61,10 +61,10 @@ class Block:
     def name(self) -> str:
         """The file that the block is, or nothing."""
         for comment in self.comments:
-            if found := re.fullmatch(r"file: (\S+)", comment):
-                return found[1]
-        found = re.fullmatch(r"# (\S+\.(?:py|toml))", self.body[0]) if self.body else None
-        return found[1] if found else ""
+            if match := re.fullmatch(r"file: (\S+)", comment):
+                return match[1]
+        match = re.fullmatch(r"# (\S+\.(?:py|toml))", self.body[0]) if self.body else None
+        return match[1] if match else ""
 
 
 def blocks(lines: list[str]) -> Iterator[Block]:
@@ -72,12 +72,12 @@ def blocks(lines: list[str]) -> Iterator[Block]:
     comments: list[str] = []
     at = 0
     while at < len(lines):
-        if found := re.fullmatch(r"\s*<!-- (.*) -->", lines[at]):
-            comments.append(found[1])
-        if not (found := re.fullmatch(r"( *)```(\w*).*", lines[at])):
+        if match := re.fullmatch(r"\s*<!-- (.*) -->", lines[at]):
+            comments.append(match[1])
+        if not (match := re.fullmatch(r"( *)```(\w*).*", lines[at])):
             at += 1
             continue
-        indent, language = found[1], found[2]
+        indent, language = match[1], match[2]
         end = next(i for i in range(at + 1, len(lines)) if lines[i] == f"{indent}```")
         yield Block(language, [line.removeprefix(indent) for line in lines[at + 1 : end]], at + 1, indent, comments)
         comments, at = [], end + 1
@@ -94,9 +94,9 @@ class Page:
     def run(self, text: str) -> str:
         """Return the page with what its commands print now; text that still fits is left as it is."""
         lines = text.split("\n")
-        found = list(blocks(lines))
+        fenced = list(blocks(lines))
         changes: list[tuple[Block, list[str]]] = []
-        for block, after in zip_longest(found, found[1:]):
+        for block, after in zip_longest(fenced, fenced[1:]):
             for comment in block.comments:
                 self._change(comment)
             if any(comment.startswith("not run: ") for comment in block.comments) or block.language in OTHER:
@@ -122,8 +122,8 @@ class Page:
         return "\n".join(lines)
 
     def _change(self, comment: str) -> None:
-        if found := re.fullmatch(r"in (\S+): (.*) -> (.*)", comment):
-            file, old, new = self.folder / found[1], found[2], found[3]
+        if match := re.fullmatch(r"in (\S+): (.*) -> (.*)", comment):
+            file, old, new = self.folder / match[1], match[2], match[3]
             text = file.read_text(encoding="utf-8")
             if text.count(old) != 1:
                 raise ValueError(f"{old!r} must be in {file.name} once, found {text.count(old)} times")

@@ -22,8 +22,8 @@ RULE = "| --- | --- | --- | --- | --- | --- | ---: | --- | ---: |"
 
 def rows(claims: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the lines of the table."""
-    found = {(claim["name"], claim["neighbours"]): claim for claim in claims}
-    return [_row(claim) for _, claim in sorted(found.items())]
+    claim_of = {(claim["name"], claim["neighbours"]): claim for claim in claims}
+    return [_row(claim) for _, claim in sorted(claim_of.items())]
 
 
 def _row(claim: Mapping[str, Any]) -> str:

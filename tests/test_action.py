@@ -44,8 +44,8 @@ class Runner:
 
     def __init__(self, folder):
         self.repository, programs = folder / "repository", folder / "programs"
-        for made in (self.repository, programs):
-            made.mkdir()
+        for place in (self.repository, programs):
+            place.mkdir()
         self.files = {name: folder / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "CALLS")}
         for path in self.files.values():
             path.touch()

@@ -35,15 +35,15 @@ def test_what_runs_with_overclaim_has_a_compatible_licence():
 
 def needed(name):
     """The slow twin: what the installed packages themselves say they need here, however far down."""
-    found, waiting = set(), [name]
+    seen, waiting = set(), [name]
     while waiting:
         for text in requires(waiting.pop()) or ():
             need = Requirement(text)
             if need.marker is None or need.marker.evaluate({"extra": ""}):
                 child = canonicalize_name(need.name)
-                waiting += [child] * (child not in found)
-                found.add(child)
-    return found
+                waiting += [child] * (child not in seen)
+                seen.add(child)
+    return seen
 
 
 def test_everything_that_overclaim_needs_here_is_listed_as_such():
@@ -92,15 +92,15 @@ def distributions():
 
 def imported(folders):
     """Top-level modules that are neither ours nor Python's, by the files below some folders that import them."""
-    found = {}
+    importers = {}
     for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
         own = {other.stem for other in file.parent.glob("*.py")}
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in {name.partition(".")[0] for name in names} - own - {"overclaim", *sys.stdlib_module_names}:
-                found.setdefault(name, []).append(str(file.relative_to(ROOT)))
-    return found
+                importers.setdefault(name, []).append(str(file.relative_to(ROOT)))
+    return importers
 
 
 @pytest.mark.parametrize(

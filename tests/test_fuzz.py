@@ -160,11 +160,11 @@ def record(folder):
 
 def places(data, path=()):
     """Return the path of every value in a JSON document."""
-    found = [path]
+    paths = [path]
     inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in inner:
-        found += places(value, (*path, key))
-    return found
+        paths += places(value, (*path, key))
+    return paths
 
 
 def changed(data, path, value):

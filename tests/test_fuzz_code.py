@@ -25,10 +25,10 @@ ALPHA = 0.05
 def settled(audit):
     """Run an audit of somebody's code: a verdict, or an error that says what is wrong with the code."""
     try:
-        found = audit().verdict
+        outcome = audit().verdict
     except (LearnerError, ValueError) as error:
-        found = str(error)
-    assert isinstance(found, Verdict) or found
+        outcome = str(error)
+    assert isinstance(outcome, Verdict) or outcome
 
 
 def few_enough(what, alarms, audits):

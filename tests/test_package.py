@@ -47,12 +47,12 @@ def sources():
 
 def packages_on_disk() -> set[str]:
     """Every folder below the root that holds Python code of ours, at any depth."""
-    found = {"overclaim"}
+    packages = {"overclaim"}
     for file in ROOT.rglob("*.py"):
         folders = file.relative_to(ROOT).parent.parts
         if folders and folders[0] not in NOT_ROOMS and not any(name.startswith(".") for name in folders):
-            found.add(".".join(("overclaim", *folders)))
-    return found
+            packages.add(".".join(("overclaim", *folders)))
+    return packages
 
 
 def loaded_by(statement: str) -> set[str]:

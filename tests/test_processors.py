@@ -63,14 +63,14 @@ from dataclasses import asdict
 from pathlib import Path
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.processor import processor
-found = []
+claims = []
 for task in read_plan(Path(sys.argv[1])).without_blind_spots().tasks:
     result = task.prepare().audit()
     event, pair = repr(result.event), result.pair.to_json()
     chosen = {"target": task.target, "attack": result.attack, "event": event, "pair": pair}
     counted = {"verdict": result.verdict.value, "counts": asdict(result.certificate.counts)}
-    found.append({"same": chosen | counted, "epsilon_lower": result.epsilon_lower})
-print(json.dumps({"claims": found, "processor": processor()}))
+    claims.append({"same": chosen | counted, "epsilon_lower": result.epsilon_lower})
+print(json.dumps({"claims": claims, "processor": processor()}))
 """
 PAGE = """
 import sys, tempfile
@@ -122,12 +122,12 @@ def test_proposals_do_not_hang_on_the_order_of_equal_numbers(seed, monkeypatch):
     space = PairSpace.of(learner, claim, 8)
 
     def proposed():
-        proposals, worth, found = Proposals(space, seed), np.random.default_rng(seed), []
+        proposals, worth, pairs = Proposals(space, seed), np.random.default_rng(seed), []
         for _ in range(40):
             pair = proposals.next()
-            found.append(repr(pair.to_json()))
+            pairs.append(repr(pair.to_json()))
             proposals.tell(round(float(worth.random()), 2))
-        return found
+        return pairs
 
     class Backwards:
         """NumPy with another order of equals."""

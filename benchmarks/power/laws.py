@@ -319,7 +319,7 @@ def of_compared_numbers(mechanism: Any, pair: Inputs) -> Floats:
     parts = []
     for places in stops(len(pair[0]), mechanism.limit):
         last = places[-1] + 1 if len(places) == mechanism.limit else len(pair[0])
-        found = []
+        worlds = []
         for data in pair:
             under, _ = comparisons(mechanism, data[:last], t)
             lower = cumulative_trapezoid(
@@ -328,10 +328,10 @@ def of_compared_numbers(mechanism: Any, pair: Inputs) -> Floats:
             values = [masses(edges, data[i], scale) for i in places]
             upto = np.interp(middle, t, lower) if places else lower[-1:]
             if len(places) == 2:
-                found.append((upto[least] * np.multiply.outer(*values)).ravel())
+                worlds.append((upto[least] * np.multiply.outer(*values)).ravel())
             else:
-                found.append(upto * np.prod(values, axis=0))
-        parts.append(np.stack(found))
+                worlds.append(upto * np.prod(values, axis=0))
+        parts.append(np.stack(worlds))
     return np.concatenate(parts, axis=1)
 
 

@@ -107,7 +107,7 @@ def measure(row: Row) -> dict[str, Any]:
     results = [falsify(learner, claim, pair=pair, arms=chosen.arms, runs=row.runs, seed=seed) for seed in range(SEEDS)]
     cost, result = (time.process_time() - spent) / SEEDS, results[0]
     exact = true_epsilon(learner, claim, pair)
-    certified = [found.epsilon_lower for found in results]
+    certified = [result_of_seed.epsilon_lower for result_of_seed in results]
     ratio = float(np.mean(certified)) / exact if exact else float("nan")
     detail = " ".join(f"{k}={v}" for k, v in {**row.setting, **row.parameters}.items())
     return {

@@ -36,8 +36,8 @@ def bounds() -> Rows:
         return math.log(low / high)
 
     def ratio() -> float:
-        found = confint_proportions_2indep(hits, half, misses, half, compare="ratio", method="log", alpha=2 * ALPHA)
-        return math.log(found[0])
+        limits = confint_proportions_2indep(hits, half, misses, half, compare="ratio", method="log", alpha=2 * ALPHA)
+        return math.log(limits[0])
 
     cases: dict[str, tuple[str, Any]] = {
         "ours, guess game": ("yes", lambda: intervals.epsilon_guess(2 * hits, RUNS, RUNS, alpha=ALPHA)),

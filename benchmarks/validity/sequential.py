@@ -118,11 +118,11 @@ def runs_to_falsify(left, right, claim, rng, *, known):
         best = None
         for one in tries:
             s = one(past_x)
-            made = choose_growing_event(s, past_left / n, ~past_left / n, epsilon=claim, delta=0.0, seen=n)
-            counts = count(made, s, past_left)
+            chosen = choose_growing_event(s, past_left / n, ~past_left / n, epsilon=claim, delta=0.0, seen=n)
+            counts = count(chosen, s, past_left)
             gain = counts.right - math.exp(claim) * (counts.guesses - counts.right)
             if best is None or gain > best[0]:
-                best = gain, one, made
+                best = gain, one, chosen
         _, score, event = best
     return n
 

@@ -48,16 +48,16 @@ class CoinFirst(LastLoss):
 
 
 def test_a_lie_about_the_next_arm_is_refused():
-    told = r"LastLoss plays otherwise .* in round 1 arm 0 has probability 0.5 by what it says, but a share of 1 of"
+    message = r"LastLoss plays otherwise .* in round 1 arm 0 has probability 0.5 by what it says, but a share of 1 of"
     for check in (check_learner, lambda learner: falsify(learner, Claim(epsilon=1.0), rounds=6, runs=30_000)):
-        with pytest.raises(LearnerError, match=told):
+        with pytest.raises(LearnerError, match=message):
             check(LastLoss())
 
 
 def test_a_lie_that_averages_out_is_refused():
     fair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
-    told = r"in round 2 arm . has .* 0.5 by what it says, but a share of [01] of .* played the round before, at a"
-    with pytest.raises(LearnerError, match=told):
+    message = r"in round 2 arm . has .* 0.5 by what it says, but a share of [01] of .* played the round before, at a"
+    with pytest.raises(LearnerError, match=message):
         check_stated(CoinFirst(), fair, 0)
 
 

@@ -93,17 +93,17 @@ def test_every_event_is_fixed_before_the_runs_that_judge_it(monkeypatch):
     choose, scorer = AnytimeMechanism.choose, AnytimeMechanism.scorer
 
     def choosing(self, pair, index, past):
-        made = choose(self, pair, index, past)
-        learned[id(made)] = made, {tuple(sample.outputs) for sample in past}
-        return made
+        choice = choose(self, pair, index, past)
+        learned[id(choice)] = choice, {tuple(sample.outputs) for sample in past}
+        return choice
 
     def scoring(self, choice):
         score = scorer(self, choice)
 
         def spied(block):
-            found = score(block)
-            scored.append((learned[id(choice)][1], tuple(found.played.outputs)))
-            return found
+            scores = score(block)
+            scored.append((learned[id(choice)][1], tuple(scores.played.outputs)))
+            return scores
 
         return spied
 

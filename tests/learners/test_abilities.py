@@ -153,10 +153,10 @@ def test_abilities_of_ours_are_their_own():
 
 def test_every_class_of_ours_is_as_it_is_written():
     for room in (learners, mechanisms):
-        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-            module = importlib.import_module(found.name)
+        for package in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            module = importlib.import_module(package.name)
             for kind in vars(module).values():
-                if isinstance(kind, type) and kind.__module__ == found.name and in_our_rooms(kind):
+                if isinstance(kind, type) and kind.__module__ == package.name and in_our_rooms(kind):
                     assert is_written(kind), kind
 
 

@@ -23,7 +23,7 @@ from overclaim.audit.statistics.events import Counts
 from overclaim.reports.command_line.running import run_plan
 from overclaim.reports.record import to_text
 from overclaim.tests.support.command_line import overclaim
-from overclaim.tests.support.machines import COIN
+from overclaim.tests.support.own_code import COIN
 
 PLAN = """
 [[claims]]

@@ -151,8 +151,8 @@ def test_a_larger_pair_stands_in_for_one_that_fails(monkeypatch):
 
     def first_fails(learner, claim, budget, execution, **game):
         seeds.append(budget.seed)
-        found = audit_learner(learner, claim, budget, execution, **game)
-        return replace(found, verdict=Verdict.SURVIVED) if len(seeds) == 1 else found
+        result = audit_learner(learner, claim, budget, execution, **game)
+        return replace(result, verdict=Verdict.SURVIVED) if len(seeds) == 1 else result
 
     monkeypatch.setattr(room, "audit_learner", first_fails)
     shrunk = shrink_task(task, result)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from overclaim.tests.support.machines import COIN, PLAN, Machines
+from overclaim.tests.support.machines import PLAN, Machines
+from overclaim.tests.support.own_code import COIN
 
 
 @pytest.fixture(scope="package")

@@ -24,7 +24,8 @@ from overclaim.audit.play.window import Window
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.reports.command_line.cli import _command_line, main
-from overclaim.tests.support.machines import COIN, run, timeless
+from overclaim.tests.support.machines import run, timeless
+from overclaim.tests.support.own_code import COIN
 
 pytestmark = pytest.mark.xdist_group("cluster")  # they share its processes
 

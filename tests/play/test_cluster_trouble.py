@@ -16,7 +16,8 @@ from overclaim.audit.plans.ledger import Page
 from overclaim.audit.play import cluster as module
 from overclaim.audit.play.cluster import Cluster, ClusterError
 from overclaim.reports.command_line.cli import main
-from overclaim.tests.support.machines import COIN, PLAN, run
+from overclaim.tests.support.machines import PLAN, run
+from overclaim.tests.support.own_code import COIN
 
 pytestmark = pytest.mark.xdist_group("cluster")  # they share its processes
 

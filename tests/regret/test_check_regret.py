@@ -14,6 +14,7 @@ from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.protocol import LearnerError
 from overclaim.tests.support.command_line import overclaim as command
+from overclaim.tests.support.own_code import COIN
 
 pytest_plugins = ["pytester"]
 #: Its expected regret is 32 in 64 rounds where one arm costs nothing.
@@ -45,19 +46,14 @@ def test_a_bound_must_be_one():
         overclaim.check_regret(UNIFORM, -1.0)
 
 
-LEARNER = """
-class Uniform:
-    feedback = "bandit"
-    def __init__(self, arms, rounds, rng):
-        self.arms, self.rng = arms, rng
-    def act(self):
-        return int(self.rng.integers(self.arms))
-    def update(self, loss):
-        pass
-class Crashing(Uniform):
+LEARNER = (
+    COIN
+    + """
+class Crashing(Coin):
     def act(self):
         raise RuntimeError("no arm")
 """
+)
 PLAN = """
 [[claims]]
 target = "mine.py:{name}"
@@ -73,19 +69,19 @@ regret = {regret}
 @pytest.mark.parametrize(
     ("name", "regret", "code", "words"),
     [
-        ("Uniform", "{ bound = 9.0, horizon = 32, runs = 60 }", 1, "VIOLATED: mean 1"),
+        ("Coin", "{ bound = 9.0, horizon = 32, runs = 60 }", 1, "VIOLATED: mean 1"),
         pytest.param(
-            "Uniform",
+            "Coin",
             "{ bound = 30.0, horizon = 32, runs = 60 }",
             0,
             "HOLDS on the sequences played: mean 1",
             marks=pytest.mark.slow,
         ),
         pytest.param("Crashing", "{ bound = 30.0, horizon = 32, runs = 60 }", 4, "no arm", marks=pytest.mark.slow),
-        ("Uniform", "{ horizon = 32 }", 2, "regret needs a bound"),
-        ("Uniform", "{ bound = 3, rounds = 32 }", 2, "unknown key 'rounds'"),
-        ("Uniform", "{ bound = -3 }", 2, "bound must be at least 0"),
-        ("Uniform", "{ bound = 3, stop = 'soon' }", 2, "stop must be one of budget, early"),
+        ("Coin", "{ horizon = 32 }", 2, "regret needs a bound"),
+        ("Coin", "{ bound = 3, rounds = 32 }", 2, "unknown key 'rounds'"),
+        ("Coin", "{ bound = -3 }", 2, "bound must be at least 0"),
+        ("Coin", "{ bound = 3, stop = 'soon' }", 2, "stop must be one of budget, early"),
     ],
 )
 def test_a_plan_may_hold_a_claims_regret_against_a_bound(name, regret, code, words, tmp_path, monkeypatch):

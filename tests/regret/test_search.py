@@ -1,7 +1,7 @@
 """Adversaries that are found: block-constant sequences, adaptive ones; and planted faults that bounds catch."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,60 +18,12 @@ from overclaim.audit.regret.regret_audit import FOUND, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
 from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
+from overclaim.learners.planted.planted_regret import FlippedSign, ForgetsAfterHalf, Wrapped
 from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.reports.command_line.cli import main
+from overclaim.tests.support.own_code import COIN
 
 FEW = Budget(runs=20)
-
-#: A user's learner in a file.
-OWN = """
-class Fair:
-    feedback = "full"
-    def __init__(self, arms, rounds, rng):
-        self.arms, self.rng = arms, rng
-    def act(self):
-        return int(self.rng.integers(self.arms))
-    def update(self, feedback):
-        pass
-"""
-
-
-@dataclass(frozen=True)
-class Wrapped:
-    """A learner with a fault."""
-
-    inner: object
-    rounds: int
-
-    @property
-    def arms(self):
-        return self.inner.arms
-
-    @property
-    def feedback(self):
-        return self.inner.feedback
-
-    def start(self, runs, draws):
-        return [self.inner.start(runs, draws), 0]
-
-    def act(self, state, draws):
-        return self.inner.act(state[0], draws)
-
-    def update(self, state, actions, feedback, draws):
-        state[1] += 1
-        self.inner.update(state[0], actions, feedback, draws)
-
-
-class FlippedSign(Wrapped):
-    def update(self, state, actions, feedback, draws):
-        super().update(state, actions, -feedback, draws)
-
-
-class ForgetsAfterHalf(Wrapped):
-    def update(self, state, actions, feedback, draws):
-        super().update(state, actions, feedback, draws)
-        if state[1] >= self.rounds // 2:
-            state[0] = self.inner.start(actions.shape[-1], draws)
 
 
 class StopsLearning(Wrapped):
@@ -222,13 +174,13 @@ def test_the_command_shows_a_witness_that_plays_again():
 @pytest.mark.parametrize("loss", ["[1, 0, 1]", "[1]", '{"loss": "linear", "slope": [1, 0, 0]}'])
 def test_losses_of_another_length_than_the_learners_are_bad_input(loss, tmp_path):
     """They were blamed on the learner, or told of in the words of a matrix product."""
-    (tmp_path / "own.py").write_text(OWN)
-    for target in (f"{tmp_path}/own.py:Fair", "agarwal-singh/ftrl-ball"):
+    (tmp_path / "own.py").write_text(COIN)
+    for target in (f"{tmp_path}/own.py:Coin", "agarwal-singh/ftrl-ball"):
         arguments = ["regret", target, "--runs", "20", "--jobs", "1", "--sequence", f"[[3, {loss}]]"]
-        found = CliRunner().invoke(main, arguments)
-        assert found.exit_code == 2
-        assert "the loss of round 1 of 'given' has length" in found.output
-        assert "but the learner has 2 arms" in found.output
+        answer = CliRunner().invoke(main, arguments)
+        assert answer.exit_code == 2
+        assert "the loss of round 1 of 'given' has length" in answer.output
+        assert "but the learner has 2 arms" in answer.output
 
 
 def test_a_run_searches_where_the_bound_says_something():

@@ -41,11 +41,11 @@ def test_each_sequence_costs_what_it_costs_alone(worlds):
 def test_runs_are_told_the_losses_of_their_own_sequence(kind, actions, worlds):
     if actions.ndim == 1 and worlds is CONVEX:
         worlds = [[STEEP] * 12, [STEEP, Linear(slope=(0.0, 1.0, 0.0))] * 6, [STEEP] * 12]
-    found = SideBySide(worlds, 2).told(3, actions, kind)
+    together = SideBySide(worlds, 2).told(3, actions, kind)
     for i, world in enumerate(worlds):
         mine = slice(2 * i, 2 * i + 2)
         alone = feedback(world[3], actions[..., mine], kind)
-        np.testing.assert_allclose(found[..., mine], np.broadcast_to(alone, found[..., mine].shape))
+        np.testing.assert_allclose(together[..., mine], np.broadcast_to(alone, together[..., mine].shape))
 
 
 def test_blocks_hold_all_runs():

@@ -13,10 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def tool(name):
     path = Path(sys.executable).with_name(name)
-    found = str(path) if path.exists() else shutil.which(name)
-    if found is None:
+    program = str(path) if path.exists() else shutil.which(name)
+    if program is None:
         pytest.skip(f"{name} is not installed")
-    return found
+    return program
 
 
 def checked(*words):

@@ -13,27 +13,21 @@ import sklearn.linear_model  # noqa: F401
 import overclaim.audit.blackbox.falsify
 import overclaim.audit.certification.falsify
 import overclaim.audit.plans.shrink  # noqa: F401
+from overclaim.tests.support.own_code import COIN
 
 pytest_plugins = ["pytester"]
 
-LEARNERS = '''
-class Coin:
-    """Private: it never listens."""
-    feedback = "full"
-    def __init__(self, arms, rounds, rng):
-        self.rng = rng
-    def act(self):
-        return int(self.rng.integers(2))
-    def update(self, feedback):
-        pass
-
+LEARNERS = (
+    COIN
+    + """
 class Parrot(Coin):
     arm = 0
     def act(self):
         return self.arm if self.rng.random() < 0.95 else 1 - self.arm
     def update(self, feedback):
         self.arm = int(feedback[0] > 0.5)
-'''
+"""
+)
 TESTS = """
 import pytest
 from learners import Coin, Parrot
@@ -289,8 +283,8 @@ def test_nothing_heavy_is_imported_at_collection(pytester):
     )
     pytester.makepyfile("def test_nothing(): pass")
     words = [sys.executable, "-m", "pytest", "--collect-only", "-s", "-p", "no:cacheprovider"]
-    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert "loaded: [] True" in told
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "loaded: [] True" in printed
 
 
 MECHANISM = """

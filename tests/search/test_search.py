@@ -89,8 +89,8 @@ def test_amplify_then_freeze_beats_a_constant_suffix():
     ones = np.ones((10, 2))
     zero = ones.copy()
     zero[0] = 0
-    constant, found = (exact_epsilon(learner, one, deltas=(1e-3,))[1e-3] for one in (Pair(ones, zero), pair))
-    assert found > constant + 0.5
+    constant, best = (exact_epsilon(learner, one, deltas=(1e-3,))[1e-3] for one in (Pair(ones, zero), pair))
+    assert best > constant + 0.5
 
 
 @pytest.mark.parametrize("name", sorted(entries()))

@@ -45,7 +45,7 @@ def settled(bound, worth, pilot_variance):
 
 
 def twin_guess(scores, left, delta, alpha, runs):
-    n, found = scores.size, []
+    n, candidates = scores.size, []
     sides = [*np.unique(scores), UNUSED]
     for upper in sides:
         for lower in sides:
@@ -58,13 +58,13 @@ def twin_guess(scores, left, delta, alpha, runs):
             variance = math.inf
             if a > slack:
                 variance = a * (1 - a) / (a - slack) ** 2 + (1 - b) / b + 2 * a / (a - slack)
-            found.append(
+            candidates.append(
                 (worth_of(a, b, slack, variance, variance / n, alpha, runs), event, a, b, slack, variance / n)
             )
-    worth, event, a, b, slack, doubt = max(found, key=lambda row: round(row[0], 9))
+    worth, event, a, b, slack, doubt = max(candidates, key=lambda row: round(row[0], 9))
     right = round(runs * a)
-    made = right + min(round(runs * b), runs - right)
-    bound = intervals.epsilon_guess(right, made, runs, delta=slack, alpha=alpha)
+    guesses = right + min(round(runs * b), runs - right)
+    bound = intervals.epsilon_guess(right, guesses, runs, delta=slack, alpha=alpha)
     return settled(bound, worth, doubt), event
 
 
@@ -78,7 +78,7 @@ def twin_share(spread_p, spread_q):
 def twin_joint(scores, left, delta, alpha, runs):
     for towards in ("left", "right"):
         n_p, n_q = (left.sum(), (~left).sum()) if towards == "left" else ((~left).sum(), left.sum())
-        found = []
+        candidates = []
         for threshold in np.unique(scores):
             named = scores >= threshold if towards == "left" else scores <= threshold
             own = left if towards == "left" else ~left
@@ -90,8 +90,8 @@ def twin_joint(scores, left, delta, alpha, runs):
             worth = worth_of(p, q, delta, spread_p / share + spread_q / (1 - share), doubt, alpha, runs)
             sides = (UNUSED, threshold) if towards == "left" else (threshold, UNUSED)
             of_left = share if towards == "left" else round(1 - share, 2)
-            found.append((worth, Event(*sides, "joint", of_left), p, q, doubt, share))
-        worth, event, p, q, doubt, share = max(found, key=lambda row: round(row[0], 9))
+            candidates.append((worth, Event(*sides, "joint", of_left), p, q, doubt, share))
+        worth, event, p, q, doubt, share = max(candidates, key=lambda row: round(row[0], 9))
         of_p, of_q = max(1, round(runs * share)), max(1, round(runs * (1 - share)))
         expected = round(of_p * p), of_p, round(of_q * q), of_q
         yield settled(joint_bound.epsilon_joint(*expected, delta=delta, alpha=alpha, margins=()), worth, doubt), event
@@ -102,11 +102,11 @@ def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
     rule, families = event_rule._Rule(delta, alpha, runs), 0
     for scores, left in pilots():
         tails = event_rule._Tails.of(scores, left)
-        found = [rule.best_guess(tails), *rule.best_joint(tails)]
+        events = [rule.best_guess(tails), *rule.best_joint(tails)]
         twins = [twin_guess(scores, left, delta, alpha, runs), *twin_joint(scores, left, delta, alpha, runs)]
-        assert [event for _, event in found] == [event for _, event in twins]
-        np.testing.assert_allclose([w for w, _ in found], [w for w, _ in twins], rtol=1e-12, atol=1e-9)
-        families += len(found)
+        assert [event for _, event in events] == [event for _, event in twins]
+        np.testing.assert_allclose([w for w, _ in events], [w for w, _ in twins], rtol=1e-12, atol=1e-9)
+        families += len(events)
         best = max(twins, key=lambda pair: pair[0])[1]
         assert choose_event(scores, left, delta=delta, alpha=alpha, runs=runs) == best
     assert families == 3 * 10
@@ -130,8 +130,8 @@ def test_laws_are_a_pilot_of_unlimited_size():
 
 def test_the_event_of_a_law_is_the_best_one_at_the_expected_counts():
     scores, p, q = np.array([-1.0, 0.0, 1.0]), np.array([0.2, 0.2, 0.6]), np.array([0.6, 0.2, 0.2])
-    found = choose_event_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=1000)
-    assert found == Event(-1.0, 1.0, "guess")
+    event = choose_event_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=1000)
+    assert event == Event(-1.0, 1.0, "guess")
     # A rare outcome of one world alone is what a claim with so many runs breaks at, and delta takes it away again.
     p, q = np.array([0.5, 0.4, 0.1]), np.array([0.5, 0.5, 0.0])
     assert choose_event_from_laws(scores, p, q, delta=0.0, alpha=0.05, runs=10**6).upper == 1.0
@@ -192,8 +192,8 @@ def test_scores_may_be_any_real_numbers():
     scores, left = [Fraction(1, 3), None, 2], np.array([True, False, False])
     assert count(Event(0.5, 1.5, "guess"), scores, left) == Counts(3, 1, 0, 1, 1, 0)
     laws = [Fraction(1, 2), None, Fraction(1, 2)], [0, None, 1]
-    found = choose_event_from_laws(scores, *laws, delta=0.0, alpha=0.05, runs=100)
-    assert found == choose_event_from_laws([1 / 3, 2.0], [0.5, 0.5], [0.0, 1.0], delta=0.0, alpha=0.05, runs=100)
+    event = choose_event_from_laws(scores, *laws, delta=0.0, alpha=0.05, runs=100)
+    assert event == choose_event_from_laws([1 / 3, 2.0], [0.5, 0.5], [0.0, 1.0], delta=0.0, alpha=0.05, runs=100)
 
 
 @pytest.mark.parametrize(

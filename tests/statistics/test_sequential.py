@@ -94,9 +94,9 @@ def test_mean_runs_to_falsify_claim_1(epsilon, most):
     assert law @ np.arange(1, law.size + 1) <= most
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=epsilon, batch=1)
     claim = Claim(epsilon=1.0, surface="release")
-    found = [falsify(learner, claim, pair=PAIR, runs=5000, seed=s, confidence=0.95, stop="early") for s in range(60)]
-    assert all(result.verdict is Verdict.FALSIFIED for result in found)
-    assert np.mean([result.runs for result in found]) <= most
+    results = [falsify(learner, claim, pair=PAIR, runs=5000, seed=s, confidence=0.95, stop="early") for s in range(60)]
+    assert all(result.verdict is Verdict.FALSIFIED for result in results)
+    assert np.mean([result.runs for result in results]) <= most
 
 
 @pytest.mark.slow
@@ -137,14 +137,14 @@ def test_a_users_learner_is_falsified_on_the_way():
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_the_result_does_not_depend_on_the_number_of_workers(delta):
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
-    found = [
+    results = [
         falsify(learner, Claim(epsilon=1.0, delta=delta), pair=PAIR, runs=60_000, jobs=jobs, stop="early")
         for jobs in (1, 2)
     ]
-    assert found[0].certificate == found[1].certificate
-    assert found[0].verdict is Verdict.SURVIVED
-    assert 0.85 < found[0].epsilon_lower < 1
-    assert found[0].certificate.counts.runs == 60_000
+    assert results[0].certificate == results[1].certificate
+    assert results[0].verdict is Verdict.SURVIVED
+    assert 0.85 < results[0].epsilon_lower < 1
+    assert results[0].certificate.counts.runs == 60_000
 
 
 def test_an_early_audit_can_be_underpowered():

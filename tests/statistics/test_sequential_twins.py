@@ -50,8 +50,8 @@ def test_wealth_with_delta_is_the_mean_over_the_stakes(claimed, delta, epsilon):
                 wealth += (
                     weight * (1 + stake * (1 - delta)) ** right * (1 - stake * delta) ** rest * (1 - lost) ** wrong
                 )
-        found = float(bets.log_wealth(right, wrong, runs, epsilon))
-        assert found == pytest.approx(math.log(wealth), rel=1e-9, abs=1e-10) if wealth else found == -math.inf
+        ours = float(bets.log_wealth(right, wrong, runs, epsilon))
+        assert ours == pytest.approx(math.log(wealth), rel=1e-9, abs=1e-10) if wealth else ours == -math.inf
 
 
 def test_wealth_without_delta_is_the_closed_form():

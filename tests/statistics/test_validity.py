@@ -69,8 +69,8 @@ def guess_errors(bound, case, seed=0):
     right = math.exp(epsilon) * wrong + delta
     drawn = rng.multinomial(runs, [right, wrong, max(0.0, 1 - right - wrong)], size=REPLICATIONS)
     drawn, times = np.unique(drawn, axis=0, return_counts=True)
-    made = drawn[:, 0] + drawn[:, 1]
-    return int(times[bound(drawn[:, 0], made, runs, delta=delta, alpha=ALPHA) > epsilon + 1e-12].sum())
+    guesses = drawn[:, 0] + drawn[:, 1]
+    return int(times[bound(drawn[:, 0], guesses, runs, delta=delta, alpha=ALPHA) > epsilon + 1e-12].sum())
 
 
 def complement_private(epsilon, delta, q):
@@ -140,15 +140,15 @@ def test_enumerated_error_of_one_way_bounds(n_p, n_q, delta, alpha):
 @pytest.mark.parametrize("delta", [0.0, 0.02, 0.3])
 def test_enumerated_error_of_the_guess_game(runs, delta):
     """No sampling: every (right, guesses) of small games, on a grid of the null boundary."""
-    made, right = np.arange(runs + 1)[:, None], np.arange(runs + 1)
-    possible = right <= made
-    table = intervals.epsilon_guess(np.minimum(right, made), made, runs, delta=delta, alpha=ALPHA)
+    guesses, right = np.arange(runs + 1)[:, None], np.arange(runs + 1)
+    possible = right <= guesses
+    table = intervals.epsilon_guess(np.minimum(right, guesses), guesses, runs, delta=delta, alpha=ALPHA)
     for epsilon in (0.0, 0.5, 1.0, 3.0):
         most = (1 - delta) / (1 + math.exp(epsilon))
         for wrong in np.linspace(0.02, 1.0, 50) * most:
             share = math.exp(epsilon) * wrong + delta
             rate = min(1.0, share + wrong)
-            mass = stats.binom.pmf(made, runs, rate) * stats.binom.pmf(right, made, share / rate)
+            mass = stats.binom.pmf(guesses, runs, rate) * stats.binom.pmf(right, guesses, share / rate)
             assert np.sum(mass * (possible & (table > epsilon + 1e-12))) <= ALPHA + 1e-12
 
 

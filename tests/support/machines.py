@@ -30,16 +30,6 @@ target = "mechanisms/laplace"
 epsilon = 1
 runs = 8_000
 """
-COIN = """
-class Coin:
-    feedback = "full"
-    def __init__(self, arms, rounds, rng):
-        self.rng = rng
-    def act(self):
-        return int(self.rng.integers(2))
-    def update(self, feedback):
-        pass
-"""
 
 
 def timeless(path):

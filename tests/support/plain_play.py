@@ -9,6 +9,6 @@ def played(learner, losses, draws, runs=1):
     for loss in losses:
         x = learner.act(state, draws)
         actions.append(np.array(x))
-        told = loss[:, None] if learner.feedback == "full" else (loss[x] if x.ndim == 1 else loss @ x)
-        learner.update(state, x, told, draws)
+        fed = loss[:, None] if learner.feedback == "full" else (loss[x] if x.ndim == 1 else loss @ x)
+        learner.update(state, x, fed, draws)
     return np.array(actions)

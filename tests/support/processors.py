@@ -17,9 +17,9 @@ def plain():
 
     One where nothing can be switched off is empty.
     """
-    found = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
+    features = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
     machine = platform.machine()
-    environment = {"NPY_DISABLE_CPU_FEATURES": " ".join(found)} if found else {}
+    environment = {"NPY_DISABLE_CPU_FEATURES": " ".join(features)} if features else {}
     if machine in _PLAIN:
         environment["OPENBLAS_CORETYPE"] = _PLAIN[machine]
     if machine == "x86_64" and platform.libc_ver()[0] == "glibc":

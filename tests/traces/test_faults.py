@@ -78,11 +78,11 @@ FAULTS = [
     ("mechanism", "left", "right", "kind", "differs"), FAULTS, ids=lambda x: getattr(x, "__name__", "")
 )
 def test_each_kind_is_found_in_two_runs_and_certified(mechanism, left, right, kind, differs):
-    found = tracing(mechanism, DataPair(left, right), CLAIM)
-    why = cause(found, CLAIM)
+    traced = tracing(mechanism, DataPair(left, right), CLAIM)
+    why = cause(traced, CLAIM)
     assert why.kind == kind
     if kind == "calls":
-        assert found.pair_upper.epsilon > 1
+        assert traced.pair_upper.epsilon > 1
         assert why.place.file == "tests/traces/test_faults.py"
         assert why.differs == differs
     if mechanism is no_sensitivity:
@@ -108,10 +108,10 @@ SOUND = [
 def test_primitives_cost_what_they_claim(index):
     mechanism, expected = SOUND[index]
     claim = Claim(epsilon=1.0, delta=0.01 if index == 5 else 0.0)
-    found = tracing(mechanism, DataPair(0, 1), claim)
-    assert found.leak is None
-    assert found.pair_upper.epsilon == pytest.approx(expected, abs=1e-9)
-    assert all(not one.leak for one in found.traces)
+    traced = tracing(mechanism, DataPair(0, 1), claim)
+    assert traced.leak is None
+    assert traced.pair_upper.epsilon == pytest.approx(expected, abs=1e-9)
+    assert all(not one.leak for one in traced.traces)
 
 
 def test_discrete_gaussian_noise():
@@ -121,8 +121,8 @@ def test_discrete_gaussian_noise():
     assert drawn.dtype.kind == "i"
     assert abs(drawn.mean()) < 5 * 3 / 100
     assert abs(drawn.var() / 9 - 1) < 5 * np.sqrt(2 / 10_000)
-    found = tracing(lambda data, rng: discrete_gaussian(data, 3, rng), DataPair(0, 1), Claim(epsilon=1.0, delta=0.01))
-    assert found.pair_upper.epsilon > 0
+    traced = tracing(lambda data, rng: discrete_gaussian(data, 3, rng), DataPair(0, 1), Claim(epsilon=1.0, delta=0.01))
+    assert traced.pair_upper.epsilon > 0
     assert isinstance(discrete_gaussian(4, 3, rng), int)
 
 
@@ -159,12 +159,12 @@ def test_a_cause_is_told_in_the_claims_own_measure(measure, allowed, words):
         return sum(data) + rng.normal(scale=0.5)
 
     claim = Claim(measure=measure)
-    found = cause(tracing(halved, DataPair([1.0], [0.0]), claim), claim)
-    assert found.kind == "calls"
-    assert words in found.text
+    why = cause(tracing(halved, DataPair([1.0], [0.0]), claim), claim)
+    assert why.kind == "calls"
+    assert words in why.text
     if allowed is not None:
-        assert found.calibrated_for == pytest.approx(allowed)
-        assert "implies" not in found.text
+        assert why.calibrated_for == pytest.approx(allowed)
+        assert "implies" not in why.text
     enough = Claim(measure=measure.at(3 * measure.level)) if isinstance(measure, GDP | ZCDP) else None
     if enough is not None:
         traced = tracing(halved, DataPair([1.0], [0.0]), enough)

@@ -130,12 +130,12 @@ def test_exact_values_of_releases_are_met():
 def test_mechanisms_of_the_zoo():
     bounds = {}
     for name, specimen in zoo().items():
-        found = [tracing(specimen.build(), DataPair(*pair), Claim(epsilon=1.0)) for pair in specimen.pairs]
+        traced = [tracing(specimen.build(), DataPair(*pair), Claim(epsilon=1.0)) for pair in specimen.pairs]
         if name == "mechanisms/svt5":  # its queries have no noise
-            assert any(one.leak for one in found)
+            assert any(one.leak for one in traced)
             continue
-        assert not any(one.leak for one in found), name
-        bounds[name.partition("/")[2]] = max(one.pair_upper.epsilon for one in found)
+        assert not any(one.leak for one in traced), name
+        bounds[name.partition("/")[2]] = max(one.pair_upper.epsilon for one in traced)
     for name in ("laplace", "discrete-laplace", "tree-sums", "tree-sums-discrete", "laplace-parallel", "prefix-sum"):
         assert bounds[name] == pytest.approx(1.0, abs=1e-9)
     assert bounds["laplace-half-scale"] == pytest.approx(2.0, abs=1e-9)

@@ -224,8 +224,8 @@ def bound(learner, pair, surface, runs=400_000):
             return law.log_ratio(block.actions)
         total = np.zeros(block.runs)
         for sign, world in ((1, True), (-1, False)):
-            told = [pair.feedback(t, block.actions[t], learner.feedback, world) for t in range(pair.rounds)]
-            noise = block.releases - learner.release_means(block.actions, block.releases, told)
+            losses = [pair.feedback(t, block.actions[t], learner.feedback, world) for t in range(pair.rounds)]
+            noise = block.releases - learner.release_means(block.actions, block.releases, losses)
             total += sign * sum(learner.noise.log_density(node) for node in noise)
         return np.round(total, 9)
 

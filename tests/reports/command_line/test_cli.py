@@ -122,9 +122,9 @@ def test_no_sentence_of_the_help_is_cut_off(name, monkeypatch):
     assert usage.startswith("Usage: ")
     assert "..." not in rest.replace("NAME=VALUE...", "")
     if not name:
-        told = " ".join(rest.split())
+        words = " ".join(rest.split())
         for command in main.commands.values():
-            assert " ".join(command.help.split("\n\n")[0].split()).partition(". ")[0] in told
+            assert " ".join(command.help.split("\n\n")[0].split()).partition(". ")[0] in words
 
 
 def test_no_command_shows_the_help():

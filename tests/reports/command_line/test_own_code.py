@@ -163,11 +163,11 @@ def test_a_mechanism_may_read_null(tmp_path):
 def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
     (tmp_path / "mine.py").write_text(PRINTING)
     words = ["check", "mine.py:noisy", "--epsilon", "1", "--left", "[0]", "--right", "[1]", "--runs", "2000", "--json"]
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "overclaim", *words, "--jobs", "2"], cwd=tmp_path, capture_output=True, text=True
     )
-    assert json.loads(found.stdout)["verdict"] == "SURVIVED"
-    assert "a word of the user's own" in found.stderr
+    assert json.loads(done.stdout)["verdict"] == "SURVIVED"
+    assert "a word of the user's own" in done.stderr
 
 
 THREADED = """
@@ -200,8 +200,8 @@ def test_processes_have_one_thread_each(tmp_path, jobs, given, code):
     (tmp_path / "plan.toml").write_text(TWICE)
     unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", str(jobs)]
-    found = subprocess.run(words, cwd=tmp_path, env={**unset, **given}, capture_output=True, text=True, check=False)
-    assert found.returncode == code, found.stderr
+    done = subprocess.run(words, cwd=tmp_path, env={**unset, **given}, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
 
 
 QUITTERS = """

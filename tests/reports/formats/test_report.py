@@ -288,9 +288,9 @@ def test_every_exact_attack_is_told_by_its_own_words(recipe, record):
     claim = {**record["claims"][0], "attack": recipe.name, "event": {"lower": None, "upper": 1.0, "share": 0.5}}
     del claim["evidence"]  # its figures would be drawn
     old = {k: v for k, v in claim.items() if k not in ("attack_exact", "attack_reads")}
-    told = f"The observer looks at {recipe.wording}, says “left” when that is at least 2.718 times likelier in the"
+    start = f"The observer looks at {recipe.wording}, says “left” when that is at least 2.718 times likelier in the"
     for shown in ({**claim, "attack_exact": True, "attack_reads": recipe.wording}, old):
-        assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(told)
+        assert view({**record, "claims": [shown]})["claims"][0]["event_words"].startswith(start)
     new = {**claim, "attack": "an attack to come", "attack_exact": True, "attack_reads": "what is to come"}
     assert "looks at what is to come, says" in view({**record, "claims": [new]})["claims"][0]["event_words"]
     learned = {**claim, "attack": "logistic regression", "attack_exact": False, "attack_reads": ""}

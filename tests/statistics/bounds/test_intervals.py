@@ -129,17 +129,17 @@ def test_more_evidence_never_lowers_a_bound(pair_p, pair_q, delta, alpha):
 @given(counts(), deltas, alphas, st.integers(0, 100))
 @LAW
 def test_guess_bound_grows_with_right_guesses_only(pair, delta, alpha, abstained):
-    right, made = pair
-    runs = made + abstained
-    base = intervals.epsilon_guess(right, made, runs, delta=delta, alpha=alpha)
+    right, guesses = pair
+    runs = guesses + abstained
+    base = intervals.epsilon_guess(right, guesses, runs, delta=delta, alpha=alpha)
     assert base >= 0
-    assert intervals.epsilon_guess(min(right + 1, made), made, runs, delta=delta, alpha=alpha) >= base
-    assert intervals.epsilon_guess(right, made + 1, runs + 1, delta=delta, alpha=alpha) <= base + 1e-12
-    assert intervals.epsilon_guess(right, made, runs, delta=delta, alpha=alpha / 2) <= base
-    assert intervals.epsilon_guess(right, made, runs, delta=min(0.9, delta + 0.01), alpha=alpha) <= base
+    assert intervals.epsilon_guess(min(right + 1, guesses), guesses, runs, delta=delta, alpha=alpha) >= base
+    assert intervals.epsilon_guess(right, guesses + 1, runs + 1, delta=delta, alpha=alpha) <= base + 1e-12
+    assert intervals.epsilon_guess(right, guesses, runs, delta=delta, alpha=alpha / 2) <= base
+    assert intervals.epsilon_guess(right, guesses, runs, delta=min(0.9, delta + 0.01), alpha=alpha) <= base
     if delta == 0:  # abstentions cost nothing
-        assert intervals.epsilon_guess(right, made, made, alpha=alpha) == base
-        p = binomial_bounds.clopper_pearson_lower(right, made, alpha)
+        assert intervals.epsilon_guess(right, guesses, guesses, alpha=alpha) == base
+        p = binomial_bounds.clopper_pearson_lower(right, guesses, alpha)
         assert base == pytest.approx(max(0.0, special.logit(p)), abs=1e-9)
 
 

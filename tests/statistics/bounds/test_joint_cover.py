@@ -56,18 +56,18 @@ def test_every_null_point_below_the_bound_is_rejected(game):
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_a_level_says_the_same_as_the_whole_search(game):
     """Also where it lies within 1e-6 of the bound, on both sides."""
-    found = bound(game, margins=())
-    for level in (0.0, *(found + np.array([-1.0, -1e-3, -1e-6, 1e-6, 1e-3, 1.0]))):
-        assert (bound(game, margins=(), level=level) > level) == (found > level)
+    searched = bound(game, margins=())
+    for level in (0.0, *(searched + np.array([-1.0, -1e-3, -1e-6, 1e-6, 1e-3, 1.0]))):
+        assert (bound(game, margins=(), level=level) > level) == (searched > level)
 
 
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_little_is_given_up_for_the_proof(game):
     """Of a bracket of some four standard errors: 2e-4 usually; for the coarse margins 25 times as much."""
-    proved, coarse, found = bound(game), bound(game, margins=COARSE), bound(game, margins=())
-    width = found - problem(game)[3][0, 0]
-    assert 0 < found - proved < 1e-3 * max(width, 1.0)
-    assert found - proved < found - coarse < 2e-2 * max(width, 1.0)
+    proved, coarse, searched = bound(game), bound(game, margins=COARSE), bound(game, margins=())
+    width = searched - problem(game)[3][0, 0]
+    assert 0 < searched - proved < 1e-3 * max(width, 1.0)
+    assert searched - proved < searched - coarse < 2e-2 * max(width, 1.0)
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def overrated(data, q, ends, rng):
     wrong = np.zeros(bounds.shape, dtype=bool)
     for _ in range(40):
         inner, outer, edge = rng.random((2, *bounds.shape)), rng.integers(0, 2, (2, *bounds.shape)), rng.random(2)
-        some, other = np.where(edge[:, None, None] < 0.3, outer, inner)
-        epsilon, x = ends[0] + (ends[1] - ends[0]) * some, q[0] + (q[1] - q[0]) * other
+        along, across = np.where(edge[:, None, None] < 0.3, outer, inner)
+        epsilon, x = ends[0] + (ends[1] - ends[0]) * along, q[0] + (q[1] - q[0]) * across
         inside = np.exp(epsilon) * x + data[4] <= 1
         sums = joint_bound._stouffer(data, x, epsilon)
         wrong |= inside & (sums < bounds - 1e-9 * np.maximum(1, np.abs(bounds)))

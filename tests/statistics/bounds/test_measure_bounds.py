@@ -149,12 +149,12 @@ def test_variational_p_values_are_at_most_alpha_with_probability_alpha():
     """Randomised response, 100 samples of 100, f its exact ratio, bounds and p-values. False alarms: at most 1e-6."""
     p, n = math.e / (1 + math.e), 100
     truth, function = float(bernoulli_divergence(3.0, p, 1 - p)), StepFunction((0.0,), (-1.0, 1.0), 3.0)
-    rng, found = np.random.default_rng(1), []
+    rng, samples = np.random.default_rng(1), []
     for _ in range(100):
         a, b = rng.binomial(n, p), rng.binomial(n, 1 - p)
         counts = [n - a, a], [n - b, b]
-        found.append((divergence_p_value(function, *counts, truth), divergence_lower(function, *counts, alpha=0.1)))
-    values, bounds = np.array(found).T
+        samples.append((divergence_p_value(function, *counts, truth), divergence_lower(function, *counts, alpha=0.1)))
+    values, bounds = np.array(samples).T
     assert (values <= 0.1).sum() == (bounds > truth).sum() <= stats.binom.isf(1e-6, 100, 0.1)
     assert divergence_p_value(function, [10, 90], [90, 10], truth) < 1e-3  # and it tells how strong evidence is
 
@@ -176,12 +176,12 @@ def test_bets_beat_bernstein_and_both_beat_one_event_for_rho():
     event, promised = choose(Cells.of_scores(*gaussian(1.0, 6000, 0), log_odds=True), measure, alpha=0.01, runs=20_000)
     assert event.method == "variational"
     counts = count(event, *gaussian(1.0, 20_000, 1))
-    found = level_of(measure, event.function.order, divergence_lower(event.function, *counts.tallies, alpha=0.01))
+    certified = level_of(measure, event.function.order, divergence_lower(event.function, *counts.tallies, alpha=0.01))
     twin = level_of(measure, event.function.order, bernstein(event.function, *counts.tallies, alpha=0.01))
     one = Event(event.lower, event.upper, "joint")
-    assert 0.5 > found > twin + 0.03 > twin > certify_claim(measure, one, counts, alpha=0.01).lower
-    assert found == certify_claim(measure, event, counts, alpha=0.01).lower
-    assert promised == pytest.approx(found, rel=0.2)  # less the doubt of the pilot
+    assert 0.5 > certified > twin + 0.03 > twin > certify_claim(measure, one, counts, alpha=0.01).lower
+    assert certified == certify_claim(measure, event, counts, alpha=0.01).lower
+    assert promised == pytest.approx(certified, rel=0.2)  # less the doubt of the pilot
 
 
 def test_the_best_event_depends_on_the_measure():
@@ -225,11 +225,11 @@ def test_one_region_in_all_measures_is_below_the_truth_and_below_the_certificate
     event = Event(UNUSED, 0.5, "joint")
     scores, left = gaussian(1.0, 100_000, 2)
     counts = count(event, scores, left)
-    found = translation(event, counts, alpha=0.01)
-    assert 0.9 < found["mu"] < certify_claim(GDP(1.0), event, counts, alpha=0.01).lower < 1.0
-    assert found["rho"] < 0.5
-    assert found["delta"] < 2 * stats.norm.cdf(0.5) - 1
-    assert [delta for delta, _ in found["epsilon"]] == [0.0, 1e-5, 1e-2]
+    levels = translation(event, counts, alpha=0.01)
+    assert 0.9 < levels["mu"] < certify_claim(GDP(1.0), event, counts, alpha=0.01).lower < 1.0
+    assert levels["rho"] < 0.5
+    assert levels["delta"] < 2 * stats.norm.cdf(0.5) - 1
+    assert [delta for delta, _ in levels["epsilon"]] == [0.0, 1e-5, 1e-2]
 
 
 def test_refutations_agree_with_certificates_and_nothing_is_certified_of_one_world():

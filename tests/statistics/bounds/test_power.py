@@ -98,8 +98,8 @@ def test_the_power_is_its_definition(claimed, true, delta, share, monkeypatch):
         for count in range(guesses + 1):
             if stats.binom.sf(count - 1, guesses, allowed) <= alpha - spent:
                 caught += stats.binom.pmf(count, guesses, right / (right + wrong))
-    found = power.falsification_power(claimed, true, runs, delta=delta, alpha=alpha)
-    assert found == pytest.approx(caught / 65, rel=1e-9)
+    chance = power.falsification_power(claimed, true, runs, delta=delta, alpha=alpha)
+    assert chance == pytest.approx(caught / 65, rel=1e-9)
 
 
 def test_a_gross_violation_is_found_far_beyond_the_claim():

@@ -80,7 +80,7 @@ def test_an_event_of_a_pilot_does_not_hang_on_the_last_bits_of_its_fit(monkeypat
     game = {"delta": 0.0, "alpha": 1e-4, "runs": 100_000, "log_odds": True}
     wanted = choose(scores, left, **game)
     walk, logs = smoothing._walk, np.log
-    monkeypatch.setattr(smoothing, "_walk", lambda *a: tuple(jitter(found, rng) for found in walk(*a)))
+    monkeypatch.setattr(smoothing, "_walk", lambda *a: tuple(jitter(walked, rng) for walked in walk(*a)))
     monkeypatch.setattr(np, "log", lambda x: jitter(logs(x), rng))
     for _ in range(10):
         event, worth = choose(scores, left, **game)
@@ -97,6 +97,6 @@ def test_a_regression_does_not_hang_on_the_last_bits_of_its_sums():
     scores = wanted(5000, lambda i: matrix[:, i])
     assert scores[left].mean() > 0.2 > scores[~left].mean()
     for _ in range(20):
-        found = LinearOdds.fit(jitter(matrix, rng), left)
-        np.testing.assert_array_equal(found.weights, wanted.weights)
-        np.testing.assert_array_equal(found(5000, lambda i: matrix[:, i]), scores)
+        moved = LinearOdds.fit(jitter(matrix, rng), left)
+        np.testing.assert_array_equal(moved.weights, wanted.weights)
+        np.testing.assert_array_equal(moved(5000, lambda i: matrix[:, i]), scores)
