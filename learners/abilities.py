@@ -41,7 +41,7 @@ class WithoutProbabilities:
         return getattr(self.learner, name)
 
 
-def owns(thing: Any, *abilities: str) -> bool:
+def owns(thing: object, *abilities: str) -> bool:
     """Tell whether a thing offers all these abilities, each of them its own.
 
     An ability belongs to the class that defines it, or to the class of ours that inherits it there. Below that class
@@ -53,7 +53,7 @@ def owns(thing: Any, *abilities: str) -> bool:
     return all(_owns(thing, ability) for ability in abilities)
 
 
-def _owns(thing: Any, ability: str) -> bool:
+def _owns(thing: object, ability: str) -> bool:
     classes = [kind for kind in type(thing).__mro__[:-1] if not vars(kind).get("_is_protocol", False)]
     held = getattr(thing, "__dict__", {})
     declares = (kind for kind in classes if ability in vars(kind) or ability in inspect.get_annotations(kind))
@@ -74,12 +74,12 @@ def _owns(thing: Any, ability: str) -> bool:
     return not replaced and not below & {*tested, "__getattr__", "__getattribute__"}
 
 
-def _plays(value: Any) -> bool:
+def _plays(value: object) -> bool:
     """Tell whether an attribute of a class is code that an object's own attribute would stand in for."""
     return (callable(value) or hasattr(value, "__get__")) and not isinstance(value, cached_property)
 
 
-def is_ours(thing: Any) -> bool:
+def is_ours(thing: object) -> bool:
     """Tell whether a learner, or a part of one, is exactly ours as it is written, and so is all that it holds.
 
     A closed form is that of our code. Another class may have the same abilities, a subclass another update, an object

@@ -79,7 +79,7 @@ def _raises(frame: FrameType, instruction: int) -> bool:
     return dis.opname[frame.f_code.co_code[instruction]] == "RAISE_VARARGS"
 
 
-def blamed(error: BaseException, target: Any = None) -> BaseException:
+def blamed(error: BaseException, target: object = None) -> BaseException:
     """Return a LearnerError for an error of the code under audit, and any other error as it is.
 
     It is the target's if its code was running, or if our own stumbled, without meaning to, over a target that is not
@@ -110,7 +110,7 @@ def blaming(play: Play) -> Play:
     """
 
     @wraps(play)
-    def wrapped(learner: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(learner: object, *args: object, **kwargs: object) -> Any:
         try:
             return play(learner, *args, **kwargs)
         except BaseException as error:
@@ -122,7 +122,7 @@ def blaming(play: Play) -> Play:
     return cast(Play, wrapped)
 
 
-def name_of(target: Any) -> str:
+def name_of(target: object) -> str:
     """Return what to call a target: the name of the user's class, of the function, or of the object's class."""
     named = getattr(target, "user_class", target)
     return str(getattr(named, "__name__", type(named).__name__))
@@ -132,7 +132,7 @@ def _of_rooms(module: str) -> bool:
     return module.startswith(_ROOMS)
 
 
-def _is_ours(target: Any, depth: int = 4) -> bool:
+def _is_ours(target: object, depth: int = 4) -> bool:
     """Tell whether a target, and all that is played inside it, is of our own rooms."""
     kind = target if isinstance(target, type) or not hasattr(target, "__dict__") else type(target)
     if not _of_rooms(str(getattr(kind, "__module__", ""))):

@@ -103,7 +103,7 @@ class HasRelease(Learner, Protocol):
         """
 
 
-def publishes(learner: Any) -> bool:
+def publishes(learner: object) -> bool:
     """Tell whether all noisy quantities of a learner are published, also those of the last round."""
     return isinstance(learner, HasRelease) and bool(getattr(learner, "publishes", False))
 

@@ -58,7 +58,7 @@ class Scalar:
     user_class: type
     arms: int
     rounds: int
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_arms(self.arms)
@@ -137,7 +137,7 @@ class Scalar:
         return LearnerError(f"{self.user_class.__name__}.{method} {what} ({where})")
 
 
-def as_learner(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -> Learner:
+def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: object) -> Learner:
     """Return the batched learner behind a user's object.
 
     Parameters
@@ -172,7 +172,7 @@ def as_learner(user_object: Any, *, arms: int, rounds: int, **parameters: Any) -
 
 
 def weaker_learner(
-    user_object: Any, parameter: NoiseParameter, factor: float, *, arms: int, rounds: int, **parameters: Any
+    user_object: object, parameter: NoiseParameter, factor: float, *, arms: int, rounds: int, **parameters: object
 ) -> Learner:
     """Return what `as_learner` returns, with less noise: a class or function is called with one parameter changed.
 
@@ -198,7 +198,7 @@ def weaker_learner(
     return as_learner(user_object, arms=arms, rounds=rounds, **changed)
 
 
-def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mapping[str, Any]) -> Any:
+def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> Any:
     if isinstance(make, type):
         _check_methods(make, ("start", "act", "update"), feedback=False)
     given = _arguments(make, set(game), parameters)
@@ -212,7 +212,7 @@ def _built(make: Callable[..., Any], game: Mapping[str, int], parameters: Mappin
         raise raised(make.__name__, error, " when built") from error
 
 
-def _arguments(make: Callable[..., Any], offered: set[str], parameters: Mapping[str, Any]) -> set[str]:
+def _arguments(make: Callable[..., object], offered: set[str], parameters: Mapping[str, object]) -> set[str]:
     """Return which of the offered arguments `make` takes; raise ValueError for unknown or missing parameters."""
     name = make.__name__
     try:
@@ -232,7 +232,7 @@ def _arguments(make: Callable[..., Any], offered: set[str], parameters: Mapping[
     return offered if open_ended and "rng" in offered else offered & named.keys()
 
 
-def _check_methods(learner: Any, methods: tuple[str, ...], *, feedback: bool = True) -> None:
+def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool = True) -> None:
     name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
     lacking = [method for method in methods if not callable(getattr(learner, method, None))]
     if lacking:

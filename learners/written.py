@@ -96,7 +96,7 @@ def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
                     _visit_function(function, module, f"{owner.__qualname__}.{name}", written)
 
 
-def _functions(value: Any) -> Iterator[FunctionType]:
+def _functions(value: object) -> Iterator[FunctionType]:
     """Yield the functions behind an attribute of a class."""
     if isinstance(value, property):
         parts: tuple[Any, ...] = (value.fget, value.fset, value.fdel)
@@ -112,7 +112,7 @@ def _functions(value: Any) -> Iterator[FunctionType]:
 
 
 def _visit_function(
-    function: FunctionType, module: Mapping[str, Any], name: str, written: dict[tuple[int, str], _Written]
+    function: FunctionType, module: Mapping[str, object], name: str, written: dict[tuple[int, str], _Written]
 ) -> None:
     if function.__globals__ is not module or function.__code__.co_qualname != name:
         raise _ReplacedError(name)
@@ -122,7 +122,7 @@ def _visit_function(
             _visit_named(module[named], named, written)
 
 
-def _visit_named(value: Any, name: str, written: dict[tuple[int, str], _Written]) -> None:
+def _visit_named(value: object, name: str, written: dict[tuple[int, str], _Written]) -> None:
     """Visit what a name of a module stands for: a function or class of ours. Modules and constants are let be."""
     value = getattr(value, "__wrapped__", value)
     if isinstance(value, type) and value.__module__.startswith(_ROOMS):

@@ -98,7 +98,7 @@ class Draws:
         """Return standard normal draws."""
         return self.generator.standard_normal(shape)
 
-    def noise(self, law: Law, shape: tuple[int, ...], value: Any, name: str = "") -> Any:
+    def noise(self, law: Law, shape: tuple[int, ...], value: object, name: str = "") -> Any:
         """Return noise of a law, which the caller adds to `value`: a noisy call.
 
         Everything that a proof composes asks for its noise here, so that a trace (`overclaim.audit.traces`) can watch.
@@ -115,7 +115,7 @@ class Draws:
         """
         return law.sample(shape, self)
 
-    def outcome(self, law: Callable[[], Any], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
+    def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
         """Return an outcome of a law on finitely many values: a noisy call that adds nothing.
 
         Parameters

@@ -14,13 +14,13 @@ LARGEST = 10_000
 LEAST_EPSILON = 1e-300
 
 
-def check_count(name: str, value: Any) -> None:
+def check_count(name: str, value: object) -> None:
     """Raise ValueError unless the value is an integer in 1..`LARGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= LARGEST:
         raise ValueError(f"{name} must be an integer in 1..{LARGEST}, got {value!r}")
 
 
-def check_finite(name: str, value: Any) -> None:
+def check_finite(name: str, value: object) -> None:
     """Raise ValueError unless the value is a finite number."""
     if not is_finite(value):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
@@ -41,7 +41,7 @@ def check_epsilon(value: Any, *, least: float = LEAST_EPSILON, most: float = mat
         raise ValueError(f"epsilon must be {bound}, got {value!r}")
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: object) -> bool:
     """Tell whether a value is a finite number; truth values are none."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
         return False

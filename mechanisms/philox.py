@@ -27,7 +27,7 @@ _LOW, _32, _21, _11 = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(21), np.ui
 _UNIT = 2.0**-53
 
 
-def philox(key0: Any, key1: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
+def philox(key0: Any, key1: Any, c0: Any, c1: object, c2: Any, c3: object) -> Any:
     """Return four words of 32 bits for a key of two and a counter of four; all are uint64, numbers or arrays."""
     for _ in range(10):
         a, b = _M0 * c0, _M1 * c2
@@ -36,7 +36,7 @@ def philox(key0: Any, key1: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
     return c0, c1, c2, c3
 
 
-def two_uniforms(key0: Any, key1: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
+def two_uniforms(key0: object, key1: object, c0: object, c1: object, c2: object, c3: object) -> Any:
     """Return two uniforms on [0, 1), multiples of 2**-53."""
     a, b, c, d = philox(key0, key1, c0, c1, c2, c3)
     # Through int64: a compiler has vector instructions for signed integers only.

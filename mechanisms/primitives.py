@@ -55,7 +55,7 @@ def gaussian(value: Any, sigma: float, rng: np.random.Generator) -> Any:
     return value + rng.normal(0.0, law.sigma, np.shape(value) or None)
 
 
-def discrete_laplace(value: Any, scale: Fraction | int, rng: np.random.Generator) -> Any:
+def discrete_laplace(value: object, scale: Fraction | int, rng: np.random.Generator) -> Any:
     """Return integers with exact discrete Laplace noise.
 
     **Claim**: epsilon = (L1 sensitivity) / scale, also against who reads every bit.
@@ -63,7 +63,7 @@ def discrete_laplace(value: Any, scale: Fraction | int, rng: np.random.Generator
     return _discrete(value, DiscreteLaplaceNoise(Fraction(scale)), rng, "discrete_laplace")
 
 
-def discrete_gaussian(value: Any, sigma: Fraction | int, rng: np.random.Generator) -> Any:
+def discrete_gaussian(value: object, sigma: Fraction | int, rng: np.random.Generator) -> Any:
     """Return integers with exact discrete Gaussian noise.
 
     **Claim**: rho-zCDP, rho = (L2 sensitivity)^2 / (2 sigma^2).

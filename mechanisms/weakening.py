@@ -71,7 +71,7 @@ def weakened(target: Target, factor: float) -> Target:
     return replace(target, **changes)  # type: ignore[type-var]
 
 
-def _fields(target: Any) -> dict[str, Any]:
+def _fields(target: object) -> dict[str, Any]:
     """Return the fields of a dataclass that its constructor takes; nothing of other things."""
     if not is_dataclass(target) or isinstance(target, type):
         return {}
@@ -111,7 +111,7 @@ class NoiseParameter:
     def __str__(self) -> str:
         return f"1/{self.name}" if self.inverse else self.name
 
-    def weaker(self, value: Any, factor: float) -> float:
+    def weaker(self, value: object, factor: float) -> float:
         """Return the parameter's value with less noise.
 
         Raises
@@ -134,7 +134,7 @@ def _read(text: str) -> Any:
         return text
 
 
-def default_of(make: Callable[..., Any], name: str) -> Any:
+def default_of(make: Callable[..., object], name: str) -> Any:
     """Return the default of a parameter of a function or class.
 
     Raises

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..audit.certification.blind_spot import words as blind_words
 from ..audit.certification.frozen import Frozen
@@ -284,7 +283,7 @@ def _gap(claim: Fields) -> float:
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "nothing" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

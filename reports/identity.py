@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from .record_types import Fields, JsonObject
 from .sanitise import is_mechanism
@@ -108,5 +107,5 @@ def _difference(a: Claim, b: Claim) -> tuple[bool, ...]:
     return tuple(_text(a.get(name)) != _text(b.get(name)) for name in {**a, **b})
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=repr)

@@ -137,7 +137,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     Fixtures of a class, a module, a package or the session may use it too: then the markers of that count.
     """
 
-    def run(learner: Any, claim: Any, **options: Any) -> AuditedResult:
+    def run(learner: Any, claim: Any, **options: object) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` where inputs are given."""
         __tracebackhide__ = True
         from ..audit.blackbox.falsify import falsify_mechanism
@@ -192,7 +192,7 @@ def _command(node: Any, result: Result) -> str:
 class AuditedResult:
     """A result whose failed requirement reads like a bug report; everything else is the result's own."""
 
-    def __init__(self, result: Result, learner: Any, replay: str, *, seeded: bool = True) -> None:
+    def __init__(self, result: Result, learner: object, replay: str, *, seeded: bool = True) -> None:
         self.result, self.learner, self.replay, self.seeded = result, learner, replay, seeded
 
     def __getattr__(self, name: str) -> Any:
@@ -264,11 +264,11 @@ class AuditedResult:
         return f"{result.verdict}: {_name(self.learner)}\n{body}\n{again}{self.replay}"
 
 
-def _name(learner: Any) -> str:
+def _name(learner: object) -> str:
     return learner.__name__ if inspect.isclass(learner) or inspect.isroutine(learner) else type(learner).__name__
 
 
-def _place(learner: Any) -> str:
+def _place(learner: object) -> str:
     """Return where a learner is written, as ` (file:line)`; nothing where Python cannot tell."""
     from ..audit.plans.targets import source_place
 
@@ -276,6 +276,6 @@ def _place(learner: Any) -> str:
     return "" if where is None else f" ({where['file']}:{where['line']})"
 
 
-def _short(losses: Any) -> str:
+def _short(losses: object) -> str:
     text = str(losses)
     return text if len(text) <= 400 else f"{text[:397]}..."

@@ -191,7 +191,7 @@ def fault(record: Mapping[str, Any]) -> str | None:
     return f"{place or 'the record'}: {' '.join(wrong.message.split())[:200]}"
 
 
-def _unfit(claim: Mapping[str, Any]) -> Iterator[str]:
+def _unfit(claim: Mapping[str, object]) -> Iterator[str]:
     """Yield what no schema says of a claim: a measure that is none, and figures that do not fit together."""
     if claim.get("measure") is not None:
         try:

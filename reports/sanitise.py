@@ -192,7 +192,7 @@ def filled(claim: Fields) -> JsonObject:
     return {**DEFAULTS, **{k: v for k, v in claim.items() if v is not None}, "claimed": claimed}
 
 
-def visible(value: Any) -> Any:
+def visible(value: object) -> Any:
     """Return the value with control characters and those that reorder text written out, in all of its strings."""
     if isinstance(value, str):
         return _UNUSUAL.sub(lambda match: _written(match[0]), value)
@@ -201,12 +201,12 @@ def visible(value: Any) -> Any:
     return [visible(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def visible_line(text: Any) -> str:
+def visible_line(text: object) -> str:
     """Return the text on one line, with characters that steer a terminal or reorder text written out."""
     return str(visible(" ".join(str(text).split())))
 
 
-def json_text(value: Any, *, indent: int | None = None) -> str:
+def json_text(value: object, *, indent: int | None = None) -> str:
     """Return a value as JSON that any file and terminal can take: hidden characters are escaped, none is changed."""
     text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
     return _UNUSUAL.sub(lambda match: json.dumps(match[0])[1:-1] if _hidden(match[0]) else match[0], text)

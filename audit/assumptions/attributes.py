@@ -20,7 +20,7 @@ class AttributesError(LearnerError):
     """What a mechanism returned has not the attributes that are asked for: it raised nothing itself."""
 
 
-def check_attributes(asked: Any) -> None:
+def check_attributes(asked: object) -> None:
     """Raise ValueError unless attributes are asked for by a word that is known, by their names, or not at all."""
     names = asked if isinstance(asked, list | tuple) else [asked]
     if asked is None or asked in (FITTED, ALL):
@@ -65,7 +65,7 @@ class WithAttributes:
                 raise AttributesError(f"{where}, {type(thing).__name__}, has no attribute {missing[0]!r}")
         return {name: self._value(getattr(thing, name), f"{where}.{name}") for name in names}
 
-    def _value(self, value: Any, where: str) -> Any:
+    def _value(self, value: object, where: str) -> Any:
         """Return an attribute; objects within as dictionaries, where no names were given."""
         if isinstance(value, Mapping):
             return {key: self._value(part, f"{where}[{key!r}]") for key, part in value.items()}
@@ -81,13 +81,13 @@ class WithAttributes:
         )
 
 
-def _attributes(thing: Any, where: str) -> dict[str, Any]:
+def _attributes(thing: object, where: str) -> dict[str, Any]:
     if not hasattr(thing, "__dict__"):
         raise AttributesError(f"{where} is no object with attributes: {thing!r:.80}")
     return dict(vars(thing))
 
 
-def _is_readable(value: Any) -> bool:
+def _is_readable(value: object) -> bool:
     """Tell whether a value is an output by itself: a number, a text, a set, None, or what turns into a list."""
     plain = value is None or isinstance(value, str | bytes | Number | set | frozenset)
     return plain or hasattr(value, "tolist") or is_frame(value)

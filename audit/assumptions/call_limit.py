@@ -30,7 +30,7 @@ class SlowCallError(BaseException):
         self.seconds = seconds
 
 
-def check_limit(seconds: Any) -> None:
+def check_limit(seconds: object) -> None:
     """Raise ValueError unless a limit is a positive and finite number, or there is none."""
     if seconds is None:
         return
@@ -71,7 +71,7 @@ def _timer(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_: object) -> None:
         raise SlowCallError(seconds)
 
     handler = signal.signal(signal.SIGPROF, interrupt)

@@ -56,13 +56,13 @@ class Conformance:
 
 @blaming
 def check_learner(
-    learner_or_class: Any,
+    learner_or_class: object,
     *,
     arms: int = 2,
     rounds: int = 8,
     losses: ArrayLike | Sequence[Loss] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    twin: Any = None,
+    parameters: Mapping[str, object] | None = None,
+    twin: object = None,
     runs: int = 256,
     twin_runs: int = 8192,
     grows: bool = False,
@@ -228,7 +228,7 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
     owner = learner.user_class if isinstance(learner, Scalar) else type(learner)
     shared = [value for key, value in vars(owner).items() if not key.startswith("__")]
 
-    def watch(state: Any) -> None:
+    def watch(state: object) -> None:
         sizes.append(_bytes([state, getattr(learner, "__dict__", None), shared], set()))
 
     def feed(t: int, actions: Actions) -> Floats:
@@ -243,7 +243,7 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
         )
 
 
-def _bytes(value: Any, seen: set[int]) -> int:
+def _bytes(value: object, seen: set[int]) -> int:
     """Return the size of all arrays, containers and texts that `value` holds."""
     if id(value) in seen or value is None or isinstance(value, type | np.random.Generator):
         return 0
@@ -261,7 +261,7 @@ def _bytes(value: Any, seen: set[int]) -> int:
     return sum(_bytes(v, seen) for v in held)
 
 
-def _without_noise(learner: Any) -> Any:
+def _without_noise(learner: object) -> Any:
     """Return the learner at epsilon = inf, or with a noise of scale 0; None if it has neither field."""
     if isinstance(learner, type | Scalar) or not is_dataclass(learner):
         return None
@@ -330,7 +330,7 @@ def _played(
     actions: list[Actions] = []
     trace: list[Floats] = []
 
-    def learned(t: int, state: Any) -> None:
+    def learned(t: int, state: object) -> None:
         if watch is not None:
             watch(state)
         trace.append(draws.uniform(1))
@@ -376,5 +376,5 @@ def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, see
     return Pair(left, right)
 
 
-def _known(twin: Any, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+def _known(twin: object, parameters: Mapping[str, object]) -> Mapping[str, Any]:
     return parameters if isinstance(twin, type) else {}

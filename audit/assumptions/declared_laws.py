@@ -46,7 +46,7 @@ _EXPONENTS = 2.0 ** np.arange(-8, 7)
 _KERNEL_PAIRS = 4
 
 
-def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> Any:
+def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: object = None, surface: str = "actions") -> Any:
     """Return the learner with the abilities that hold in an audit: `check_stated` decides, and says what it raises.
 
     Inherited abilities that speak of other methods than it has are not its own: no audit uses them.
@@ -57,7 +57,7 @@ def as_watched(learner: Learner, pair: Pair, seed: int, *, rows: Any = None, sur
     return WithoutProbabilities(learner) if _held(learner, pair, seed, rows, surface, own=True).draws else learner
 
 
-def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: Any = None, surface: str = "actions") -> bool:
+def check_stated(learner: Learner, pair: Pair, seed: int, *, rows: object = None, surface: str = "actions") -> bool:
     """Raise LearnerError if a learner plays otherwise than its abilities say.
 
     Its next arm must follow `probabilities`, in every round, for every arm, and whatever was played and told before;
@@ -98,7 +98,7 @@ class _Held:
 
 
 @blaming
-def _held(learner: Learner, pair: Pair, seed: int, rows: Any, surface: str, *, own: bool) -> _Held:
+def _held(learner: Learner, pair: Pair, seed: int, rows: object, surface: str, *, own: bool) -> _Held:
     """Hold a learner to what it says, as `check_stated`."""
     if isinstance(learner, Scalar):  # a plain class says nothing of itself
         return _Held(False)
@@ -170,7 +170,7 @@ def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: in
     return seen
 
 
-def _adversary(learner: Learner, pair: Pair, rows: Any, seed: int, runs: int) -> Any:
+def _adversary(learner: Learner, pair: Pair, rows: object, seed: int, runs: int) -> Any:
     """Return what tells the learner: half of the runs the pair's losses, half extreme ones at random."""
     draws = draws_of(seed, LearnerBlock.ADVERSARY)
     left = draws.labels(runs, 0.5)
@@ -341,7 +341,7 @@ def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
         )
 
 
-def _distribution(noise: Any, x: Floats) -> Floats | None:
+def _distribution(noise: object, x: Floats) -> Floats | None:
     """Return the noise law's distribution function at its values, or at the norms of vectors; None if it has none."""
     if isinstance(noise, L2Laplace) and noise.dim > 1 and noise.scale > 0:
         return np.asarray(scipy.special.gammainc(noise.dim, np.sqrt(np.square(x).sum(axis=1)) / noise.scale))

@@ -50,7 +50,7 @@ _ALIKE = "the runs of the mechanism share randomness"
 
 
 def check_replay(
-    mechanism: Any, pair: DataPair, seed: int, runs: int = 4096, before: tuple[Any, ...] | None = None
+    mechanism: Any, pair: DataPair, seed: int, runs: int = 4096, before: tuple[object, ...] | None = None
 ) -> tuple[Any, ...]:
     """Raise LearnerError unless the same draws give the same outputs, whatever was called before.
 

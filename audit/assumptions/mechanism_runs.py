@@ -51,8 +51,8 @@ class DataPair:
         If an input is something else, or both are the same.
     """
 
-    left: Any
-    right: Any
+    left: object
+    right: object
 
     def __post_init__(self) -> None:
         for side in ("left", "right"):

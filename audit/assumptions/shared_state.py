@@ -61,7 +61,7 @@ def check_unshared(learner: Learner, before: Shared) -> None:
         )
 
 
-def _differ(before: tuple[Any, str] | None, after: tuple[Any, str] | None) -> bool:
+def _differ(before: tuple[object, str] | None, after: tuple[object, str] | None) -> bool:
     """Tell whether something else is there now: another value, or an equal one that was put in its place."""
     return before is None or after is None or before[0] is not after[0] or before[1] != after[1]
 
@@ -121,7 +121,7 @@ class _Walk:
             if named in known:
                 self.value(f"the global {named}", known[named])
 
-    def value(self, name: str, value: Any) -> None:
+    def value(self, name: str, value: object) -> None:
         """Keep a digest of a value under a name; follow it instead where it is code."""
         if isinstance(value, type):
             self.of_class(value)
@@ -156,7 +156,7 @@ class _Walk:
                 self._digest(part, digest, above | {id(value)})
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _parts(value: object) -> Iterator[Any]:
     """Yield what makes up a value's state."""
     if isinstance(value, Mapping):
         for key, item in value.items():
@@ -186,11 +186,11 @@ def _parts(value: Any) -> Iterator[Any]:
         yield held
 
 
-def _is_cached(value: Any, name: str) -> bool:
+def _is_cached(value: object, name: str) -> bool:
     return isinstance(getattr(type(value), name, None), cached_property)
 
 
-def _functions(value: Any) -> Iterator[FunctionType]:
+def _functions(value: object) -> Iterator[FunctionType]:
     """Yield the functions behind a value, if it is code."""
     parts = (
         (value.fget, value.fset, value.fdel)
@@ -211,7 +211,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_users(name: str, module: Any) -> bool:
+def _is_users(name: str, module: object) -> bool:
     """Tell whether a module, or its globals, is a user's own file, and not ours or an installed package."""
     if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or name.startswith(_ROOMS):
         return False

@@ -102,7 +102,7 @@ def plain(output: Any) -> Any:
     return output.tolist() if hasattr(output, "tolist") else output
 
 
-def _category(thing: Any) -> str:
+def _category(thing: object) -> str:
     """Return the name of a thing that is no number: its text, where that says what it is and not where."""
     kind, name = type(thing), repr(thing)
     if isinstance(thing, Awaitable) and hasattr(thing, "close"):
@@ -113,7 +113,7 @@ def _category(thing: Any) -> str:
     return name
 
 
-def _seen_as(leaf: Any) -> tuple[float, str]:
+def _seen_as(leaf: object) -> tuple[float, str]:
     """Return a scalar's number (nan if it is none) and its category; that of a common float is empty."""
     if isinstance(leaf, float):
         return leaf, "-0.0" if leaf == 0 and math.copysign(1, leaf) < 0 else ""
@@ -180,7 +180,7 @@ class Place:
     codes: dict[str, int] | None
     split: bool
 
-    def value(self, kind: str, leaf: Any) -> float:
+    def value(self, kind: str, leaf: object) -> float:
         """Return what the column of a kind holds for a scalar."""
         number, name = _seen_as(leaf)
         nested = isinstance(leaf, Size | str | bytes)
@@ -201,7 +201,7 @@ class _Seen:
         self.names: Counter[str] = Counter()
         self.texts = 0  # different ones
 
-    def add(self, leaf: Any) -> None:
+    def add(self, leaf: object) -> None:
         nested = isinstance(leaf, Size | str | bytes)
         self.size |= nested
         self.number |= not nested and leaf is not None

@@ -48,7 +48,7 @@ class BitColumns:
 
     encoder: Callable[[Any], Floats]
 
-    def __call__(self, outputs: Any) -> Floats:
+    def __call__(self, outputs: object) -> Floats:
         """Return (2 columns, runs)."""
         columns = self.encoder(outputs)
         return np.concatenate([columns, lowest_bit(columns)])

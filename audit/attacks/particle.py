@@ -160,7 +160,7 @@ class ParticleRatio(LawAttack):
             log_ratio: Floats = np.log(sums[0]) - np.log(sums[1])
         return log_ratio
 
-    def _probabilities(self, state: Any, played: Actions, columns: Any) -> Floats:
+    def _probabilities(self, state: object, played: Actions, columns: object) -> Floats:
         probabilities: Floats = self.inner.probabilities(state)[played, columns]  # type: ignore[attr-defined]
         return probabilities
 
@@ -175,7 +175,7 @@ class ParticleRatio(LawAttack):
         in_left = 2 / (1 + np.exp(-scaled))
         return y, np.stack([in_left, 2 - in_left])
 
-    def _resample(self, state: Any, weight: Floats, ratios: Floats) -> tuple[Any, Floats, Floats]:
+    def _resample(self, state: object, weight: Floats, ratios: Floats) -> tuple[Any, Floats, Floats]:
         """Resample, systematically, the runs whose effective sample size fell below half of the particles."""
         runs, m = weight.shape
         total = weight.sum(axis=1, keepdims=True)
@@ -196,7 +196,7 @@ class ParticleRatio(LawAttack):
         return select(state, flat), weight * m, ratios
 
 
-def _law(*args: Any) -> None:
+def _law(*args: object) -> None:
     """Stand where `compiled` puts the inner learner's own function."""
 
 
@@ -207,7 +207,7 @@ def _filter_block(
     numbers: Numbers,
     fresh: Arrays,
     arrays: Arrays,
-    stream: Any,
+    stream: object,
     actions: Any,
     worlds: Floats,
     noise: Floats,

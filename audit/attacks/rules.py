@@ -44,7 +44,7 @@ def _letters(sides: Sides) -> str:
     return "".join(LETTERS[side] for side in sides.tolist())
 
 
-def _read_letters(says: Any) -> Sides:
+def _read_letters(says: object) -> Sides:
     if not isinstance(says, str) or not says or set(says) - set(_SIDES):
         raise NotFrozenError(f"says must be letters of l, r and -, got {str(says)[:40]!r}")
     return np.array([_SIDES[letter] for letter in says], dtype=np.int8)
@@ -129,7 +129,7 @@ class LinearRule:
         features = self.features(columns, self.centre, self.spread)
         return LinearOdds(self.weights, self.constant)(columns.shape[1], features.__getitem__)
 
-    def sides(self, seen: Any) -> Sides:
+    def sides(self, seen: object) -> Sides:
         """Compare the score with the thresholds."""
         score = self.score(columns_of(seen, self.arms, self.centre.size))
         return (score >= self.upper).astype(np.int8) - (score <= self.lower)

@@ -112,11 +112,11 @@ def _parts(output: Any, name: str) -> Iterator[tuple[str, Any]]:
 _PRESENT = object()
 
 
-def _quoted(thing: Any) -> str:
+def _quoted(thing: object) -> str:
     return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
 
 
-def _best(columns: Mapping[str, Any], says: Labels) -> Statement | None:
+def _best(columns: Mapping[str, object], says: Labels) -> Statement | None:
     """Return the statement about one part that agrees with `says` most often, the simplest of these."""
     statements = [one for name, column in columns.items() for one in _statements(name, column, says)]
     return max(statements, key=lambda one: (one.agrees, -one.words), default=None)

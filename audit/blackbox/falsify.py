@@ -33,9 +33,9 @@ def falsify_mechanism(
     claim: Claim,
     *,
     left: Any = None,
-    right: Any = None,
-    pairs: Iterable[tuple[Any, Any]] | None = None,
-    inputs: Any = None,
+    right: object = None,
+    pairs: Iterable[tuple[object, object]] | None = None,
+    inputs: object = None,
     runs: int = 100_000,
     seed: int = 0,
     confidence: float = 0.99,
@@ -151,9 +151,9 @@ def audit_mechanism(
     execution: Execution = HERE,
     *,
     left: Any = None,
-    right: Any = None,
-    pairs: Iterable[tuple[Any, Any]] | None = None,
-    inputs: Any = None,
+    right: object = None,
+    pairs: Iterable[tuple[object, object]] | None = None,
+    inputs: object = None,
     bits: bool = False,
     os_random: bool = False,
     call_limit: float | None = None,
@@ -192,7 +192,7 @@ def audit_mechanism(
     return with_blind_spot(audit, result, how)
 
 
-def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: Any) -> Found:
+def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object) -> Found:
     """Return what an audit has found, the runs' independence tested before it and after.
 
     Parameters
@@ -220,7 +220,7 @@ def _check_early(claim: Claim, os_random: bool) -> None:
         raise ValueError(f"stop must be budget with os_random, got early: {why}")
 
 
-def _by_parameter(mechanism: Any, weaken: Any) -> Weaken | None:
+def _by_parameter(mechanism: Any, weaken: object) -> Weaken | None:
     """Return what changes the parameter that a text names."""
     if not isinstance(weaken, str) or not weaken:
         return None
@@ -228,7 +228,7 @@ def _by_parameter(mechanism: Any, weaken: Any) -> Weaken | None:
     return lambda factor: with_parameter(mechanism, parameter, factor)
 
 
-def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> list[DataPair]:
+def _pairs(left: Any, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:
     if pairs is not None:
         if left is not None or right is not None:
             raise ValueError("give either left and right, or pairs")
@@ -241,12 +241,12 @@ def _pairs(left: Any, right: Any, pairs: Iterable[tuple[Any, Any]] | None) -> li
     return [DataPair(left, right)]
 
 
-def _refuse_both(left: Any, right: Any, pairs: Any) -> None:
+def _refuse_both(left: Any, right: object, pairs: object) -> None:
     if left is not None or right is not None or pairs is not None:
         raise ValueError("give either inputs, a strategy of pairs, or left and right, or pairs")
 
 
-def _pair(pair: Any) -> DataPair:
+def _pair(pair: object) -> DataPair:
     if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
         raise ValueError(f"a pair must be two inputs, (left, right), got {pair!r}")
     return DataPair(*pair)

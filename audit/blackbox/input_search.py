@@ -208,7 +208,7 @@ def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:
     return max(counts, default=(0, 0))
 
 
-def _shape(form: Any) -> Any:
+def _shape(form: object) -> Any:
     """Return the form of data in a record with 0 for every number."""
     if isinstance(form, dict):
         return {key: _shape(value) for key, value in form.items()}

@@ -86,14 +86,14 @@ class Pilot:
             for key, data in zip(pair.keys, (pair.left, pair.right), strict=True)
         }
 
-    def _play(self, blocks: Sequence[_Block], inputs: Sequence[Any]) -> list[Sample]:
+    def _play(self, blocks: Sequence[_Block], inputs: Sequence[object]) -> list[Sample]:
         """Return runs of inputs, block by block."""
         task = partial(_play_input, self.mechanism, self.audit.budget.seed, self.index, inputs)
         play = partial(in_parallel, task, jobs=self.audit.execution.jobs)
         return self.audit.kept_blocks(f"pilot/{self.index}", blocks, play, from_bytes, to_bytes)
 
 
-def _play_input(mechanism: Any, seed: int, index: int, inputs: Sequence[Any], block: _Block) -> Sample:
+def _play_input(mechanism: Any, seed: int, index: int, inputs: Sequence[object], block: _Block) -> Sample:
     place, number, runs = block
     outputs = outputs_of(mechanism, inputs[place], Draws(seed, Stage.TRAIN, index, 0, number), runs)
     return Sample(outputs, np.ones(runs, dtype=np.bool_))

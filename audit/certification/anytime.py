@@ -94,7 +94,7 @@ class Epoch:
     blocks: tuple[tuple[int, int], ...]
 
 
-def until_falsified(game: Anytime[Any], options: Sequence[Any]) -> Found:
+def until_falsified(game: Anytime[Any], options: Sequence[object]) -> Found:
     """Guess run by run until the claim is falsified or the runs are spent.
 
     Runs come in epochs that double; the attack and event of an epoch are chosen on the runs before it, so every

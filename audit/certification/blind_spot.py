@@ -66,7 +66,7 @@ class BlindSpot:
         }
 
 
-def factor_words(blind_spot: Mapping[str, Any] | None) -> str:
+def factor_words(blind_spot: Mapping[str, object] | None) -> str:
     """Return the factor of a record's `blind_spot`, more than what was tried, or a dash where there is none."""
     if not blind_spot or (blind_spot["factor"] is None and not blind_spot.get("tried")):
         return "-"

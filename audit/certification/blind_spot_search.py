@@ -59,7 +59,7 @@ class Weakening:
 Asked = bool | str | Weaken | Weakening | None
 
 
-def weakening(asked: Asked, target: Any, by_parameter: Weaken | None) -> Weakening | None:
+def weakening(asked: Asked, target: object, by_parameter: Weaken | None) -> Weakening | None:
     """Return how to weaken a target; None where no blind spot is asked for.
 
     Parameters
@@ -137,7 +137,7 @@ def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noi
     return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, slack)
 
 
-def _bound(audit: Audit, pair: Any) -> float:
+def _bound(audit: Audit, pair: object) -> float:
     return all_runs(audit, [pair]).certificate.lower
 
 

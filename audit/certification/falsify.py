@@ -30,7 +30,7 @@ from .verdict import Result
 
 
 def falsify(
-    learner: Any,
+    learner: object,
     claim: Claim,
     *,
     rounds: int | None = None,
@@ -126,7 +126,7 @@ def falsify(
 
 @blaming
 def audit_learner(
-    learner: Any,
+    learner: object,
     claim: Claim,
     budget: Budget,
     execution: Execution = HERE,
@@ -167,7 +167,7 @@ def audit_learner(
     return with_blind_spot(audit, conclude(audit, certified, began), how)
 
 
-def _by_parameter(learner: Any, weaken: Any, arms: int, rounds: int) -> Weaken | None:
+def _by_parameter(learner: object, weaken: object, arms: int, rounds: int) -> Weaken | None:
     """Return what changes the parameter that a text names."""
     if not isinstance(weaken, str) or not weaken:
         return None
@@ -186,7 +186,7 @@ def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
     return rounds
 
 
-def _arms(learner: Any, arms: int | None, pair: Pair | None) -> int:
+def _arms(learner: object, arms: int | None, pair: Pair | None) -> int:
     """Return the number of arms: as asked for, else the learner's, else the pair's, else 2."""
     if arms is not None:
         if arms < 1:

@@ -155,7 +155,7 @@ class Found:
     blocks: tuple[Counts, ...] = ()
 
 
-def all_runs(audit: Audit, options: Sequence[Any]) -> Found:
+def all_runs(audit: Audit, options: Sequence[object]) -> Found:
     """Certify on all the runs that choosing leaves.
 
     Raises

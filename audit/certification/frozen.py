@@ -69,7 +69,7 @@ _LOOK, _CHOOSE, _COUNT = 0, 1, 2  # keys of the draws
 Player = Callable[[int, int, float, tuple[int, int]], tuple[Any, NDArray[np.bool_]]]
 
 
-def player_of(target: Any, pair: Any, surface: str, seed: int) -> Player:
+def player_of(target: object, pair: object, surface: str, seed: int) -> Player:
     """Return what plays a learner or a mechanism on a pair, always on NumPy's draws; it travels to processes."""
     return partial(_play, target, pair, surface, seed)
 
@@ -136,7 +136,7 @@ class Frozen:
             raise NotFrozenError(f"the baseline's share must be in (0, 1), got {share}")
         return cls(rule, share, counts)
 
-    def again(self, target: Any, pair: Any, surface: str, *, key: Any, runs: int, jobs: int = 1) -> Counts:
+    def again(self, target: object, pair: object, surface: str, *, key: Any, runs: int, jobs: int = 1) -> Counts:
         """Return the counts of the rule over fresh runs of a learner or mechanism, on draws of their own.
 
         Parameters
@@ -150,7 +150,7 @@ class Frozen:
         return count_fresh(play, self.rule, Stage.COMPARISON, self.share, runs, jobs=jobs)
 
 
-def freeze(target: Any, result: Result, *, budget: int, jobs: int = 1) -> Frozen:
+def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Frozen:
     """Return an audit's event as data, or a regression that stands in for it, with what was counted of it.
 
     Parameters

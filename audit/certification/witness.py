@@ -104,7 +104,7 @@ def _row(losses: list[Any], t0: int) -> str:
     )
 
 
-def _shown(loss: Any) -> str:
+def _shown(loss: object) -> str:
     if isinstance(loss, float):
         short = f"{loss:.6g}"
         return short if float(short) == loss else repr(loss)

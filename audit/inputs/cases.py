@@ -43,11 +43,11 @@ class Case:
         Whether the base is the right world.
     """
 
-    left: Any
-    right: Any
-    base: Any = None
+    left: object
+    right: object
+    base: object = None
     index: int = 0
-    record: Any = ...
+    record: object = ...
     flipped: bool = False
 
     @property
@@ -80,7 +80,7 @@ class Space(Protocol):
         """Yield simpler pairs, the simplest first."""
 
 
-def space_of(inputs: Any, seed: int) -> Space:
+def space_of(inputs: object, seed: int) -> Space:
     """Return where the pairs of a strategy come from.
 
     Parameters
@@ -122,7 +122,7 @@ class Drawn:
         """Return none: what may be changed is not known."""
         return None
 
-    def case_of(self, left: Any, right: Any) -> Case:
+    def case_of(self, left: Any, right: object) -> Case:
         """Return the pair as it is."""
         return Case(left, right)
 
@@ -190,7 +190,9 @@ class Related:
     def _extreme(self, rng: np.random.Generator) -> Any:
         return self.extremes[int(rng.integers(len(self.extremes)))]
 
-    def _case(self, base: Any, rng: np.random.Generator, index: int | None = None, record: Any = ...) -> Case | None:
+    def _case(
+        self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
+    ) -> Case | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
         here = records_of(base)
         index = int(rng.integers(here.size)) if index is None and here.size else index or 0
@@ -220,13 +222,13 @@ class Related:
         except UnfitError:
             return None
 
-    def _related(self, base: Any, rng: np.random.Generator) -> Any:
+    def _related(self, base: object, rng: np.random.Generator) -> Any:
         """Return a neighbour that the user's function names; `...` where it names none."""
         neighbours = self.neighbours.neighbours_of(base)
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
         return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
 
-    def _pair(self, base: Any, other: Any, index: int, record: Any, flipped: bool) -> Case | None:
+    def _pair(self, base: object, other: Any, index: int, record: object, flipped: bool) -> Case | None:
         if other is ... or key_of(base) == key_of(other) or not self.neighbours.allows(other):
             return None
         left, right = (other, base) if flipped else (base, other)
@@ -259,7 +261,7 @@ class Related:
         new = [i for i in range(here.size) if i != case.index and rng.random() < 0.5]
         return self._replaced(case, {i: self._record(rng) for i in new}, rng)
 
-    def _others_alike(self, case: Case, record: Any, rng: np.random.Generator, *, whole: bool) -> Case | None:
+    def _others_alike(self, case: Case, record: object, rng: np.random.Generator, *, whole: bool) -> Case | None:
         """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
         if callable(self.neighbours.relation):
             return None
@@ -275,7 +277,7 @@ class Related:
             return None
         return self._replaced(case, changed, rng)
 
-    def _replaced(self, case: Case, records: Mapping[int, Any], rng: np.random.Generator) -> Case | None:
+    def _replaced(self, case: Case, records: Mapping[int, object], rng: np.random.Generator) -> Case | None:
         """Return the pair with other records at some places of both worlds, where they fit."""
         base = case.base
         for i, record in records.items():
@@ -297,7 +299,7 @@ class Related:
             return cut
         return replace(cut, left=cut.right, right=cut.left, flipped=case.flipped)
 
-    def case_of(self, left: Any, right: Any) -> Case:
+    def case_of(self, left: Any, right: object) -> Case:
         """Return a pair that came from here, with how it came to be."""
         ours, theirs = records_of(left), records_of(right)
         if callable(self.neighbours.relation):
@@ -359,6 +361,6 @@ class Related:
         return replace(changed, left=changed.right, right=changed.left, flipped=case.flipped)
 
 
-def _length(record: Any) -> tuple[int, str]:
+def _length(record: object) -> tuple[int, str]:
     text = shown(to_json(plain_record(record)))
     return len(text), text

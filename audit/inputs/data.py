@@ -91,16 +91,16 @@ def _column(column: Any) -> dict[str, Any]:
     return {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
 
-def from_json(form: Any) -> Any:
+def from_json(form: object) -> Any:
     """Return the data that a form stands for; what has no tag is itself.
 
     Raises
@@ -138,7 +138,7 @@ def _read_array(form: Mapping[str, Any]) -> Any:
     return array.reshape(form["shape"]) if "shape" in form else array
 
 
-def _read_series(form: Mapping[str, Any]) -> Any:
+def _read_series(form: Mapping[str, object]) -> Any:
     pandas = import_pandas()
     return pandas.Series(from_json(form["data"]), dtype=form["dtype"])
 
@@ -181,7 +181,7 @@ def key_of(data: Any) -> str:
     return json.dumps(to_json(data), sort_keys=True, allow_nan=False)
 
 
-def shown(form: Any) -> str:
+def shown(form: object) -> str:
     """Return a record's form of data as a reader would write it: arrays as lists, frames by their columns."""
     if isinstance(form, list):
         return f"[{', '.join(map(shown, form))}]"

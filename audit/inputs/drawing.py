@@ -31,18 +31,18 @@ def import_hypothesis() -> Any:
     return hypothesis
 
 
-def is_strategy(thing: Any) -> bool:
+def is_strategy(thing: object) -> bool:
     """Tell whether something is a Hypothesis strategy."""
     return isinstance(thing, import_hypothesis().strategies.SearchStrategy)
 
 
-def check_strategy(thing: Any) -> None:
+def check_strategy(thing: object) -> None:
     """Raise ValueError unless something is a Hypothesis strategy."""
     if not is_strategy(thing):
         raise ValueError(f"inputs must be a Hypothesis strategy, as in st.lists(st.floats(0, 1)), got {thing!r:.80}")
 
 
-def draw(strategy: Any, many: int, seed: int) -> list[Any]:
+def draw(strategy: object, many: int, seed: int) -> list[Any]:
     """Return up to so many draws of a strategy, the simplest first; the same for the same seed.
 
     Raises
@@ -72,7 +72,7 @@ def draw(strategy: Any, many: int, seed: int) -> list[Any]:
     return drawn
 
 
-def simplest(strategy: Any) -> Any:
+def simplest(strategy: object) -> Any:
     """Return the simplest example of a strategy: of lists, a shortest one."""
     hypothesis = import_hypothesis()
     with _alone():
@@ -134,7 +134,7 @@ def _forget(providers: Any) -> None:
         providers.CONSTANTS_CACHE.cache.clear()
 
 
-def large_integers(strategy: Any) -> list[int]:
+def large_integers(strategy: object) -> list[int]:
     """Return integers around 2^53, as far as a strategy of integers, or of lists of them, allows such.
 
     Floats do not tell them apart, and Hypothesis draws them rarely.

@@ -9,12 +9,12 @@ from typing import Any
 from .data import to_json
 
 
-def plain_record(record: Any) -> Any:
+def plain_record(record: object) -> Any:
     """Return a record as data: that of a table is the list of its cells."""
     return getattr(record, "cells", record)
 
 
-def extremes(pool: Sequence[Any]) -> list[Any]:
+def extremes(pool: Sequence[object]) -> list[Any]:
     """Return the records at the edges of what was drawn: least and largest numbers, missing ones, the simplest."""
     numbers = [_numbers(plain_record(record)) for record in pool]
     width = max(map(len, numbers), default=0)
@@ -32,7 +32,7 @@ def extremes(pool: Sequence[Any]) -> list[Any]:
     return [pool[i] for i in list(places)[: max(8, len(pool) // 4)]] or list(pool)
 
 
-def _numbers(record: Any) -> list[float]:
+def _numbers(record: object) -> list[float]:
     """Return the numbers of a record, in its order; texts by their length."""
     form, numbers = [to_json(record)], list[float]()
     while form:

@@ -84,7 +84,7 @@ def without_a_user(data: Any) -> list[Any]:
     return [[record for record in data if key_of(record[0]) != user] for user in users]
 
 
-def made_by(strategy: Any) -> Neighbours | None:
+def made_by(strategy: object) -> Neighbours | None:
     """Return what `neighbours` knows of a strategy of pairs; None where it did not make it."""
     source: Neighbours | None = getattr(strategy, _MADE_BY, None)
     return source
@@ -94,9 +94,9 @@ def made_by(strategy: Any) -> Neighbours | None:
 class Neighbours:
     """A strategy of data with a neighbour relation."""
 
-    strategy: Any
+    strategy: object
     relation: str | Callable[[Any], Any] = "replace"
-    where: Callable[[Any], Any] | None = None
+    where: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)

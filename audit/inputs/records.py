@@ -48,7 +48,7 @@ class Records(ABC):
         """Return the data of some records, in this order."""
 
     @abstractmethod
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: object) -> Any:
         """Return the data with another record in the place of one; UnfitError where it does not fit."""
 
     def without(self, index: int) -> Any:
@@ -80,7 +80,7 @@ def records_of(data: Any) -> Records:
     return _Single(data)
 
 
-def _is_rows(part: Any) -> bool:
+def _is_rows(part: object) -> bool:
     return (
         isinstance(part, list) or is_frame(part) or is_series(part) or (isinstance(part, np.ndarray) and part.ndim > 0)
     )
@@ -96,7 +96,7 @@ class _Items(Records):
     def take(self, indices: Sequence[int]) -> Any:
         return type(self.data)([self.data[i] for i in indices])
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: object) -> Any:
         return type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
 
 
@@ -140,7 +140,7 @@ class _Frame(Records):
     def take(self, indices: Sequence[int]) -> Any:
         return self.data.iloc[list(indices)].reset_index(drop=True)
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: object) -> Any:
         pandas = import_pandas()
         parts = [self.data.iloc[:index], record, self.data.iloc[index + 1 :]]
         changed = pandas.concat([part for part in parts if len(part)], ignore_index=True)
@@ -153,7 +153,7 @@ class _Frame(Records):
 class _Table(Records):
     """Several parts with a row for each record."""
 
-    def __init__(self, data: Any, held: Sequence[Any]) -> None:
+    def __init__(self, data: Any, held: Sequence[object]) -> None:
         self.data, self.parts = data, [records_of(part) for part in held]
         sizes = [part.size for part in self.parts]
         self.size = sizes[0]
@@ -163,7 +163,7 @@ class _Table(Records):
                 "other data give a function as the relation"
             )
 
-    def _whole(self, parts: Sequence[Any]) -> Any:
+    def _whole(self, parts: Sequence[object]) -> Any:
         return tuple(parts) if isinstance(self.data, tuple) else dict(zip(self.data, parts, strict=True))
 
     def record(self, index: int) -> Any:
@@ -172,7 +172,7 @@ class _Table(Records):
     def take(self, indices: Sequence[int]) -> Any:
         return self._whole([part.take(indices) for part in self.parts])
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: object) -> Any:
         if not isinstance(record, _Row) or len(record.cells) != len(self.parts):
             raise UnfitError("a record with other parts does not fit the table")
         return self._whole([part.put(index, cell) for part, cell in zip(self.parts, record.cells, strict=True)])
@@ -218,7 +218,7 @@ class _Single(Records):
             raise RelationError(f"{type(self.data).__name__} data is one record, which cannot be taken away")
         return self.data
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: object) -> Any:
         return record
 
 

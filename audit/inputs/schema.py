@@ -63,7 +63,7 @@ def pairs_of(schema: Any, relation: str = "replace") -> Any:
 
 
 class _Reader:
-    def __init__(self, whole: Any) -> None:
+    def __init__(self, whole: object) -> None:
         self.whole, self.st = whole, import_hypothesis().strategies
 
     def strategy(self, schema: Any, depth: int = 0) -> Any:
@@ -108,7 +108,7 @@ class _Reader:
         }
         return self.st.one_of([make[kind](schema, depth + 1) for kind in kinds])
 
-    def _check(self, schema: Mapping[str, Any], known: set[str], where: str) -> None:
+    def _check(self, schema: Mapping[str, object], known: set[str], where: str) -> None:
         for word in schema:
             if word not in known | _SILENT:
                 expected = ", ".join(sorted(known - {"type"})) or "nothing else"
@@ -116,7 +116,7 @@ class _Reader:
                     f"the schema of inputs says {word!r}, which is not known {where}: expected {expected}"
                 )
 
-    def _referred(self, place: Any) -> Any:
+    def _referred(self, place: object) -> Any:
         if not isinstance(place, str) or not place.startswith("#"):
             raise SchemaError(f"a schema of inputs may refer to its own parts alone, as #/$defs/NAME, got {place!r}")
         part = self.whole
@@ -126,7 +126,7 @@ class _Reader:
             part = part[name]
         return part
 
-    def _integers(self, schema: Mapping[str, Any], depth: int) -> Any:
+    def _integers(self, schema: Mapping[str, object], depth: int) -> Any:
         low, high = _bounds(schema)
         low = None if low is None else math.ceil(low) + (schema.get("exclusiveMinimum") == math.ceil(low))
         high = None if high is None else math.floor(high) - (schema.get("exclusiveMaximum") == math.floor(high))
@@ -138,7 +138,7 @@ class _Reader:
         low, high = (None if low is None else -(-low // step)), (None if high is None else high // step)
         return self._some(self.st.integers, low, high).map(lambda number: number * step)
 
-    def _numbers(self, schema: Mapping[str, Any], depth: int) -> Any:
+    def _numbers(self, schema: Mapping[str, object], depth: int) -> Any:
         low, high = _bounds(schema)
         return self._some(
             self.st.floats,
@@ -150,12 +150,12 @@ class _Reader:
             allow_infinity=False,
         )
 
-    def _some(self, make: Callable[..., Any], low: Any, high: Any, **more: Any) -> Any:
+    def _some(self, make: Callable[..., object], low: Any, high: Any, **more: object) -> Any:
         if low is not None and high is not None and low > high:
             raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
         return make(low, high, **more)
 
-    def _texts(self, schema: Mapping[str, Any], depth: int) -> Any:
+    def _texts(self, schema: Mapping[str, object], depth: int) -> Any:
         low, high = self._sizes(schema, "minLength", "maxLength")
         if "pattern" not in schema:
             return self.st.text(min_size=low, max_size=high)
@@ -218,5 +218,5 @@ def _bounds(schema: Mapping[str, Any]) -> tuple[Any, Any]:
     return max(low, default=None), min(high, default=None)
 
 
-def _text(item: Any) -> str:
+def _text(item: object) -> str:
     return repr(to_json(item))

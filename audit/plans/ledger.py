@@ -180,7 +180,7 @@ class Ledger:
         except (TypeError, ValueError, RecursionError):
             raise self.damaged(f"{what} is no JSON") from None
 
-    def keep_outcome(self, claim: int, outcome: Any) -> None:
+    def keep_outcome(self, claim: int, outcome: object) -> None:
         """Keep a finished claim; its blocks and stages are no longer needed."""
         with self._open() as connection:
             connection.execute(

@@ -202,7 +202,7 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
     )
 
 
-def _takes_epsilon(claim: Mapping[str, Any]) -> bool:
+def _takes_epsilon(claim: Mapping[str, object]) -> bool:
     """Tell whether the claimed epsilon sets the noise of the target: a catalogue entry's."""
     return "epsilon" in claim and claim["target"] in entries()
 

@@ -35,7 +35,7 @@ class RegretTask:
     bound: float | None = None
     arms: int | None = None
     losses: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     def measure(self, execution: Execution = HERE) -> dict[str, Any]:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
@@ -111,7 +111,7 @@ def replay(command: str, blocks: list[Any]) -> str:
 
 
 def regret_setting(
-    target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, Any]
+    target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, object]
 ) -> tuple[Any, Setting, Mapping[str, Any]]:
     """Return a target with the setting and the parameters of its own in which its regret is measured.
 

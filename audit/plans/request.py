@@ -53,11 +53,11 @@ class Request:
     neighbours: str = "replace"
     surface: str = "actions"
     budget: Budget = BUDGET
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     pair: Pair | None = None
-    left: Any = ...
-    right: Any = ...
-    input_schema: Any = None
+    left: object = ...
+    right: object = ...
+    input_schema: object = None
     bits: bool = False
     os_random: bool = False
     call_limit: float | None = None

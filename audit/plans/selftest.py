@@ -17,7 +17,7 @@ from ...mechanisms.claim import Claim
 from ..assumptions.mechanism_runs import DataPair
 from ..blackbox.falsify import audit_mechanism
 from ..certification.falsify import audit_learner
-from ..certification.verdict import Verdict
+from ..certification.verdict import Result, Verdict
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import Pair
 from ..play.workers import in_parallel
@@ -136,11 +136,13 @@ def _traced(index: int, bug: str) -> str:
 
 def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool, int, str]:
     claim = Claim(epsilon=1.0, delta=subject.delta)
-    pair = {"left": subject.left, "right": subject.right}
     mechanism, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
-    return _climb(
-        BUDGETS, lambda runs, i: audit_mechanism(mechanism, claim, Budget(runs, seed + i, confidence), **pair)
-    )
+
+    def audited(runs: int, i: int) -> Result:
+        budget = Budget(runs, seed + i, confidence)
+        return audit_mechanism(mechanism, claim, budget, left=subject.left, right=subject.right)
+
+    return _climb(BUDGETS, audited)
 
 
 def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
@@ -159,7 +161,7 @@ def _audit_regret(learner: planted_regret.RegretSubject, fault: str, seed: int) 
     return audited.bound_verdict == VIOLATED, REGRET_RUNS * len(audited.means), how
 
 
-def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Any]) -> tuple[bool, int, str]:
+def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Result]) -> tuple[bool, int, str]:
     """Return whether some budget caught it, the runs used until then, and how."""
     spent, how = 0, ""
     for i, runs in enumerate(budgets):

@@ -102,7 +102,7 @@ class Parameters:
     own: Mapping[str, Any]
 
 
-def parse_parameters(target: Entry | Specimen | Any, values: Mapping[str, Any]) -> Parameters:
+def parse_parameters(target: Entry | Specimen | object, values: Mapping[str, Any]) -> Parameters:
     """Check and convert parameters for a target.
 
     Parameters
@@ -165,7 +165,7 @@ def _named(kinds: list[Any]) -> str:
     return " or ".join(words.get(k, str(k)) for k in kinds)
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: object) -> Any:
     """Return text as the Python literal it spells, or unchanged."""
     if not isinstance(value, str):
         return value
@@ -175,7 +175,7 @@ def _literal(value: Any) -> Any:
         return value
 
 
-def source_place(learner: Any) -> dict[str, Any] | None:
+def source_place(learner: object) -> dict[str, Any] | None:
     """Return the file and line where a learner or mechanism is written; None where Python cannot tell.
 
     The path is relative to the current folder where the file lies in it.

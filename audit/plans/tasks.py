@@ -91,7 +91,7 @@ class Task(Request):
         how = self._weakening(learner, partial(weaker_learner, target, **game))
         return Prepared(self, learner, claim, self._given(), "", rounds, weakening=how)
 
-    def _prepare_entry(self, entry: Entry, setting: Mapping[str, Any], own: Mapping[str, Any]) -> Prepared:
+    def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
         rounds = self.rounds or (self.pair.rounds if self.pair else None)
         given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": self.losses, **given, **setting}
@@ -188,7 +188,7 @@ class Task(Request):
         task = replace(self, os_random=entry.os_random, call_limit=limit)
         return Prepared(task, mechanism, claim, None, entry.source, **facts)
 
-    def _weakening(self, mechanism: Any, weaker: Callable[[NoiseParameter, float], Any]) -> bool | Weakening:
+    def _weakening(self, mechanism: Any, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
         if isinstance(self.weaken, str):
             return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)
@@ -211,7 +211,7 @@ class Task(Request):
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)
 
-    def _check_mechanism(self, target: Any) -> None:
+    def _check_mechanism(self, target: object) -> None:
         """Raise ValueError for what a user's mechanism cannot be, and for the options of learners."""
         self._check_inputs()
         if inspect.isclass(target) or not callable(target):
@@ -220,13 +220,13 @@ class Task(Request):
         self._refuse_game(["set"] if self.parameters else [])
 
 
-def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
+def _defaults(make: Callable[..., object]) -> dict[str, Any]:
     """Return the defaults of a function's parameters."""
     known = inspect.signature(make).parameters.values()
     return {p.name: p.default for p in known if p.default is not inspect.Parameter.empty}
 
 
-def _is_mechanism(target: Any) -> bool:
+def _is_mechanism(target: object) -> bool:
     if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
         played = any(hasattr(target, name) for name in ("start", "act", "update"))
         return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played

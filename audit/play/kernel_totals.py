@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...learners.abilities import kernel_of
@@ -67,7 +65,7 @@ def _totals(
     numbers: Numbers,
     fresh: Arrays,
     arrays: Arrays,
-    stream: Any,
+    stream: object,
     losses: Floats,
     fed: Floats,
     paid: Floats,

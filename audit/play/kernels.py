@@ -159,7 +159,7 @@ def restart(first: int, fresh: Arrays, arrays: Arrays, stream: Any) -> None:
                 arrays[k][row, i] = fresh[k][row, i]
 
 
-def part(*args: Any) -> None:
+def part(*args: object) -> None:
     """Stand where `compiled` puts a kernel's own function."""
 
 
@@ -170,7 +170,7 @@ def _game(
     numbers: Numbers,
     fresh: Arrays,
     arrays: Arrays,
-    stream: Any,
+    stream: object,
     left: Any,
     worlds: Floats,
     t0: int,
@@ -230,7 +230,7 @@ def _link(function: Any, width: int, parts: Any) -> tuple[FunctionType, str]:
     """Return a copy of a function that names compiled functions in place of plain ones, and the source of all."""
     texts = [inspect.getsource(function)]
 
-    def link(value: Any) -> Any:
+    def link(value: object) -> Any:
         if isinstance(value, FunctionType):
             value, text = _block(value, width)
             texts.append(text)

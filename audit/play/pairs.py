@@ -53,11 +53,11 @@ def _world(losses: Any, side: str) -> World:
     return array
 
 
-def _is_function(loss: Any) -> bool:
+def _is_function(loss: object) -> bool:
     return hasattr(loss, "gradient") or hasattr(loss, "given")
 
 
-def lengths_of(loss: Any) -> set[int]:
+def lengths_of(loss: object) -> set[int]:
     """Return the length of a vector, a slope or a centre; none of a user's own kind of loss."""
     if isinstance(loss, Switch):
         return lengths_of(loss.below) | lengths_of(loss.above)
@@ -92,7 +92,9 @@ class Pair:
     left: World
     right: World
 
-    def __init__(self, left: ArrayLike | Sequence[Loss], right: ArrayLike | Sequence[Loss]) -> None:
+    def __init__(
+        self, left: ArrayLike | Sequence[Loss | Adaptive], right: ArrayLike | Sequence[Loss | Adaptive]
+    ) -> None:
         object.__setattr__(self, "left", _world(left, "left"))
         object.__setattr__(self, "right", _world(right, "right"))
         shapes = [np.shape(w) if isinstance(w, np.ndarray) else (len(w),) for w in (self.left, self.right)]
@@ -223,7 +225,7 @@ class Pair:
         sides = (data["left"], data["right"])
         if any(isinstance(loss, dict) for side in sides for loss in side):
             left, right = ([from_json(loss) for loss in side] for side in sides)
-            return cls(left, right)  # type: ignore[arg-type]
+            return cls(left, right)
         return cls(*sides)
 
 
@@ -244,14 +246,14 @@ def check_pair(pair: Pair, claim: Claim, learner: Learner) -> None:
     pair.check(claim, radius=radius_of(learner))
 
 
-def same_loss(a: Any, b: Any) -> bool:
+def same_loss(a: object, b: object) -> bool:
     """Tell whether two losses, vectors or functions, are the same."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(np.array_equal(a, b))
     return bool(a == b)
 
 
-def _nothing(loss: Any, radius: float) -> bool:
+def _nothing(loss: object, radius: float) -> bool:
     """Tell whether a loss is 0 on the ball of this radius; a user's own kind of loss is taken for it."""
     if isinstance(loss, np.ndarray):
         return not loss.any()
@@ -260,7 +262,7 @@ def _nothing(loss: Any, radius: float) -> bool:
     return not isinstance(loss, Family) or loss.bound(radius) == 0
 
 
-def loss_json(loss: Any) -> Any:
+def loss_json(loss: object) -> Any:
     """Return a loss in the record's form."""
     if isinstance(loss, np.ndarray):
         return loss.tolist()

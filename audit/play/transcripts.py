@@ -129,7 +129,7 @@ def play(
             past.append(played)
         return feedback
 
-    def learned(t: int, state: Any) -> None:
+    def learned(t: int, state: object) -> None:
         released = releasing.release(state)
         if released is not None:
             releases.append(released)
@@ -192,7 +192,7 @@ def play_rounds(
                 learned(t, state)
 
 
-def check_actions(actions: Any, arms: int, runs: int, t: int) -> None:
+def check_actions(actions: object, arms: int, runs: int, t: int) -> None:
     """Raise LearnerError unless these are arms, or finite points, of so many runs; `t` is the round, from 0."""
     if not isinstance(actions, np.ndarray) or actions.shape[-1] != runs or actions.ndim not in (1, 2):
         shape = getattr(actions, "shape", type(actions).__name__)

@@ -218,7 +218,7 @@ class _UnreadableError(Exception):
     """A worker process could not read what it was sent."""
 
 
-def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **how: Any) -> Iterator[Result]:
+def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **how: object) -> Iterator[Result]:
     """Return the results that joblib's processes come to."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool

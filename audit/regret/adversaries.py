@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[s
     return {name: (kind.low + (kind.high - kind.low) * s) * kind.scale(arms) for name, s in sequences.items()}
 
 
-def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
+def regret_losses(target: object, game: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
     """Return the adversarial loss sequences by name: convex losses where an entry has them, else vectors."""
     opposites = convex_opposites(target, game, learner)
     if opposites is not None:
@@ -46,7 +45,7 @@ def regret_losses(target: Entry | Any, game: Setting, learner: Learner, seed: in
     return adversaries(game.losses, rounds=game.rounds, arms=game.arms, seed=seed)
 
 
-def convex_opposites(target: Entry | Any, game: Setting, learner: Learner) -> tuple[Loss, Loss] | None:
+def convex_opposites(target: object, game: Setting, learner: Learner) -> tuple[Loss, Loss] | None:
     """Return the two extreme convex losses of an entry; None where its losses are vectors."""
     if not isinstance(target, Entry):
         return None
@@ -74,8 +73,8 @@ def check_losses(chosen: Mapping[str, World], game: Setting, arms: int) -> None:
     """Raise ValueError unless every loss has the learner's arms, and every vector lies in the game's loss set."""
     for name, losses in chosen.items():
         for t, loss in enumerate(losses):
-            if found := lengths_of(loss) - {arms}:
-                told = f"{min(found)}, but the learner has {arms} arms"
-                raise ValueError(f"the loss of round {t + 1} of {name!r} has length {told}")
+            if lengths := lengths_of(loss) - {arms}:
+                difference = f"{min(lengths)}, but the learner has {arms} arms"
+                raise ValueError(f"the loss of round {t + 1} of {name!r} has length {difference}")
             if isinstance(loss, np.ndarray):
                 LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")

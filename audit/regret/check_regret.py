@@ -59,7 +59,7 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
     return RegretClaim(bound=lambda setting, _: at(setting.rounds), exponent=_exponent(at), source=YOURS)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """Return a number of at least 0 as a float, infinity where it is too large for one; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return None
@@ -77,13 +77,13 @@ def _exponent(bound: Callable[[int], float]) -> float:
 
 
 def audit_own_bound(
-    target: Any,
+    target: object,
     bound: float | Callable[[int], float],
     setting: Setting,
     budget: Budget = BUDGET,
     execution: Execution = HERE,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     search: bool = False,
 ) -> RegretAudit:
     """Return the regret beside a user's bound; of a number nothing is said beyond its horizon.
@@ -113,13 +113,13 @@ def _horizons(rounds: int) -> tuple[int, ...]:
 
 
 def check_regret(
-    learner: Any,
+    learner: object,
     bound: float | Callable[[int], float],
     *,
     rounds: int = 256,
     arms: int | None = None,
     losses: str = "unit",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     runs: int = 2000,
     seed: int = 0,
     confidence: float = 0.99,

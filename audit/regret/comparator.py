@@ -18,7 +18,7 @@ from ..play.pairs import World
 _STEPS = 200
 
 
-def domain_of(learner: Any) -> Any:
+def domain_of(learner: object) -> Any:
     """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
     while learner is not None:
         for domain in (getattr(learner, "domain", None), getattr(learner, "oracle", None)):
@@ -68,7 +68,7 @@ def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
     return best_fixed_point(domain, losses, learner.arms)
 
 
-def best_fixed_point(domain: Any, losses: World, dim: int) -> tuple[float, float]:
+def best_fixed_point(domain: object, losses: World, dim: int) -> tuple[float, float]:
     """Minimise a sum of convex losses by conditional gradient with exact line search."""
     from scipy.optimize import minimize_scalar
 

@@ -140,12 +140,12 @@ class RegretAudit:
 
 @blaming
 def audit_regret(
-    target: Entry | Any,
+    target: object,
     setting: Setting,
     budget: Budget = BUDGET,
     execution: Execution = HERE,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     horizons: Sequence[int] | None = None,
     sequences: _Sequences | None = None,
     claim: RegretClaim | None = None,
@@ -221,7 +221,7 @@ def audit_regret(
 
 
 def _adaptive(
-    target: Entry | Any, setting: Setting, budget: Budget, execution: Execution, parameters: Mapping[str, Any]
+    target: object, setting: Setting, budget: Budget, execution: Execution, parameters: Mapping[str, object]
 ) -> dict[str, Regret]:
     """Return the regret against adaptive adversaries."""
     played = (
@@ -234,9 +234,9 @@ def _adaptive(
 class _Game:
     """What is measured, at every horizon."""
 
-    target: Entry | Any
+    target: object
     setting: Setting
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     sequences: _Sequences | None
     claim: RegretClaim | None
     found: BlockSequence | None = None
@@ -383,7 +383,7 @@ def _number(bound: float) -> float:
     return float(bound)
 
 
-def _build(target: Entry | Any, game: Setting, parameters: Mapping[str, Any]) -> Learner:
+def _build(target: object, game: Setting, parameters: Mapping[str, object]) -> Learner:
     if isinstance(target, Entry):
         return target.build(game, **parameters)
     return as_learner(target, arms=game.arms, rounds=game.rounds, **parameters)

@@ -104,7 +104,7 @@ def play_block(
     totals, incurred = np.zeros(len(worlds) * runs), np.zeros(0)
     law: Floats | None = None
 
-    def said(state: Any) -> None:
+    def said(state: object) -> None:
         nonlocal law
         if (next_law := next_arm(learner, state)) is not None:  # else the arm is held, and what was said still holds
             law = next_law.copy()

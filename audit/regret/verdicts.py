@@ -20,7 +20,7 @@ FEWEST_DOUBLINGS = 3
 _FARTHEST = 2**60
 
 
-def regret_verdict(verdict: Any) -> str:
+def regret_verdict(verdict: object) -> str:
     """Return a verdict on regret with what it is about: other sequences may cost more than those that were played."""
     return f"{HOLDS} on the sequences played" if verdict == HOLDS else str(verdict)
 

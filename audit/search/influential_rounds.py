@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from ...learners.abilities import batch_of
 from ...learners.blame import blaming
-from ...learners.problems.losses import feedback
+from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Draws, Floats
 from ..play.pairs import Pair
@@ -62,9 +62,7 @@ def influential_pairs(
 
 
 @blaming
-def _play(
-    learner: Learner, losses: tuple[Floats, Floats], rounds: int, draws: Draws, runs: int
-) -> tuple[Floats, Floats]:
+def _play(learner: Learner, losses: tuple[Loss, Loss], rounds: int, draws: Draws, runs: int) -> tuple[Floats, Floats]:
     """Return the coins (rounds - 1, runs) in -1 and 1, and what is seen of the actions (rounds, features, runs)."""
     coins = np.where(draws.uniform((rounds - 1, runs)) < 0.5, -1.0, 1.0)
     features: list[Floats] = []

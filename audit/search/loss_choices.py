@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import PrivateBandit
-from ...learners.problems.losses import LOSS_SETS, Linear, Quadratic, Switch
+from ...learners.problems.losses import LOSS_SETS, Adaptive, Family, Linear, Loss, Quadratic, Switch
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Floats
 from ..play.pairs import Pair, differing_losses
+
+#: A loss of one round; and two of them: of the two worlds, or of the even and the odd rounds.
+Choice = Loss | Adaptive
+Pattern = tuple[Choice, Choice]
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,22 @@ class Alphabet:
         Whether single entries of a loss vector may be changed too.
     """
 
-    differing: tuple[tuple[Any, Any], ...]
-    patterns: tuple[tuple[Any, Any], ...]
-    others_in_batch: tuple[Any, ...]
-    rows: tuple[Any, ...]
+    differing: tuple[tuple[Loss, Loss], ...]
+    patterns: tuple[Pattern, ...]
+    others_in_batch: tuple[Choice, ...]
+    rows: tuple[Choice, ...]
     box: bool = False
 
-    def pair(self, rounds: int, t0: int, batch: int, differing: Any, in_batch: Any, before: Any, after: Any) -> Pair:
+    def pair(
+        self,
+        rounds: int,
+        t0: int,
+        batch: int,
+        differing: tuple[Loss, Loss],
+        in_batch: Choice,
+        before: Pattern,
+        after: Pattern,
+    ) -> Pair:
         """Return the pair that differs in round t0 (from 0), with patterns before and after.
 
         Parameters
@@ -88,11 +101,11 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
     """
     p = learner.arms
     nothing = Linear(slope=(0.0,) * p)
-    flat: Any = nothing
+    flat: Family = nothing
     directions = [np.full(p, p**-0.5), *([np.eye(p)[0]] if p > 1 else [])]
-    ups_downs: list[tuple[Any, Any]] = []
-    up: Any
-    down: Any
+    ups_downs: list[tuple[Family, Family]] = []
+    up: Family
+    down: Family
     if isinstance(learner, PrivateBandit):
         for end in (0.0, 1.0, -1.0):
             up, down = (Linear(slope=tuple(s * np.eye(p)[0]), offset=s * end) for s in (1.0, -1.0))
@@ -110,20 +123,19 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
         if isinstance(ups_downs[0][0], Quadratic):
             flat = Quadratic(curvature=learner.curvature, centre=(0.0,) * p)
     up, down = ups_downs[0]
-    rows: list[Any] = [flat, *(loss for both in ups_downs for loss in both)]
-    patterns = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
+    rows: list[Choice] = [flat, *(loss for both in ups_downs for loss in both)]
+    patterns: list[Pattern] = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
     if isinstance(learner, Pftal):  # Theorem 3 holds against adversaries that see the actions
         switches = (Switch(below=down, above=up), Switch(below=up, above=down))
         rows += switches
         patterns += [(s, s) for s in switches]
+    differing: tuple[tuple[Loss, Loss], ...] = tuple(ups_downs)
     if claim.neighbours == "zero-out":
-        differing = [(loss, nothing) for both in ups_downs for loss in both]
-    else:
-        differing = ups_downs
-    return Alphabet(tuple(differing), tuple(patterns), (flat, up), tuple(rows))
+        differing = tuple((loss, nothing) for both in ups_downs for loss in both)
+    return Alphabet(differing, tuple(patterns), (flat, up), tuple(rows))
 
 
-def _steep(learner: Pftal, slope: Any) -> tuple[Any, Any]:
+def _steep(learner: Pftal, slope: Floats) -> tuple[Family, Family]:
     """Return the losses with the steepest gradients along and against `slope` that the learner's class allows."""
     h, radius = learner.curvature, learner.domain.outer_radius
     if learner.regulariser or h * radius > 1:  # the regulariser makes linear losses strongly convex

@@ -15,7 +15,7 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
     """Yield the pairs that differ from this one in round t: other losses of the alphabet, and other single entries."""
     worlds = [list(pair.left), list(pair.right)]
 
-    def put(left: Any, right: Any) -> Iterator[Pair]:
+    def put(left: Any, right: object) -> Iterator[Pair]:
         old = worlds[0][t], worlds[1][t]
         if not (same_loss(left, old[0]) and same_loss(right, old[1])) and (t != pair.t0 or not same_loss(left, right)):
             yield Pair(*([*world[:t], new, *world[t + 1 :]] for world, new in zip(worlds, (left, right), strict=True)))
@@ -44,7 +44,7 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
                 yield from put(*both)
 
 
-def moved(pair: Pair, alphabet: Alphabet, t0: int, batch: int, before: tuple[Any, Any]) -> Pair:
+def moved(pair: Pair, alphabet: Alphabet, t0: int, batch: int, before: tuple[object, object]) -> Pair:
     """Return the pair with its differing round and its suffix moved to t0, behind a prefix."""
     shift = t0 - pair.t0
     prefix = [before[t % 2] for t in range(t0)]

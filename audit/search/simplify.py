@@ -66,7 +66,7 @@ def _lists(pair: Pair) -> tuple[list[Any], list[Any]]:
     return list(pair.left), list(pair.right)
 
 
-def _renumbered(loss: Any, change: Callable[[str, float], float]) -> Any:
+def _renumbered(loss: object, change: Callable[[str, float], float]) -> Any:
     """Return the loss with each of its numbers changed, but not its curvature, which its class demands."""
     if isinstance(loss, np.ndarray):
         return np.array([change("", float(x)) for x in loss])

@@ -52,7 +52,7 @@ class Branches:
 
     how: str
     reason: str
-    choices: tuple[Any, ...] = ()
+    choices: tuple[object, ...] = ()
     bound: Cost | None = None
     both: bool = False
 
@@ -62,7 +62,7 @@ CONSTANT = Branches("maximised", "no input's difference depends on the path")
 BY_ACTION = "the inputs' differences depend on the differing round's action alone; every one was forced"
 
 
-def branches(target: Any, pair: Any) -> Branches:
+def branches(target: object, pair: object) -> Branches:
     """Return on what a path's cost depends, for a learner or a mechanism on a pair."""
     if isinstance(target, OneShot | OneTimeRappor | DiscreteLaplace | Concentrated | AnalyticGaussian):
         # Inputs are functions of the data: no output enters one.
@@ -94,7 +94,7 @@ def _every_arm(learner: Learner) -> Branches:
     return Branches("maximised", BY_ACTION, tuple(range(learner.arms)))
 
 
-def _of_action(loss: Any) -> bool:
+def _of_action(loss: object) -> bool:
     """Tell whether a loss is a function of its round's action alone, in every run."""
     return isinstance(loss, np.ndarray | Family) or (isinstance(loss, Switch) and loss.lag == 0)
 
@@ -132,7 +132,7 @@ def _one_point(learner: BanditPftal | PrivateBandit, pair: Pair) -> Branches:
     return SAMPLED
 
 
-def _gap(left: Any, right: Any) -> float | None:
+def _gap(left: Any, right: object) -> float | None:
     """Return the norm of the slope of f - f', two losses; None where they differ by no affine function."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return float(np.linalg.norm(left - right))

@@ -115,7 +115,7 @@ def difference(left: Call, right: Call) -> Floats:
     return d
 
 
-def _scale(law: Any) -> Any:
+def _scale(law: object) -> Any:
     """Return the scale or standard deviation of a law's noise, for each run of a point."""
     if isinstance(law, Projected):
         return _scale(law.law) * np.abs(law.points).max(axis=0)
@@ -165,7 +165,7 @@ def composed_epsilon(shifts: list[float], delta: float) -> float:
     return min(total, composed + len(shifts) * max(shifts) / STEPS / 2)
 
 
-def words_of(law: Any) -> str:
+def words_of(law: object) -> str:
     """Return a law in a few words, with its scale."""
     if law is None:
         return "outcome"

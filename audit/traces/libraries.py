@@ -38,7 +38,7 @@ def watched_libraries(recorder: Recorder) -> Iterator[None]:
 
 
 @contextmanager
-def _patched(kind: Any, name: str, method: Callable[..., Any]) -> Iterator[None]:
+def _patched(kind: object, name: str, method: Callable[..., object]) -> Iterator[None]:
     original = vars(kind)[name]
     setattr(kind, name, method)
     try:
@@ -47,7 +47,7 @@ def _patched(kind: Any, name: str, method: Callable[..., Any]) -> Iterator[None]
         setattr(kind, name, original)
 
 
-def _with_randomise(mechanisms: Any) -> list[Any]:
+def _with_randomise(mechanisms: object) -> list[Any]:
     kinds = {one for one in vars(mechanisms).values() if isinstance(one, type)}
     return [kind for kind in kinds if "randomise" in vars(kind) and kind.__name__ not in {"DPMechanism", *_AFTER}]
 
@@ -56,7 +56,7 @@ def _randomise(kind: Any, recorder: Recorder) -> Callable[..., Any]:
     """Return `randomise` of a class of diffprivlib, reported."""
     original = vars(kind)["randomise"]
 
-    def randomise(self: Any, value: Any) -> Any:
+    def randomise(self: Any, value: object) -> Any:
         name = f"diffprivlib {kind.__name__}"
         law = _law_of(self, kind.__name__)
         if law is None:
@@ -111,11 +111,11 @@ class Mapped:
         return float(self.map(math.ceil(distance) if whole else distance))
 
 
-def _measure(kind: Any, recorder: Recorder) -> Callable[..., Any]:
+def _measure(kind: object, recorder: Recorder) -> Callable[..., Any]:
     """Return the call of an OpenDP measurement, reported."""
     original = vars(kind)["__call__"]
 
-    def measure(self: Any, arg: Any) -> Any:
+    def measure(self: Any, arg: object) -> Any:
         law = Mapped(str(self.input_metric), str(self.output_measure), self.map)
         if law.measure not in ("MaxDivergence", "ZeroConcentratedDivergence"):
             raise UnreadNoiseError(f"OpenDP's {law.measure} is not watched in a trace")

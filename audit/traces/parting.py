@@ -120,7 +120,7 @@ def _apart(a: Any, b: Any, runs: int, tolerance: float) -> NDArray[np.bool_]:
     return parted
 
 
-def _differ(a: Any, b: Any) -> bool:
+def _differ(a: object, b: object) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return not (abs(a - b) <= APART * max(1.0, abs(a), abs(b)) or a == b or (a != a and b != b))
     return type(a) is not type(b) or bool(a != b)

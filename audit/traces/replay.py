@@ -110,7 +110,7 @@ def _play(playing: Playing, left: bool, tape: Tape, direct: set[Place]) -> Tape:
 
 
 def learner_playing(
-    learner: Learner, pair: Pair, runs: int, surface: str = "actions", *, forced: Any = None
+    learner: Learner, pair: Pair, runs: int, surface: str = "actions", *, forced: object = None
 ) -> Playing:
     """Return what plays a learner in either world of a pair.
 
@@ -133,7 +133,7 @@ class _Taped:
     learner: Learner
     tape: Tape
     t0: int
-    forced: Any
+    forced: object
 
     @property
     def arms(self) -> int:
@@ -146,7 +146,7 @@ class _Taped:
     def start(self, runs: int, draws: Draws) -> Any:
         return self.learner.start(runs, draws)
 
-    def act(self, state: Any, draws: Draws) -> Any:
+    def act(self, state: object, draws: Draws) -> Any:
         self.tape.round += 1
         played = self.learner.act(state, draws)
         if self.forced is None or self.tape.round != self.t0 + 1:
@@ -158,7 +158,9 @@ class _Taped:
 
 
 @blaming
-def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: Any) -> None:
+def _play_learner(
+    learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: object
+) -> None:
     past: list[Any] | None = None if pair.arms is not None else []  # for adaptive losses only
 
     def feed(t: int, played: Actions) -> Any:
@@ -167,7 +169,7 @@ def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: boo
             past.append(played)
         return fed
 
-    def learned(t: int, state: Any) -> None:
+    def learned(t: int, state: object) -> None:
         released = learner.release(state)  # type: ignore[attr-defined]
         if released is not None:
             tape.show("release", np.array(released))
@@ -184,7 +186,7 @@ def _play_learner(learner: Learner, pair: Pair, tape: Tape, runs: int, left: boo
     )
 
 
-def mechanism_playing(mechanism: Any, left_data: Any, right_data: Any, runs: int) -> Playing:
+def mechanism_playing(mechanism: Any, left_data: object, right_data: object, runs: int) -> Playing:
     """Return what runs a mechanism on either of its inputs; one that is called run by run, once."""
 
     def playing(tape: Tape, left: bool) -> None:
@@ -216,7 +218,7 @@ def _generator(mechanism: Any, tape: Tape) -> tuple[Any, ...]:
     return () if alone else (tape.watched,)
 
 
-def is_plain(target: Any) -> bool:
+def is_plain(target: object) -> bool:
     """Tell whether a target draws from a NumPy generator, one run at a time."""
     return isinstance(target, Scalar) or not (hasattr(target, "act") or getattr(target, "batched", False))
 
@@ -252,6 +254,6 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
     return recorded
 
 
-def _ours(target: Any) -> bool:
+def _ours(target: object) -> bool:
     kind = getattr(target, "user_class", type(target))
     return str(kind.__module__).startswith(f"{__name__.partition('.')[0]}.")

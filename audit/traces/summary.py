@@ -22,7 +22,7 @@ from .upper import Tracing, Upper, tracing
 _SAME = 1e-9
 
 
-def traced(target: Any, pair: Any, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, Any]:
+def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, Any]:
     """Return the fields of a record that come from traces; where there are none, why, as `untraced`.
 
     Parameters
@@ -80,7 +80,7 @@ def in_measure(tracing: Tracing, measure: Measure) -> float | None:
     return concentrated if isinstance(measure, ZCDP) else None
 
 
-def place_of_fault(target: Any, pair: Any, claim: Claim) -> str:
+def place_of_fault(target: object, pair: object, claim: Claim) -> str:
     """Return the leak around the noise, or the call that costs more than is claimed; why there is neither else."""
     try:
         outcome = tracing(target, pair, claim, every_pair=False)
@@ -99,7 +99,7 @@ def _cause(tracing: Tracing, claim: Claim) -> dict[str, Any] | None:
     return None if why is None else why.to_json()
 
 
-def worst_tracing(target: Any, pairs: Sequence[Any], claim: Claim, *, seed: int = 0) -> tuple[Tracing, Any]:
+def worst_tracing(target: object, pairs: Sequence[object], claim: Claim, *, seed: int = 0) -> tuple[Tracing, Any]:
     """Return the traces of the pair that leaks, else of that with the largest bound, and the pair.
 
     Raises

@@ -116,11 +116,13 @@ class Tape(Draws):
         self.direct: set[Place] = set()
         self.silent: list[tuple[str, Place, Any]] = []  # what was to get noise of scale 0
 
-    def show(self, what: str, value: Any) -> None:
+    def show(self, what: str, value: object) -> None:
         """Note what the adversary may see."""
         self.events.append(Shown(what, self.round, value))
 
-    def noise(self, law: Law, shape: tuple[int, ...], value: Any, name: str = "", where: Place | None = None) -> Any:
+    def noise(
+        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: Place | None = None
+    ) -> Any:
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
         if not bounds_something(law):
             self.silent.append((name or "noise", where or self.place(), value() if callable(value) else value))
@@ -131,7 +133,7 @@ class Tape(Draws):
         self._note(name, law, value, output, where)
         return output - value
 
-    def outcome(self, law: Callable[[], Any], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
+    def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
         """Return an outcome, and note the call; in a replay, the frozen outcome."""
         probabilities = np.asarray(law(), dtype=float)
         drawn: Any = sample(self.noises)
@@ -140,7 +142,7 @@ class Tape(Draws):
         self._note(name, None, probabilities, output)
         return output
 
-    def measured(self, law: Any, value: Any, make: Callable[[], Any], name: str) -> Any:
+    def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> Any:
         """Return what another's code released of a value, and note the call; in a replay, what it released before."""
         if not bounds_something(law):
             self.silent.append((name, self.place(), value))
@@ -190,7 +192,7 @@ class Tape(Draws):
         size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))
         return output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
 
-    def _note(self, name: str, law: Any, value: Any, output: Any, where: Place | None = None) -> None:
+    def _note(self, name: str, law: object, value: object, output: Any, where: Place | None = None) -> None:
         self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output))
 
     def place(self) -> Place:
@@ -198,7 +200,7 @@ class Tape(Draws):
         return place()
 
 
-def bounds_something(law: Any) -> bool:
+def bounds_something(law: object) -> bool:
     """Tell whether a law has noise at all: with scale 0 it passes its value through."""
     if isinstance(law, Projected):
         return bounds_something(law.law)
@@ -223,6 +225,6 @@ def _relative(file: str) -> str:
     return str(path)
 
 
-def as_floats(value: Any) -> Floats:
+def as_floats(value: object) -> Floats:
     """Return a value of one run with the run on the last axis, (dim, 1)."""
     return np.asarray(value, dtype=float).reshape(-1, 1)

@@ -48,7 +48,7 @@ class Bare:
     the same noise: nothing more is recorded, and in a replay the sum shows by what the first call's input was moved.
     """
 
-    def __init__(self, recorder: Recorder, law: Any, scale: float, size: Any) -> None:
+    def __init__(self, recorder: Recorder, law: object, scale: float, size: object) -> None:
         self.recorder, self.law, self.scale, self.size = recorder, law, scale, size
         self.where = recorder.place()
         self.drawn: Any = None
@@ -60,11 +60,11 @@ class Bare:
             self._draw(0.0)
         return self.factor * self.drawn
 
-    def _draw(self, value: Any) -> None:
+    def _draw(self, value: object) -> None:
         scale = self.scale * abs(self.factor)
         self.drawn = noisy(self.recorder, self.law, value, scale, self.size, "noise", self.where)[1] / self.factor
 
-    def _added(self, value: Any) -> Any:
+    def _added(self, value: object) -> Any:
         if self.drawn is None and not isinstance(value, Bare):
             self._draw(value)
         return settled(value) + self.settled()
@@ -84,21 +84,21 @@ class Bare:
     def __sub__(self, value: Any) -> Any:
         return self._added(-value)
 
-    def __rsub__(self, value: Any) -> Any:
+    def __rsub__(self, value: object) -> Any:
         return (-self) + value
 
     def __neg__(self) -> Any:
         return self._scaled(-1.0)
 
-    def __mul__(self, factor: Any) -> Any:
+    def __mul__(self, factor: object) -> Any:
         return self._scaled(factor)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, divisor: Any) -> Any:
+    def __truediv__(self, divisor: object) -> Any:
         return self._scaled(1 / settled(divisor))
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: Any, **kwargs: object) -> Any:
         return np.asarray(self.settled(), *args)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ def settled(value: Any) -> Any:
 def _plainly(name: str) -> Callable[..., Any]:
     """Return a method that has the noise's number do what it is asked to."""
 
-    def method(self: Bare, *others: Any) -> Any:
+    def method(self: Bare, *others: object) -> Any:
         return getattr(operator, name)(self.settled(), *map(settled, others))
 
     return method
@@ -162,15 +162,15 @@ class Watched(np.random.Generator):
         super().__init__(bits)
         self.recorder = recorder
 
-    def laplace(self, *args: Any, **kwargs: Any) -> Any:
+    def laplace(self, *args: object, **kwargs: object) -> Any:
         """Return noisy values, or bare noise where no value is given."""
         return self._drawn(Laplace, *args, **kwargs)
 
-    def normal(self, *args: Any, **kwargs: Any) -> Any:
+    def normal(self, *args: object, **kwargs: object) -> Any:
         """Return noisy values, or bare noise where no value is given."""
         return self._drawn(Gaussian, *args, **kwargs)
 
-    def standard_normal(self, size: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def standard_normal(self, size: object = None, *args: object, **kwargs: object) -> Any:
         """Return bare noise."""
         return Bare(self.recorder, Gaussian, 1.0, size)
 
@@ -178,7 +178,7 @@ class Watched(np.random.Generator):
         """Return watched children."""
         return [Watched(bits, self.recorder) for bits in self.bit_generator.spawn(n_children)]
 
-    def noisy(self, law: Any, value: Any, name: str) -> Any:
+    def noisy(self, law: object, value: object, name: str) -> Any:
         """Return a value with noise: a noisy call."""
         return noisy(self.recorder, law, value, None, None, name)[0]
 
@@ -197,7 +197,7 @@ class Watched(np.random.Generator):
 
 
 def noisy(
-    recorder: Recorder, law: Any, value: Any, scale: Any, size: Any, name: str, where: Any = None
+    recorder: Recorder, law: Any, value: object, scale: Any, size: Any, name: str, where: object = None
 ) -> tuple[Any, Any]:
     """Return a value with noise, and the noise alone, both in the value's shape or that of `size`.
 

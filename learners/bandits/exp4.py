@@ -126,7 +126,7 @@ def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: 
     draw_arm_block(arrays[2], stream, arrays[3][0], played[0])
 
 
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: object, out: Floats) -> None:
     """Block: the probability of the given arms."""
     of_arm_block(arrays[2], arms, out)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -156,7 +155,7 @@ def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: 
     draw_arm_block(arrays[1], stream, arrays[4][1], played[0])
 
 
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: object, out: Floats) -> None:
     """Block: the probability of the given arms."""
     of_arm_block(arrays[1], arms, out)
 

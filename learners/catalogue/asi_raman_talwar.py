@@ -232,7 +232,7 @@ def survives(
     )
 
 
-def fails_on_symmetric(parameters: dict[str, Any], **changes: Any) -> Case:
+def fails_on_symmetric(parameters: dict[str, Any], **changes: object) -> Case:
     """Return the audit of the published noise on losses outside the paper's set."""
     note = "losses in [-1, 1]; the paper's are in [0, 1], and its noise is for those"
     facts: dict[str, Any] = {"standing": "variant", "losses": "symmetric", "runs": 50_000, **changes}

@@ -109,7 +109,7 @@ class Case:
     epsilon: float = 1.0
     delta: float | None = None
     runs: int = 200_000
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     note: str = ""
     pair: tuple[Any, Any] | None = None
     untested: str = ""
@@ -223,7 +223,7 @@ class Entry:
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
         return replace(default, **changes)
 
-    def cases_of(self, setting: Setting, own: Mapping[str, Any], claim: Claim) -> list[Case]:
+    def cases_of(self, setting: Setting, own: Mapping[str, object], claim: Claim) -> list[Case]:
         """Return the cases that audit this claim in this setting, on whatever pair and with whatever runs.
 
         Parameters

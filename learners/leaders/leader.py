@@ -62,7 +62,7 @@ class Leader:
         """Return the means of the noisy prefix sums given the earlier ones."""
         return self.tree.means(releases, feedback)
 
-    def _kernel(self, step: Any, rate: float, *, points: bool, width: int) -> Kernel | None:
+    def _kernel(self, step: object, rate: float, *, points: bool, width: int) -> Kernel | None:
         """Return the kernel: the tree's arrays and two rows of room.
 
         Parameters
@@ -86,7 +86,7 @@ class Leader:
 
 
 @cache
-def _blocks(step: Callable[..., None], noise: Any) -> Any:
+def _blocks(step: Callable[..., None], noise: object) -> Any:
     """Return a leader's functions of blocks."""
     add, pad = tree_blocks(noise)
 

@@ -36,8 +36,8 @@ class Subject:
 
     name: str
     play: Play
-    left: Any
-    right: Any
+    left: object
+    right: object
     bugs: dict[str, str]
     delta: float = 0.0
 

@@ -146,7 +146,7 @@ class LibraryEntry:
     claim: Claim
     quotation: str
     where: str
-    strategy: Callable[[Any], Any]
+    strategy: Callable[[Any], object]
     build: Callable[[float], Mechanism]
     weakened_by: str = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")

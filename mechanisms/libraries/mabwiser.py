@@ -11,7 +11,7 @@ from .local_noise import local_noise, noisy_rewards
 LIBRARY = Library(name="mabwiser", distribution="mabwiser", version="2.7.4", module="mabwiser")
 
 
-def _policy(name: str, **options: Any) -> Callable[[float], Mechanism]:
+def _policy(name: str, **options: object) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         mab = LIBRARY.load("mabwiser.mab")
 

@@ -56,7 +56,7 @@ def _data(st: Any) -> Any:
     return st.lists(st.integers(0, 10).map(lambda tenth: tenth / 10), min_size=1, max_size=5)
 
 
-def _noise(name: str, **options: Any) -> Callable[[float], Mechanism]:
+def _noise(name: str, **options: object) -> Callable[[float], Mechanism]:
     """Return what adds noise to a number whose neighbours are 1 away."""
 
     def build(factor: float) -> Mechanism:

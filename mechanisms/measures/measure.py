@@ -26,7 +26,7 @@ _LARGEST = 1e100
 _STEPS = 60
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether a value is a finite number."""
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 

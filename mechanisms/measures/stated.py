@@ -39,19 +39,19 @@ def measure_from_json(data: Any) -> Measure:
         raise ValueError(f"this is no measure of kind {kind!r}: {data!r}") from None
 
 
-def _list(value: Any) -> Any:
+def _list(value: object) -> Any:
     if not isinstance(value, list | tuple):
         raise ValueError(f"profile must be a list of [epsilon, delta], got {value!r}")
     return value
 
 
-def _pair(name: str, form: str, value: Any) -> tuple[Any, Any]:
+def _pair(name: str, form: str, value: object) -> tuple[Any, Any]:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(f"{name} must be {form}, got {value!r}")
     return value[0], value[1]
 
 
-def stated_measure(given: Mapping[str, Any]) -> Measure | None:
+def stated_measure(given: Mapping[str, object]) -> Measure | None:
     """Return the measure among what is said of a claim; None where it says an epsilon, or nothing.
 
     Parameters
@@ -88,7 +88,7 @@ def option_words(measure: Measure) -> list[str]:
     return [f"--{measure.kind}", number_text(measure.level)]
 
 
-def number_text(value: Any) -> str:
+def number_text(value: object) -> str:
     """Return the shortest text that reads back as the value."""
     short = f"{value:g}" if isinstance(value, float) else str(value)
     return short if not isinstance(value, float) or float(short) == value else repr(value)

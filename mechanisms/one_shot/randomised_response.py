@@ -82,7 +82,7 @@ class OneTimeRappor:
         """Return the probability of a released one where the filter has 0, and where it has 1."""
         return self.f / 2, 1 - self.f / 2
 
-    def filter(self, value: Any) -> NDArray[np.bool_]:
+    def filter(self, value: object) -> NDArray[np.bool_]:
         """Return the Bloom filter of a value, (size,)."""
         bits = np.zeros(self.size, dtype=np.bool_)
         bits[[murmur3(str(value), seed) % self.size for seed in range(self.hashes)]] = True

@@ -115,14 +115,14 @@ class Specimen:
         """The names of its parameters."""
         return tuple(field.name for field in fields(self.make))
 
-    def build(self, epsilon: float | None = None, **parameters: Any) -> Mechanism:
+    def build(self, epsilon: float | None = None, **parameters: object) -> Mechanism:
         """Return the mechanism; one that has no parameter epsilon, as RAPPOR with its rates, takes no notice of it."""
         if "epsilon" in self.parameters:
             parameters["epsilon"] = self.epsilon if epsilon is None else epsilon
         mechanism: Mechanism = self.make(**parameters)
         return mechanism
 
-    def claimed(self, epsilon: float | None = None, **parameters: Any) -> float:
+    def claimed(self, epsilon: float | None = None, **parameters: object) -> float:
         """Return the claimed epsilon: the mechanism's own statement where it has one, else its parameter."""
         mechanism = self.build(epsilon, **parameters)
         own, measure = getattr(mechanism, "claimed", None), getattr(mechanism, "measure", None)

@@ -38,7 +38,7 @@ class Failure(click.ClickException):
         super().__init__(line if len(line) <= 1200 else f"{line[:800]} ... {line[-300:]}")
         self.exit_code = code  # type: ignore[misc]
 
-    def show(self, file: Any = None) -> None:
+    def show(self, file: object = None) -> None:
         """Print the line."""
         say(f"overclaim: {self.message}", err=True)
 
@@ -120,7 +120,7 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
     return Failure(f"internal error, a fault of overclaim: {said(error)}; {TRACEBACK}=1 shows where", INTERNAL)
 
 
-def exit_code_of(call: Callable[[], Any]) -> int:
+def exit_code_of(call: Callable[[], object]) -> int:
     """Run the command line and return its exit code: what the command returns, or that of its failure."""
     try:
         code = call()
@@ -155,7 +155,7 @@ def clear_interrupt() -> Iterator[None]:
     """Turn Ctrl-C into one line and its exit code, also where an interrupted import made another error of it."""
     pressed = []
 
-    def press(number: int, frame: Any) -> None:
+    def press(number: int, frame: object) -> None:
         pressed.append(number)
         raise KeyboardInterrupt
 
@@ -204,7 +204,7 @@ def own_process() -> Iterator[None]:
 class _Open:
     """A stream that others write to and cannot close."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: object) -> None:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
@@ -231,11 +231,11 @@ def _stdout_kept() -> Iterator[None]:
         os.close(kept)
 
 
-def command(function: Callable[..., Any], *, plays: bool = False) -> Callable[..., Any]:
+def command(function: Callable[..., object], *, plays: bool = False) -> Callable[..., Any]:
     """Run a command, which plays a target or does not, under `clear_errors` and `clear_interrupt`."""
 
     @wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         with clear_interrupt(), clear_errors(plays=plays):
             return function(*args, **kwargs)
 
@@ -248,7 +248,7 @@ playing_command = partial(command, plays=True)
 class Commands(click.Group):
     """A group: usage errors are one line, its list cuts no sentence off, and commands return the exit code."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: object, standalone_mode: bool = True, **extra: object) -> Any:
         """Run a command and exit."""
         call = partial(super().main, *args, standalone_mode=False, **extra)
         if not standalone_mode:

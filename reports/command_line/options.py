@@ -32,7 +32,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 
     name = "NAME[,NAME]"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(self, value: Any, param: object, ctx: object) -> Any:
         """Split at the commas; `fitted` and `all` are words."""
         return value if value in ("fitted", "all") else value.split(",")
 
@@ -83,10 +83,10 @@ class File(click.ParamType):  # type: ignore[type-arg]
         return Path(value)
 
 
-def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
+def options(*decorators: Callable[..., object]) -> Callable[..., Any]:
     """Join several options into one decorator, first on top of the help."""
 
-    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(function: Callable[..., object]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
             function = decorator(function)
         return function

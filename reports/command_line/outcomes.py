@@ -38,7 +38,7 @@ def finished(ledger: Ledger, plan: Plan) -> dict[int, Any]:
     return outcomes
 
 
-def _wrong(outcome: Any, name: str, *, claim: bool) -> str | None:
+def _wrong(outcome: object, name: str, *, claim: bool) -> str | None:
     """Return what is wrong with an outcome; None if nothing is."""
     if not claim:
         return _unlike(outcome, name) or _fault({"alpha": 0.5, "claims": [], "regret": [outcome]})
@@ -56,7 +56,7 @@ def _wrong(outcome: Any, name: str, *, claim: bool) -> str | None:
     return f"it has no {', '.join(lacking)}" if lacking else None
 
 
-def _unlike(outcome: Any, name: str) -> str | None:
+def _unlike(outcome: object, name: str) -> str | None:
     if not isinstance(outcome, dict):
         return f"it is {type(outcome).__name__}"
     return None if outcome.get("name") == name else f"it is that of {outcome.get('name')!r}"

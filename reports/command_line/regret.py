@@ -50,7 +50,7 @@ def regret(
     losses: str | None,
     parameters: tuple[tuple[str, str], ...],
     search: bool,
-    sequence: Any,
+    sequence: object,
     fast: bool,
     jobs: int | None,
     as_json: bool,
@@ -94,12 +94,12 @@ def regret(
     return FALSIFIED if audit["verdict"] == "VIOLATED" else OK
 
 
-def _words(options: Mapping[str, Any]) -> list[str]:
+def _words(options: Mapping[str, object]) -> list[str]:
     """Return options that have a value as words of a command."""
     return [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
 
 
-def _unusual(budget: Mapping[str, Any]) -> dict[str, Any]:
+def _unusual(budget: Mapping[str, object]) -> dict[str, Any]:
     """Return a budget without a confidence and a stop that are those of every command."""
     from ...audit.play.execution import Budget
 

@@ -12,7 +12,7 @@ from ...mechanisms.measures.stated import measure_from_json
 from ..sanitise import measure_of, named_world
 
 
-def coin_words(event: Mapping[str, Any]) -> str:
+def coin_words(event: Mapping[str, object]) -> str:
     """Return what draws the world of a run, in words."""
     share = event.get("share", 0.5)
     return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"

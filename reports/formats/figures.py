@@ -75,7 +75,7 @@ def drawn(item: tuple[bool, Fields, str]) -> list[Figure]:
     return (of_regret if is_regret else of_claim)(data, prefix)
 
 
-def count_text(value: float, _: Any = None) -> str:
+def count_text(value: float, _: object = None) -> str:
     """Return 10k for 10000: the ticks of an axis that counts."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
@@ -87,7 +87,7 @@ def _shape(values: Sequence[float | None]) -> list[float]:
     return [0.0 if v is None else v for v in values]
 
 
-def _per_cent(value: float, _: Any = None) -> str:
+def _per_cent(value: float, _: object = None) -> str:
     return f"{100 * value:g}%"
 
 

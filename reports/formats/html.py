@@ -74,7 +74,7 @@ def render(record: Fields, *, jobs: int = 1) -> str:
     return environment.get_template("report.html").render(view(record, jobs=jobs))
 
 
-def grouped(value: Any) -> str:
+def grouped(value: object) -> str:
     """Return an integer with thin spaces between its thousands, or a dash."""
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "-"
 
@@ -263,7 +263,7 @@ def _input(data: Any) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 
 
-def _vector(loss: Any) -> str:
+def _vector(loss: object) -> str:
     if isinstance(loss, Mapping):  # a convex loss: its family and its coefficients
         parts = [f"{key} {_vector(value)}" for key, value in loss.items() if key != "loss"]
         return ", ".join([str(loss.get("loss", "loss")), *parts])
@@ -294,7 +294,7 @@ def _p_value(claim: Fields, level: float) -> float:
     return level if bound.epsilon_lower > claim["claimed"]["epsilon"] else 1.0
 
 
-def _facts(witness: Any) -> str:
+def _facts(witness: object) -> str:
     """Return a witness of a false statement about regret: named numbers, or words."""
     if not isinstance(witness, Mapping):
         return str(witness)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline_words
@@ -74,7 +73,7 @@ def _table(claims: Sequence[Fields]) -> list[str]:
     return lines
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return text that Markdown shows as it is: no markup, no links, no mentions."""
     text = " ".join(str(value).replace("\u00a0", " ").split())
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -15,7 +15,7 @@ from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
 
 
-def _mechanism(name: str, **options: Any) -> Callable[[float], Mechanism]:
+def _mechanism(name: str, **options: object) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
         chosen = _weaker(options, factor)
@@ -94,7 +94,7 @@ def _letter(st: Any) -> Any:
     return st.sampled_from(["a", "b", "c"])
 
 
-def _other_letters(value: Any) -> list[str]:
+def _other_letters(value: object) -> list[str]:
     return ["a", "b", "c"]
 
 

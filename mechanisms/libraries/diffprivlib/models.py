@@ -42,7 +42,7 @@ def _hundreds(st: Any) -> Any:
     return st.sampled_from([0.0, 100.0, -100.0])
 
 
-def _model(name: str, attributes: tuple[str, ...], **options: Any) -> Callable[[float], Mechanism]:
+def _model(name: str, attributes: tuple[str, ...], **options: object) -> Callable[[float], Mechanism]:
     """Return what fits a model and releases what it has learned."""
 
     def build(factor: float) -> Mechanism:
@@ -58,7 +58,7 @@ def _model(name: str, attributes: tuple[str, ...], **options: Any) -> Callable[[
     return build
 
 
-def _forest(name: str, **options: Any) -> Callable[[float], Mechanism]:
+def _forest(name: str, **options: object) -> Callable[[float], Mechanism]:
     """Return what fits trees of one split on one feature in [0, 1], and releases their thresholds and labels."""
 
     def build(factor: float) -> Mechanism:

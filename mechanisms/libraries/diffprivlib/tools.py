@@ -18,8 +18,8 @@ def _unit(st: Any) -> Any:
 
 def _points(st: Any) -> Any:
     """Return the strategy of points in the unit square, as their two coordinates."""
-    some = st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5)
-    return some.map(lambda points: tuple(np.array(points).T))
+    several = st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5)
+    return several.map(lambda points: tuple(np.array(points).T))
 
 
 def _rows(st: Any) -> Any:
@@ -28,22 +28,22 @@ def _rows(st: Any) -> Any:
 
 
 def _with_missing(st: Any) -> Any:
-    some = st.lists(hundredths(st) | st.just(math.nan), min_size=1, max_size=5)
-    return some.filter(_has_number)
+    numbers = st.lists(hundredths(st) | st.just(math.nan), min_size=1, max_size=5)
+    return numbers.filter(_has_number)
 
 
 def _has_number(data: Any) -> bool:
     return not all(map(math.isnan, data))
 
 
-def _tool(name: str, *more: Any, **options: Any) -> Callable[[float], Mechanism]:
+def _tool(name: str, *more: object, **options: object) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         tool = getattr(LIBRARY.load("diffprivlib.tools"), name)
 
         def mechanism(data: Any, rng: Any) -> Any:
             parts = data if isinstance(data, tuple) else (np.asarray(data),)
-            found = tool(*parts, *more, epsilon=factor, random_state=random_state(rng), **options)
-            return found[0] if isinstance(found, tuple) else found
+            released = tool(*parts, *more, epsilon=factor, random_state=random_state(rng), **options)
+            return released[0] if isinstance(released, tuple) else released
 
         return quietly(mechanism)
 
