@@ -35,7 +35,7 @@ class WithoutProbabilities:
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name in ("learner", "probabilities") or name.startswith("__"):  # nothing is there while it is unpickled
             raise AttributeError(name)
         return getattr(self.learner, name)

@@ -110,7 +110,7 @@ def blaming(play: Play) -> Play:
     """
 
     @wraps(play)
-    def wrapped(learner: object, *args: object, **kwargs: object) -> Any:
+    def wrapped(learner: object, *args: object, **kwargs: object) -> object:
         try:
             return play(learner, *args, **kwargs)
         except BaseException as error:

@@ -34,7 +34,7 @@ def of_arm(values: Floats, arms: Arms) -> Floats:
     return played
 
 
-def draw_arm_block(p: Floats, stream: Stream, u: Floats, arms: Any) -> None:
+def draw_arm_block(p: Floats, stream: Stream, u: Floats, arms: Arms) -> None:
     """Block: `draw_arm` from probabilities (arms, LANES), with room for the uniforms."""
     draw(stream, u)
     for i in range(LANES):
@@ -45,7 +45,7 @@ def draw_arm_block(p: Floats, stream: Stream, u: Floats, arms: Any) -> None:
             arms[i] += 1 if u[i] >= 0 else 0
 
 
-def of_arm_block(values: Floats, arms: Any, out: Floats) -> None:
+def of_arm_block(values: Floats, arms: Arms, out: Floats) -> None:
     """Block: `of_arm`."""
     for i in range(LANES):
         out[i] = values[np.uint64(arms[i]), i]

@@ -198,7 +198,7 @@ def weaker_learner(
     return as_learner(user_object, arms=arms, rounds=rounds, **changed)
 
 
-def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> Any:
+def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> object:
     if isinstance(make, type):
         _check_methods(make, ("start", "act", "update"), feedback=False)
     given = _arguments(make, set(game), parameters)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class WeightsState:
         self.total[runs] = weights.sum(axis=0)
 
 
-def shift_block(arrays: Arrays, arms: Any, change: Floats) -> None:
+def shift_block(arrays: Arrays, arms: Arms, change: Floats) -> None:
     """Block: `WeightsState.shift_at`. `arrays` holds log-weights, weights, and as rows the total, `change`, room."""
     log_weights, weights, rows = arrays
     total, moved = rows[0], rows[2]

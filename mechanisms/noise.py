@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import gammaln, ndtr
@@ -17,7 +17,9 @@ from .weakening import NoNoiseError
 
 Shape = tuple[int, ...]
 #: Writes a law's next noise of a block, given the stream, the law's scale and a row (LANES,).
-Block = Callable[[Any, float, Any], None]
+Block = Callable[[Stream, float, Floats], None]
+#: What a kernel does with noise in a round: two functions of blocks.
+Blocks = tuple[Callable[..., None], Callable[..., None]]
 
 
 class Noise(Protocol):

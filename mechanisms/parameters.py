@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -26,13 +25,13 @@ def check_finite(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
-def check_positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: float) -> None:
     """Raise ValueError unless the value is a positive, finite number."""
     if not is_finite(value) or not value > 0:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
 
-def check_epsilon(value: Any, *, least: float = LEAST_EPSILON, most: float = math.inf) -> None:
+def check_epsilon(value: float | Fraction, *, least: float = LEAST_EPSILON, most: float = math.inf) -> None:
     """Raise ValueError unless the value is a positive, finite number that noise can be scaled by."""
     if not is_finite(value) or not value > 0:
         raise ValueError(f"epsilon must be positive and finite, got {value!r}")

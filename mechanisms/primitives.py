@@ -39,7 +39,7 @@ def laplace(value: Any, scale: float, rng: np.random.Generator) -> Any:
     return value + rng.laplace(0.0, law.scale, np.shape(value) or None)
 
 
-def gaussian(value: Any, sigma: float, rng: np.random.Generator) -> Any:
+def gaussian(value: Any, sigma: float, rng: np.random.Generator) -> object:
     """Return a number or an array with independent normal noise.
 
     **Claim**: mu-Gaussian DP, mu = (L2 sensitivity) / sigma.
@@ -55,7 +55,7 @@ def gaussian(value: Any, sigma: float, rng: np.random.Generator) -> Any:
     return value + rng.normal(0.0, law.sigma, np.shape(value) or None)
 
 
-def discrete_laplace(value: object, scale: Fraction | int, rng: np.random.Generator) -> Any:
+def discrete_laplace(value: object, scale: Fraction | int, rng: np.random.Generator) -> object:
     """Return integers with exact discrete Laplace noise.
 
     **Claim**: epsilon = (L1 sensitivity) / scale, also against who reads every bit.
@@ -63,7 +63,7 @@ def discrete_laplace(value: object, scale: Fraction | int, rng: np.random.Genera
     return _discrete(value, DiscreteLaplaceNoise(Fraction(scale)), rng, "discrete_laplace")
 
 
-def discrete_gaussian(value: object, sigma: Fraction | int, rng: np.random.Generator) -> Any:
+def discrete_gaussian(value: object, sigma: Fraction | int, rng: np.random.Generator) -> object:
     """Return integers with exact discrete Gaussian noise.
 
     **Claim**: rho-zCDP, rho = (L2 sensitivity)^2 / (2 sigma^2).
@@ -71,7 +71,7 @@ def discrete_gaussian(value: object, sigma: Fraction | int, rng: np.random.Gener
     return _discrete(value, DiscreteGaussianNoise(Fraction(sigma)), rng, "discrete_gaussian")
 
 
-def _discrete(value: Any, law: Any, rng: Any, name: str) -> Any:
+def _discrete(value: Any, law: Any, rng: Any, name: str) -> object:
     if np.asarray(value).dtype.kind not in "iu":
         raise ValueError(f"discrete noise needs integers, got {value!r}")
     if hasattr(rng, "noisy"):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from .draws import Draws, Floats
-from .noise import Gaussian, Noise, gaussian_block
+from .noise import Block, Blocks, Gaussian, Noise, gaussian_block
 from .philox import LANES, Stream
 
 
@@ -173,7 +172,7 @@ class Tree:
 
 
 @cache
-def tree_blocks(noise: Any) -> Any:
+def tree_blocks(noise: Block) -> Blocks:
     """Return the blocks `add` and `pad` of a padded tree, given what samples its noise.
 
     They work on the exact prefix sums (dim, LANES), the levels' noise (levels * dim, LANES), and the noisy and padded
@@ -181,7 +180,7 @@ def tree_blocks(noise: Any) -> Any:
     """
     gaussian = noise is gaussian_block
 
-    def add(t: int, scale: float, arrays: Any, stream: Stream, value: Floats) -> None:
+    def add(t: int, scale: float, arrays: tuple[Floats, ...], stream: Stream, value: Floats) -> None:
         """Block: `Tree.add` of the value of round t (from 0)."""
         total, level, noisy = arrays[0], arrays[1], arrays[2]
         above, i, j = (t + 1) & t, 0, 0
@@ -197,7 +196,7 @@ def tree_blocks(noise: Any) -> Any:
                 fresh[lane] += before[lane] if above else 0.0
                 noisy[d, lane] = total[d, lane] + fresh[lane]
 
-    def pad(t: int, depth: int, scale: float, arrays: Any, stream: Stream, room: Floats) -> None:
+    def pad(t: int, depth: int, scale: float, arrays: tuple[Floats, ...], stream: Stream, room: Floats) -> None:
         """Block: `Tree.pad` after t rounds."""
         noisy, padded = arrays[2], arrays[3]
         for d in range(len(noisy)):

@@ -127,14 +127,14 @@ class NoiseParameter:
         return value / factor if self.inverse else value * factor
 
 
-def _read(text: str) -> Any:
+def _read(text: str) -> object:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def default_of(make: Callable[..., object], name: str) -> Any:
+def default_of(make: Callable[..., object], name: str) -> object:
     """Return the default of a parameter of a function or class.
 
     Raises
@@ -153,7 +153,7 @@ def default_of(make: Callable[..., object], name: str) -> Any:
     return default
 
 
-def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> Any:
+def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> object:
     """Return a built target with less noise: a dataclass with a field changed, a function with a keyword's default.
 
     Raises

@@ -79,7 +79,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"overclaim: {', '.join(given)}" if given else None
 
 
-def _given(config: pytest.Config) -> dict[str, Any]:
+def _given(config: pytest.Config) -> dict[str, object]:
     values = {name: config.getoption(f"--overclaim-{name}") for name in ("runs", "seed", "fast")}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -195,7 +195,7 @@ class AuditedResult:
     def __init__(self, result: Result, learner: object, replay: str, *, seeded: bool = True) -> None:
         self.result, self.learner, self.replay, self.seeded = result, learner, replay, seeded
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name == "result":  # while it is copied or unpickled
             raise AttributeError(name)
         return getattr(self.result, name)

@@ -44,7 +44,7 @@ UNSEEN = 1e-9
 
 def claim_record(
     prepared: Prepared, result: Result, *, with_evidence: bool = False, with_trace: bool = False, jobs: int = 1
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the record of one audited claim, on request with the data of its figures, its frozen event, its traces.
 
     No choice behind it hangs on the last bits of a float, unless it is `platform_dependent`: then the floating-point
@@ -112,13 +112,13 @@ def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jo
     return figures if prepared.mechanism else {**figures, "evidence": claim_evidence(prepared, result, exact)}
 
 
-def traces_of(prepared: Prepared, result: Result) -> dict[str, Any]:
+def traces_of(prepared: Prepared, result: Result) -> dict[str, object]:
     """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
     falsified = result.verdict.value == "FALSIFIED"
     return traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
 
 
-def of_inputs(task: Task, result: Result) -> dict[str, Any]:
+def of_inputs(task: Task, result: Result) -> dict[str, object]:
     """Return what was asked of the search over inputs, and what it found; and whether the same seed gives the same."""
     schema = None if task.input_schema is None else read_schema(task.input_schema)
     return {
@@ -160,7 +160,7 @@ def untested(result: Result, exact: float | None) -> bool:
     return exact is not None and exact < UNSEEN and result.claim.epsilon > 0  # a claim of 0 may hold as tightly as any
 
 
-def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any]:
+def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, object]:
     """Return the event as data, with counts that a later run is compared with; or why there is none."""
     try:
         return freeze(prepared.played, result, budget=prepared.task.budget.runs, jobs=jobs).to_json()
@@ -168,7 +168,7 @@ def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, Any
         return {"kind": "none", "reason": str(error)}
 
 
-def attack_facts(result: Result) -> dict[str, Any]:
+def attack_facts(result: Result) -> dict[str, object]:
     """Return the attack, whether its score is the exact log-likelihood ratio, and of what, by its own words."""
     attack = result.scorer
     return {
@@ -178,13 +178,13 @@ def attack_facts(result: Result) -> dict[str, Any]:
     }
 
 
-def asked(task: Task) -> dict[str, Any]:
+def asked(task: Task) -> dict[str, object]:
     """Return how an audit was asked for, beside its claim and budget."""
     given = task.pair is not None or bool(task.inputs())
     return {"stop": task.budget.stop, "bits": task.bits, "pair_given": given}
 
 
-def counted(result: Result) -> dict[str, Any]:
+def counted(result: Result) -> dict[str, object]:
     """Return the event and its counts."""
     event, counts = result.event, result.certificate.counts
     return {
@@ -198,13 +198,13 @@ def counted(result: Result) -> dict[str, Any]:
     }
 
 
-def finite_function(function: StepFunction) -> dict[str, Any]:
+def finite_function(function: StepFunction) -> dict[str, object]:
     """Return a function of a score as the record has it: an infinite threshold has no number in JSON."""
     data = function.to_json()
     return {**data, "edges": [finite(edge) for edge in data["edges"]]}
 
 
-def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, Any]:
+def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, object]:
     """Return the data of a claim's figures, with the exact values where they are known."""
     figures = evidence(prepared.learner, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
@@ -215,7 +215,7 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     return figures
 
 
-def standing_of(prepared: Prepared) -> dict[str, Any]:
+def standing_of(prepared: Prepared) -> dict[str, object]:
     """Return whose claim it is, and the words that it audits; None for each where the catalogue has no such case."""
     case = prepared.case
     said = case.statement if case else None
@@ -228,7 +228,7 @@ def standing_of(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def exact_levels(prepared: Prepared, result: Result) -> dict[str, Any]:
+def exact_levels(prepared: Prepared, result: Result) -> dict[str, object]:
     """Return what is exact on the audited pair beside epsilon: the level of another measure; mu and rho of a release.
 
     Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.

@@ -47,11 +47,11 @@ class WithAttributes:
         self.asked, self.__wrapped__ = asked, mechanism
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: Any) -> dict[str, Any]:
+    def __call__(self, *words: Any) -> dict[str, object]:
         """Answer once."""
         return self._read(self.__wrapped__(*words), "the output")
 
-    def _read(self, thing: Any, where: str) -> dict[str, Any]:
+    def _read(self, thing: Any, where: str) -> dict[str, object]:
         if isinstance(self.asked, str):
             known = _attributes(thing, where)
             names = [name for name in known if not name.startswith("_")]
@@ -65,7 +65,7 @@ class WithAttributes:
                 raise AttributesError(f"{where}, {type(thing).__name__}, has no attribute {missing[0]!r}")
         return {name: self._value(getattr(thing, name), f"{where}.{name}") for name in names}
 
-    def _value(self, value: object, where: str) -> Any:
+    def _value(self, value: object, where: str) -> object:
         """Return an attribute; objects within as dictionaries, where no names were given."""
         if isinstance(value, Mapping):
             return {key: self._value(part, f"{where}[{key!r}]") for key, part in value.items()}
@@ -81,7 +81,7 @@ class WithAttributes:
         )
 
 
-def _attributes(thing: object, where: str) -> dict[str, Any]:
+def _attributes(thing: object, where: str) -> dict[str, object]:
     if not hasattr(thing, "__dict__"):
         raise AttributesError(f"{where} is no object with attributes: {thing!r:.80}")
     return dict(vars(thing))

@@ -54,7 +54,7 @@ class Limited:
         self.batched = getattr(mechanism, "batched", False)
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: Any) -> Any:
+    def __call__(self, *words: Any) -> object:
         """Answer."""
         began = time.process_time()
         with _timer(self.seconds):

@@ -261,7 +261,7 @@ def _bytes(value: object, seen: set[int]) -> int:
     return sum(_bytes(v, seen) for v in held)
 
 
-def _without_noise(learner: object) -> Any:
+def _without_noise(learner: object) -> object:
     """Return the learner at epsilon = inf, or with a noise of scale 0; None if it has neither field."""
     if isinstance(learner, type | Scalar) or not is_dataclass(learner):
         return None
@@ -376,5 +376,5 @@ def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, see
     return Pair(left, right)
 
 
-def _known(twin: object, parameters: Mapping[str, object]) -> Mapping[str, Any]:
+def _known(twin: object, parameters: Mapping[str, object]) -> Mapping[str, object]:
     return parameters if isinstance(twin, type) else {}

@@ -51,7 +51,7 @@ _ALIKE = "the runs of the mechanism share randomness"
 
 def check_replay(
     mechanism: Any, pair: DataPair, seed: int, runs: int = 4096, before: tuple[object, ...] | None = None
-) -> tuple[Any, ...]:
+) -> tuple[object, ...]:
     """Raise LearnerError unless the same draws give the same outputs, whatever was called before.
 
     A block is played, then others, then the first again: outputs and the use of the generator must be the same.
@@ -98,7 +98,7 @@ def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
         raise LearnerError(_STATE)
 
 
-def _copy(mechanism: Any) -> Any:
+def _copy(mechanism: Any) -> object:
     """Return a copy with a memory of its own, as far as it is seen: attributes, closures, defaults, named globals.
 
     None where there is nothing to copy, or it cannot be copied.
@@ -111,7 +111,7 @@ def _copy(mechanism: Any) -> Any:
         return None
 
 
-def _copied(mechanism: Any) -> Any:
+def _copied(mechanism: Any) -> object:
     if not isinstance(mechanism, FunctionType):
         return copy.deepcopy(mechanism)
     known = mechanism.__globals__

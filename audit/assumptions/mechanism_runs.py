@@ -183,7 +183,7 @@ def _expected(runs: int) -> str:
     return f"({runs},) or (dim, {runs})"
 
 
-def _called(mechanism: Any, data: Any, *others: Any) -> Any:
+def _called(mechanism: Any, data: Any, *others: Any) -> object:
     try:
         return mechanism(copy.deepcopy(data), *others)
     except KeyboardInterrupt:

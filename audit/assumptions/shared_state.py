@@ -156,7 +156,7 @@ class _Walk:
                 self._digest(part, digest, above | {id(value)})
 
 
-def _parts(value: object) -> Iterator[Any]:
+def _parts(value: object) -> Iterator[object]:
     """Yield what makes up a value's state."""
     if isinstance(value, Mapping):
         for key, item in value.items():

@@ -55,7 +55,7 @@ class Digits(NamedTuple):
     digits: int
 
 
-def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
     """Yield the scalars of an output with their places, and the `Size` of all that is nested, in a fixed order.
 
     Raises
@@ -86,7 +86,7 @@ def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield from scalars(part, (*path, i))
 
 
-def plain(output: Any) -> Any:
+def plain(output: Any) -> object:
     """Return arrays, their scalars, series and frames of pandas as lists and dictionaries; others as they are.
 
     The labels of a series or a frame are part of the output: which there are may depend on the data.
@@ -138,7 +138,7 @@ def _as_float(number: Any) -> float:
         return math.nan
 
 
-def _tokens(text: str | bytes) -> Iterator[tuple[int, Any]]:
+def _tokens(text: str | bytes) -> Iterator[tuple[int, object]]:
     """Yield the parts of a text with their places: numbers, words, what is between; the last one, and both ends."""
     if isinstance(text, bytes):
         yield from ((MOST_TOKENS + 3 + i, float(byte)) for i, byte in enumerate(text[:MOST_BYTES]))
@@ -152,7 +152,7 @@ def _tokens(text: str | bytes) -> Iterator[tuple[int, Any]]:
         yield MOST_TOKENS + 2, text[-1]
 
 
-def _token(token: str) -> Any:
+def _token(token: str) -> object:
     if not token[0].isdecimal():
         return token
     return Digits(int(token[:300]), len(token)) if token.isdecimal() else float(token)
@@ -294,7 +294,7 @@ class Encoder:
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
 
 
-def _with_tokens(output: Any, split: set[Path]) -> Iterator[tuple[Path, Any]]:
+def _with_tokens(output: Any, split: set[Path]) -> Iterator[tuple[Path, object]]:
     """Yield the scalars of an output with their places, and the parts of the texts that are split."""
     for path, leaf in scalars(output):
         yield path, leaf

@@ -297,7 +297,7 @@ def _few_sequences(learner: Learner, pair: Pair) -> bool:
     return few and not _plays_points(learner)
 
 
-def _parts(learner: object) -> Iterator[Any]:
+def _parts(learner: object) -> Iterator[object]:
     """Yield a learner and those that it wraps."""
     while learner is not None:
         yield learner

@@ -32,7 +32,7 @@ PARTICLES, TOGETHER = 256, 64
 DIGITS = 6
 
 
-def select(state: Any, columns: Any) -> Any:
+def select(state: Any, columns: Any) -> object:
     """Return a learner's state with the given runs: every array's last axis is taken at `columns`."""
     if hasattr(state, "select"):
         return state.select(columns)
@@ -175,7 +175,7 @@ class ParticleRatio(LawAttack):
         in_left = 2 / (1 + np.exp(-scaled))
         return y, np.stack([in_left, 2 - in_left])
 
-    def _resample(self, state: object, weight: Floats, ratios: Floats) -> tuple[Any, Floats, Floats]:
+    def _resample(self, state: object, weight: Floats, ratios: Floats) -> tuple[object, Floats, Floats]:
         """Resample, systematically, the runs whose effective sample size fell below half of the particles."""
         runs, m = weight.shape
         total = weight.sum(axis=1, keepdims=True)

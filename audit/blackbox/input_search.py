@@ -68,7 +68,7 @@ class Searched:
         sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
         return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Return what a record says of it."""
         return {"tried": self.tried, "refused": self.refused, "slow": self.slow, "reason": self.reason or None}
 
@@ -208,7 +208,7 @@ def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:
     return max(counts, default=(0, 0))
 
 
-def _shape(form: object) -> Any:
+def _shape(form: object) -> object:
     """Return the form of data in a record with 0 for every number."""
     if isinstance(form, dict):
         return {key: _shape(value) for key, value in form.items()}

@@ -78,7 +78,7 @@ class Pilot:
         kept = self._inputs(alive)
         self.played = {key: outputs for key, outputs in self.played.items() if key in kept}
 
-    def _inputs(self, alive: Sequence[int]) -> dict[str, Any]:
+    def _inputs(self, alive: Sequence[int]) -> dict[str, object]:
         """Return the different inputs of pairs by their texts."""
         return {
             key: data

@@ -90,7 +90,7 @@ class MechanismAudit(Audit):
         return replace(self, mechanism=Unseeded(target) if unseeded else target, spent=0)
 
     @property
-    def limited(self) -> Any:
+    def limited(self) -> object:
         """The mechanism, held to the time that a call may take."""
         return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
 
@@ -160,7 +160,7 @@ class MechanismAudit(Audit):
 
     def fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
         """Return the attack and event that promise most, and what they promise."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+        from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
             return self._fit_alone(pair, index, samples, thorough=thorough)

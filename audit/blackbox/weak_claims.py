@@ -62,7 +62,7 @@ def is_weak(audit: Audit) -> bool:
 
 def choose(audit: Audit, mechanism: Any, options: Sequence[DataPair], index: int) -> Chosen:
     """Return the pair, attack and event to certify; `index` is a part of the key of the draws."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+    from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
         return _Choice(audit, mechanism).of(options, index)
@@ -126,7 +126,7 @@ class _Choice:
             attacks = [attacks[i] for i in heats]
         scores: dict[int, Floats] = {}
 
-        def bet(i: int) -> list[list[Any]]:
+        def bet(i: int) -> list[list[object]]:
             scores[i] = self._cross_fitted(pair, train, attacks[i])
             return self._bets(pair, train, attacks[i], DOUBTS, scores=scores[i])
 

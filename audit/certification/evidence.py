@@ -125,7 +125,7 @@ def _at_least(grid: Floats, scores: Floats) -> NDArray[np.int64]:
     return np.asarray(ordered.size - np.searchsorted(ordered, grid, "left"), dtype=np.int64)
 
 
-def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> dict[str, Any]:
+def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> dict[str, object]:
     """Return both errors of "left iff score >= threshold", with pointwise two-sided Clopper-Pearson intervals."""
     curve: dict[str, Any] = {"threshold": [_finite(t) for t in grid]}
     p, q = int(left.sum()), int((~left).sum())
@@ -140,7 +140,7 @@ def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> dict
     return curve
 
 
-def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: float, alpha: float) -> dict[str, Any]:
+def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: float, alpha: float) -> dict[str, object]:
     """Return delta(epsilon): the excess P(S) - e^epsilon Q(S) of the best threshold event, and its lower bound.
 
     For each epsilon the event is chosen on the first third and counted on the rest.
@@ -168,7 +168,7 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
     return {"epsilon": _short(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
 
 
-def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> dict[str, Any]:
+def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> dict[str, object]:
     """Return counts of the score by world: at each value where there are few, else in bins, ends included."""
     finite = pilot[np.isfinite(pilot)]
     values = np.unique(finite)
@@ -249,7 +249,7 @@ def _cut(seen: Transcripts, rounds: int) -> Transcripts:
     return Transcripts(seen.actions[:rounds], seen.left, releases)
 
 
-def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[dict[str, Any]]:
+def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[dict[str, object]]:
     """Return the likeliest sequences that the event names, with their probability in both worlds."""
     table, p, q = attack.laws
     sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))
@@ -271,7 +271,7 @@ def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
     return [count(event, scores[a:b], left[a:b]) for a, b in zip(starts, cuts, strict=True)]
 
 
-def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, Any]:
+def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, object]:
     """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
     prefixes = list(_some_prefixes(parts, PREFIXES))
     before, last = prefixes[:-1], prefixes[-1:]

@@ -180,14 +180,14 @@ class Related:
             return case
         return self._case(case.base, rng, case.index, self._record(rng)) or case
 
-    def _base(self, rng: np.random.Generator) -> Any:
+    def _base(self, rng: np.random.Generator) -> object:
         """Return a data set."""
         return self.bases[int(rng.integers(len(self.bases)))]
 
-    def _record(self, rng: np.random.Generator) -> Any:
+    def _record(self, rng: np.random.Generator) -> object:
         return self._extreme(rng) if rng.random() < 0.5 else self.pool[int(rng.integers(len(self.pool)))]
 
-    def _extreme(self, rng: np.random.Generator) -> Any:
+    def _extreme(self, rng: np.random.Generator) -> object:
         return self.extremes[int(rng.integers(len(self.extremes)))]
 
     def _case(
@@ -222,7 +222,7 @@ class Related:
         except UnfitError:
             return None
 
-    def _related(self, base: object, rng: np.random.Generator) -> Any:
+    def _related(self, base: object, rng: np.random.Generator) -> object:
         """Return a neighbour that the user's function names; `...` where it names none."""
         neighbours = self.neighbours.neighbours_of(base)
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours

@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -72,7 +73,7 @@ def to_json(data: Any) -> Any:
     raise UnreadableDataError(f"a record cannot hold an input of the type {type(data).__name__}: {data!r:.80}")
 
 
-def _array(array: Any) -> dict[str, Any]:
+def _array(array: Any) -> dict[str, object]:
     if array.dtype.kind not in ARRAY_KINDS or array.dtype.hasobject:
         raise UnreadableDataError(f"a record cannot hold an array of {array.dtype}")
     if array.dtype.kind in "Mm":
@@ -86,12 +87,12 @@ def _array(array: Any) -> dict[str, Any]:
     return {**form, "data": to_json(array.tolist())}
 
 
-def _column(column: Any) -> dict[str, Any]:
+def _column(column: Any) -> dict[str, object]:
     values = [_plain(value) for value in column.tolist()]
     return {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -143,12 +144,12 @@ def _read_series(form: Mapping[str, object]) -> Any:
     return pandas.Series(from_json(form["data"]), dtype=form["dtype"])
 
 
-def _read_frame(form: Mapping[str, Any]) -> Any:
+def _read_frame(form: Mapping[str, Any]) -> object:
     pandas = import_pandas()
     return pandas.DataFrame({from_json(name): _read_series(column) for name, column in form["columns"]})
 
 
-def import_pandas() -> Any:
+def import_pandas() -> ModuleType:
     """Return pandas; raise UnreadableDataError where it is not installed."""
     try:
         return import_module("pandas")

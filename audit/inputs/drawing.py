@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from ...learners.blame import raised, said
@@ -20,7 +21,7 @@ class MissingPackageError(ValueError):
     """A package that is asked for, and is not installed."""
 
 
-def import_hypothesis() -> Any:
+def import_hypothesis() -> ModuleType:
     """Return the package; raise MissingPackageError where it is not installed."""
     try:
         import hypothesis

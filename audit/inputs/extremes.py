@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .data import to_json
 
 
-def plain_record(record: object) -> Any:
+def plain_record(record: object) -> object:
     """Return a record as data: that of a table is the list of its cells."""
     return getattr(record, "cells", record)
 
 
-def extremes(pool: Sequence[object]) -> list[Any]:
+def extremes(pool: Sequence[object]) -> list[object]:
     """Return the records at the edges of what was drawn: least and largest numbers, missing ones, the simplest."""
     numbers = [_numbers(plain_record(record)) for record in pool]
     width = max(map(len, numbers), default=0)

@@ -47,14 +47,14 @@ class InputFile:
             raise ValueError(f"cannot read the input {str(path)!r}: {said(error)}") from None
 
 
-def read_input(value: object) -> Any:
+def read_input(value: object) -> object:
     """Return the data that an option or a plan gives: from a file, or written out."""
     if isinstance(value, dict) and set(value) == {FILE_TAG}:
         value = InputFile(Path(str(value[FILE_TAG])))
     return from_json(value.data if isinstance(value, InputFile) else value)
 
 
-def read_schema(value: object) -> Any:
+def read_schema(value: object) -> object:
     """Return the schema that an option or a plan gives: from a file, or written out."""
     if isinstance(value, dict) and set(value) == {FILE_TAG}:
         value = InputFile(Path(str(value[FILE_TAG])))

@@ -66,7 +66,7 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
     return drawn
 
 
-def without_a_user(data: Any) -> list[Any]:
+def without_a_user(data: Any) -> list[object]:
     """Return the data sets that lack all records of one user: the neighbours of user-level privacy.
 
     Parameters

@@ -40,18 +40,18 @@ class Records(ABC):
     size: int
 
     @abstractmethod
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         """Return a record."""
 
     @abstractmethod
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         """Return the data of some records, in this order."""
 
     @abstractmethod
-    def put(self, index: int, record: object) -> Any:
+    def put(self, index: int, record: object) -> object:
         """Return the data with another record in the place of one; UnfitError where it does not fit."""
 
-    def without(self, index: int) -> Any:
+    def without(self, index: int) -> object:
         """Return the data without a record."""
         return self.take([i for i in range(self.size) if i != index])
 
@@ -90,13 +90,13 @@ class _Items(Records):
     def __init__(self, data: Any) -> None:
         self.data, self.size = data, len(data)
 
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         return self.data[index]
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         return type(self.data)([self.data[i] for i in indices])
 
-    def put(self, index: int, record: object) -> Any:
+    def put(self, index: int, record: object) -> object:
         return type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
 
 
@@ -105,10 +105,10 @@ class _Set(_Items):
         super().__init__(sorted(data, key=repr))
         self.kind = type(data)
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         return self.kind(super().take(indices))
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: Any) -> object:
         return self.kind(super().put(index, record))
 
 
@@ -116,13 +116,13 @@ class _Array(Records):
     def __init__(self, data: Any) -> None:
         self.data, self.size = data, len(data)
 
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         return self.data[index]
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         return self.data[np.asarray(indices, dtype=np.intp)]
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: Any) -> object:
         if np.shape(record) != self.data.shape[1:]:
             raise UnfitError(f"a record of shape {np.shape(record)} does not fit rows of {self.data.shape[1:]}")
         changed = self.data.copy()
@@ -134,13 +134,13 @@ class _Frame(Records):
     def __init__(self, data: Any) -> None:
         self.data, self.size = data, len(data)
 
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         return self.data.iloc[[index]]
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         return self.data.iloc[list(indices)].reset_index(drop=True)
 
-    def put(self, index: int, record: object) -> Any:
+    def put(self, index: int, record: object) -> object:
         pandas = import_pandas()
         parts = [self.data.iloc[:index], record, self.data.iloc[index + 1 :]]
         changed = pandas.concat([part for part in parts if len(part)], ignore_index=True)
@@ -163,16 +163,16 @@ class _Table(Records):
                 "other data give a function as the relation"
             )
 
-    def _whole(self, parts: Sequence[object]) -> Any:
+    def _whole(self, parts: Sequence[object]) -> object:
         return tuple(parts) if isinstance(self.data, tuple) else dict(zip(self.data, parts, strict=True))
 
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         return _Row([part.record(index) for part in self.parts])
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         return self._whole([part.take(indices) for part in self.parts])
 
-    def put(self, index: int, record: object) -> Any:
+    def put(self, index: int, record: object) -> object:
         if not isinstance(record, _Row) or len(record.cells) != len(self.parts):
             raise UnfitError("a record with other parts does not fit the table")
         return self._whole([part.put(index, cell) for part, cell in zip(self.parts, record.cells, strict=True)])
@@ -191,13 +191,13 @@ class _Keyed(Records):
     def __init__(self, data: Mapping[Any, Any]) -> None:
         self.data, self.size, self.items = data, len(data), list(data.items())
 
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         return self.items[index]
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         return dict(self.items[i] for i in indices)
 
-    def put(self, index: int, record: Any) -> Any:
+    def put(self, index: int, record: Any) -> object:
         key, value = record
         if key != self.items[index][0] and key in self.data:
             raise UnfitError(f"the key {key!r} is there already")
@@ -210,15 +210,15 @@ class _Single(Records):
     def __init__(self, data: Any) -> None:
         self.data, self.size = data, 1
 
-    def record(self, index: int) -> Any:
+    def record(self, index: int) -> object:
         return self.data
 
-    def take(self, indices: Sequence[int]) -> Any:
+    def take(self, indices: Sequence[int]) -> object:
         if list(indices) != [0]:
             raise RelationError(f"{type(self.data).__name__} data is one record, which cannot be taken away")
         return self.data
 
-    def put(self, index: int, record: object) -> Any:
+    def put(self, index: int, record: object) -> object:
         return record
 
 
@@ -235,7 +235,7 @@ def features_of(record: Any) -> int:
     return 1
 
 
-def with_feature(record: Any, feature: int, other: Any) -> Any:
+def with_feature(record: Any, feature: int, other: Any) -> object:
     """Return a record with one feature of another record; UnfitError where the other has none."""
     if isinstance(record, _Row):
         cells = list(record.cells)

@@ -34,7 +34,7 @@ class SchemaError(ValueError):
     """A schema that is none, or that says what is not known here."""
 
 
-def pairs_of(schema: Any, relation: str = "replace") -> Any:
+def pairs_of(schema: Any, relation: str = "replace") -> object:
     """Return the strategy of neighbouring inputs that fit a schema.
 
     Parameters
@@ -116,7 +116,7 @@ class _Reader:
                     f"the schema of inputs says {word!r}, which is not known {where}: expected {expected}"
                 )
 
-    def _referred(self, place: object) -> Any:
+    def _referred(self, place: object) -> object:
         if not isinstance(place, str) or not place.startswith("#"):
             raise SchemaError(f"a schema of inputs may refer to its own parts alone, as #/$defs/NAME, got {place!r}")
         part = self.whole
@@ -126,7 +126,7 @@ class _Reader:
             part = part[name]
         return part
 
-    def _integers(self, schema: Mapping[str, object], depth: int) -> Any:
+    def _integers(self, schema: Mapping[str, object], depth: int) -> object:
         low, high = _bounds(schema)
         low = None if low is None else math.ceil(low) + (schema.get("exclusiveMinimum") == math.ceil(low))
         high = None if high is None else math.floor(high) - (schema.get("exclusiveMaximum") == math.floor(high))
@@ -155,14 +155,14 @@ class _Reader:
             raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
         return make(low, high, **more)
 
-    def _texts(self, schema: Mapping[str, object], depth: int) -> Any:
+    def _texts(self, schema: Mapping[str, object], depth: int) -> object:
         low, high = self._sizes(schema, "minLength", "maxLength")
         if "pattern" not in schema:
             return self.st.text(min_size=low, max_size=high)
         texts = self.st.from_regex(schema["pattern"])
         return texts.filter(lambda text: low <= len(text) and (high is None or len(text) <= high))
 
-    def _arrays(self, schema: Mapping[str, Any], depth: int) -> Any:
+    def _arrays(self, schema: Mapping[str, Any], depth: int) -> object:
         low, high = self._sizes(schema, "minItems", "maxItems")
         first = [self.strategy(part, depth) for part in schema.get("prefixItems", ())]
         items = schema.get("items", not first)
@@ -183,7 +183,7 @@ class _Reader:
             self.st.tuples(self.st.tuples(*first), more).map(lambda parts: [*parts[0], *parts[1]]) if first else more
         )
 
-    def _objects(self, schema: Mapping[str, Any], depth: int) -> Any:
+    def _objects(self, schema: Mapping[str, Any], depth: int) -> object:
         named = {name: self.strategy(part, depth) for name, part in schema.get("properties", {}).items()}
         needed = set(schema.get("required", ()))
         more, (low, high) = (

@@ -70,7 +70,7 @@ def _place(task: Task) -> str:
     return task.target.rpartition(":")[0]
 
 
-def _task_facts(task: Task) -> dict[str, Any]:
+def _task_facts(task: Task) -> dict[str, object]:
     facts = {name: value for name, value in vars(task).items() if name != "pair"}
     facts["parameters"] = dict(task.parameters)
     facts["pair"] = None if task.pair is None else task.pair.to_json()
@@ -173,7 +173,7 @@ class Ledger:
             rows = connection.execute("SELECT claim, outcome FROM claims WHERE run = ?", (self.key,)).fetchall()
         return {claim: self.parsed(text, f"the outcome of claim {claim}") for claim, text in rows}
 
-    def parsed(self, text: Any, what: str) -> Any:
+    def parsed(self, text: Any, what: str) -> object:
         """Return the JSON of a row."""
         try:
             return json.loads(text)
@@ -289,10 +289,11 @@ class Page:
             self.keep_stage(stage, known := json.dumps(compute()))
         return self.ledger.parsed(known, f"{stage} of claim {self.claim}")
 
-    def recall_stage(self, stage: str) -> Any:
+    def recall_stage(self, stage: str) -> str | bytes | None:
         """Return the text or the bytes that were kept of a stage; None where nothing was."""
         query = "SELECT value FROM stages WHERE run = ? AND claim = ? AND stage = ?"
-        return (self._execute(query, stage).fetchone() or [None])[0]
+        kept: str | bytes | None = (self._execute(query, stage).fetchone() or [None])[0]
+        return kept
 
     def keep_stage(self, stage: str, value: str | bytes) -> None:
         """Keep a text or bytes that a stage came to: one transaction."""

@@ -112,7 +112,7 @@ def replay(command: str, blocks: list[Any]) -> str:
 
 def regret_setting(
     target: str, rounds: int | None, arms: int | None, losses: str | None, parameters: Mapping[str, object]
-) -> tuple[Any, Setting, Mapping[str, Any]]:
+) -> tuple[object, Setting, Mapping[str, object]]:
     """Return a target with the setting and the parameters of its own in which its regret is measured.
 
     Growth needs long horizons: `rounds` is 1024 where it is not given.

@@ -134,7 +134,7 @@ class Request:
         """Return those inputs of a mechanism that are given, by their side."""
         return {side: read_input(value) for side, value in self._given_inputs().items()}
 
-    def _given_inputs(self) -> dict[str, Any]:
+    def _given_inputs(self) -> dict[str, object]:
         return {side: value for side, value in (("left", self.left), ("right", self.right)) if value is not ...}
 
     def _check_inputs(self) -> None:

@@ -112,7 +112,7 @@ def _smaller(task: Task, pair: Pair) -> Task:
     return replace(task, rounds=pair.rounds, arms=arms, pair=pair)
 
 
-def _plain(pair: Pair) -> dict[str, Any]:
+def _plain(pair: Pair) -> dict[str, object]:
     return {side: losses for side, losses in pair.to_json().items() if side != "round"}
 
 

@@ -134,7 +134,7 @@ def parse_parameters(target: Entry | Specimen | object, values: Mapping[str, Any
     return Parameters(setting, rest)
 
 
-def convert(name: str, value: Any, kind: Any) -> Any:
+def convert(name: str, value: Any, kind: Any) -> object:
     """Return `value` as the type `kind` (or one of a union's), or raise ValueError naming both."""
     kinds = [k for k in get_args(kind) if k is not type(None)] if isinstance(kind, UnionType) else [kind]
     if value is None or (isinstance(value, str) and value.lower() == "none"):
@@ -165,7 +165,7 @@ def _named(kinds: list[Any]) -> str:
     return " or ".join(words.get(k, str(k)) for k in kinds)
 
 
-def _literal(value: object) -> Any:
+def _literal(value: object) -> object:
     """Return text as the Python literal it spells, or unchanged."""
     if not isinstance(value, str):
         return value

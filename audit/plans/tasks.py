@@ -113,7 +113,7 @@ class Task(Request):
 
     def _with_parameter(
         self, values: Mapping[str, Any], claimed: float, parameter: NoiseParameter, factor: float
-    ) -> Any:
+    ) -> object:
         """Return a catalogue entry's learner with one of its parameters changed, the claim being the same."""
         name = parameter.name
         if values.get(name) is None:
@@ -200,7 +200,7 @@ class Task(Request):
             return False
         return True
 
-    def _searched_inputs(self) -> Any:
+    def _searched_inputs(self) -> object:
         """Return the strategy of the pairs that are searched; None where none are."""
         if self.input_schema is None:
             return None
@@ -220,7 +220,7 @@ class Task(Request):
         self._refuse_game(["set"] if self.parameters else [])
 
 
-def _defaults(make: Callable[..., object]) -> dict[str, Any]:
+def _defaults(make: Callable[..., object]) -> dict[str, object]:
     """Return the defaults of a function's parameters."""
     known = inspect.signature(make).parameters.values()
     return {p.name: p.default for p in known if p.default is not inspect.Parameter.empty}

@@ -14,7 +14,7 @@ from ..traces.summary import call_rows, fields_of, worst_tracing
 from .tasks import Prepared, Task
 
 
-def trace_task(task: Task) -> dict[str, Any]:
+def trace_task(task: Task) -> dict[str, object]:
     """Return the noisy calls of one run of a target in both worlds, with what leaks around them and bounds them.
 
     Raises

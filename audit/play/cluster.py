@@ -113,7 +113,7 @@ class Cluster:
         ClusterLostError
             If the scheduler or all its workers stay away, or one task kills worker after worker.
         """
-        import cloudpickle  # type: ignore[import-untyped,unused-ignore]
+        import cloudpickle
 
         payload = cloudpickle.dumps(task)
         texts = _texts(payload)
@@ -320,7 +320,7 @@ def modules_of(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 def compute(
     items: bytes, *, task: bytes, fast: bool, needed: str, modules: tuple[tuple[str, str], ...]
-) -> tuple[list[Any], float]:
+) -> tuple[list[object], float]:
     """On a worker: return the results of some items, or why they failed, and the seconds that they took; or refuse.
 
     Users' code knows nothing of threads, so a worker computes one task at a time.
@@ -339,7 +339,7 @@ _ALONE = threading.Lock()
 
 
 @lru_cache(maxsize=2)
-def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[Any], Any]:
+def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[Any], object]:
     for name, wanted in modules:
         here = digest(name)
         if here != wanted:

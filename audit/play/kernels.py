@@ -218,7 +218,7 @@ def compiled(function: Callable[..., None], width: int = LANES, **parts: Callabl
 
 
 @cache
-def _block(function: Callable[..., None], width: int) -> tuple[Any, str]:
+def _block(function: Callable[..., None], width: int) -> tuple[object, str]:
     """Return a function of blocks compiled, and the source of all that is in it."""
     from numba import njit
 
@@ -230,7 +230,7 @@ def _link(function: Any, width: int, parts: Any) -> tuple[FunctionType, str]:
     """Return a copy of a function that names compiled functions in place of plain ones, and the source of all."""
     texts = [inspect.getsource(function)]
 
-    def link(value: object) -> Any:
+    def link(value: object) -> object:
         if isinstance(value, FunctionType):
             value, text = _block(value, width)
             texts.append(text)

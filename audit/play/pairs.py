@@ -262,7 +262,7 @@ def _nothing(loss: object, radius: float) -> bool:
     return not isinstance(loss, Family) or loss.bound(radius) == 0
 
 
-def loss_json(loss: object) -> Any:
+def loss_json(loss: object) -> object:
     """Return a loss in the record's form."""
     if isinstance(loss, np.ndarray):
         return loss.tolist()

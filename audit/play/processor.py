@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def processor() -> dict[str, Any]:
+def processor() -> dict[str, object]:
     """Return what the last bits of a float depend on: the processor as NumPy and BLAS use it, and the C library.
 
     Returns
@@ -17,7 +17,7 @@ def processor() -> dict[str, Any]:
         `machine`; `numpy`: the instruction sets that its loops were compiled for and this processor has; `blas`: the
         libraries loaded, with the kernels that they chose; `libc`, empty where it is not known.
     """
-    from threadpoolctl import threadpool_info  # type: ignore[import-untyped,unused-ignore]
+    from threadpoolctl import threadpool_info
 
     config: Any = np.show_config(mode="dicts")
     simd = config.get("SIMD Extensions", {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from .measurement import EXACT, Regret
 
@@ -62,7 +61,7 @@ def first_binding(bound_at: Callable[[int], float], largest_per_round: float) ->
     return high
 
 
-def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> dict[str, Any]:
+def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> dict[str, object]:
     """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
     if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
         return {"growth_verdict": VACUOUS}

@@ -47,12 +47,12 @@ def _patched(kind: object, name: str, method: Callable[..., object]) -> Iterator
         setattr(kind, name, original)
 
 
-def _with_randomise(mechanisms: object) -> list[Any]:
+def _with_randomise(mechanisms: object) -> list[object]:
     kinds = {one for one in vars(mechanisms).values() if isinstance(one, type)}
     return [kind for kind in kinds if "randomise" in vars(kind) and kind.__name__ not in {"DPMechanism", *_AFTER}]
 
 
-def _randomise(kind: Any, recorder: Recorder) -> Callable[..., Any]:
+def _randomise(kind: Any, recorder: Recorder) -> Callable[..., object]:
     """Return `randomise` of a class of diffprivlib, reported."""
     original = vars(kind)["randomise"]
 
@@ -66,7 +66,7 @@ def _randomise(kind: Any, recorder: Recorder) -> Callable[..., Any]:
     return randomise
 
 
-def _law_of(mechanism: Any, kind: str) -> Any:
+def _law_of(mechanism: Any, kind: str) -> object:
     """Return the law that a mechanism of diffprivlib adds; None where it is not known here."""
     if kind == "Laplace":
         return Laplace(float(mechanism.sensitivity / (mechanism.epsilon - math.log(1 - mechanism.delta))))
@@ -111,7 +111,7 @@ class Mapped:
         return float(self.map(math.ceil(distance) if whole else distance))
 
 
-def _measure(kind: object, recorder: Recorder) -> Callable[..., Any]:
+def _measure(kind: object, recorder: Recorder) -> Callable[..., object]:
     """Return the call of an OpenDP measurement, reported."""
     original = vars(kind)["__call__"]
 

@@ -209,7 +209,7 @@ def _play_mechanism(mechanism: Any, data: Any, tape: Tape, runs: int) -> None:
     tape.show("output", column)
 
 
-def _generator(mechanism: Any, tape: Tape) -> tuple[Any, ...]:
+def _generator(mechanism: Any, tape: Tape) -> tuple[object, ...]:
     """Return the watched generator; nothing for a mechanism of the data alone, whose randomness has no seed."""
     try:
         alone = len(inspect.signature(mechanism).parameters) == 1

@@ -22,7 +22,7 @@ from .upper import Tracing, Upper, tracing
 _SAME = 1e-9
 
 
-def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, Any]:
+def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, object]:
     """Return the fields of a record that come from traces; where there are none, why, as `untraced`.
 
     Parameters

@@ -186,7 +186,7 @@ class Tape(Draws):
         output = self.frozen[self._made - 1].output
         return output if np.shape(output) == shape else None
 
-    def _nudged(self, output: Any, value: Any) -> Any:
+    def _nudged(self, output: Any, value: Any) -> object:
         if self.nudges is None or output.dtype.kind in "iu":
             return output
         size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))

@@ -64,7 +64,7 @@ class Bare:
         scale = self.scale * abs(self.factor)
         self.drawn = noisy(self.recorder, self.law, value, scale, self.size, "noise", self.where)[1] / self.factor
 
-    def _added(self, value: object) -> Any:
+    def _added(self, value: object) -> object:
         if self.drawn is None and not isinstance(value, Bare):
             self._draw(value)
         return settled(value) + self.settled()
@@ -76,12 +76,12 @@ class Bare:
         scaled.where, scaled.factor = self.where, self.factor * float(factor)
         return scaled
 
-    def __add__(self, value: Any) -> Any:
+    def __add__(self, value: Any) -> object:
         return self._added(value)
 
     __radd__ = __add__
 
-    def __sub__(self, value: Any) -> Any:
+    def __sub__(self, value: Any) -> object:
         return self._added(-value)
 
     def __rsub__(self, value: object) -> Any:
@@ -90,18 +90,18 @@ class Bare:
     def __neg__(self) -> Any:
         return self._scaled(-1.0)
 
-    def __mul__(self, factor: object) -> Any:
+    def __mul__(self, factor: object) -> object:
         return self._scaled(factor)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, divisor: object) -> Any:
+    def __truediv__(self, divisor: object) -> object:
         return self._scaled(1 / settled(divisor))
 
-    def __array__(self, *args: Any, **kwargs: object) -> Any:
+    def __array__(self, *args: Any, **kwargs: object) -> object:
         return np.asarray(self.settled(), *args)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> object:
         """Leave sums and products to this class; everything else is computed with the noise as it is."""
         own: dict[Any, Callable[[Any, Any], Any]] = {
             np.add: operator.add,
@@ -115,7 +115,7 @@ class Bare:
             return {np.add: second.__radd__, np.subtract: second.__rsub__, np.multiply: second.__rmul__}[ufunc](first)
         return getattr(ufunc, method)(*map(settled, inputs), **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(np.asarray(self.settled()), name)
@@ -130,10 +130,10 @@ def settled(value: Any) -> Any:
     return value
 
 
-def _plainly(name: str) -> Callable[..., Any]:
+def _plainly(name: str) -> Callable[..., object]:
     """Return a method that has the noise's number do what it is asked to."""
 
-    def method(self: Bare, *others: object) -> Any:
+    def method(self: Bare, *others: object) -> object:
         return getattr(operator, name)(self.settled(), *map(settled, others))
 
     return method
@@ -186,7 +186,7 @@ class Watched(np.random.Generator):
         """Return the number of an outcome: a noisy call."""
         return int(self.recorder.outcome(lambda: probabilities, lambda draws: np.array(sample(draws.generator)), name))
 
-    def _drawn(self, law: Any, *args: Any, **kwargs: Any) -> Any:
+    def _drawn(self, law: Any, *args: Any, **kwargs: Any) -> object:
         given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs
         loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size")
         zero = type(loc) in (int, float) and loc == 0 and "loc" not in kwargs

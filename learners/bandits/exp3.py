@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -144,7 +143,7 @@ def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: 
             arms[i] = explored if drawn[i] < gamma else arms[i]
 
 
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
     """Block: `Exp3.probability_at`."""
     gamma, weights, total = numbers[1], arrays[1], arrays[2][0]
     for i in range(LANES):

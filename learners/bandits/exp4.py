@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
-from ...mechanisms.noise import Laplace
+from ...mechanisms.noise import Block, Blocks, Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction, check_positive
 from ..problems.advice import Advice
@@ -126,7 +126,7 @@ def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: 
     draw_arm_block(arrays[2], stream, arrays[3][0], played[0])
 
 
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: object, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
     """Block: the probability of the given arms."""
     of_arm_block(arrays[2], arms, out)
 
@@ -140,7 +140,7 @@ def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, playe
     mixture_block(q, table[(t + 1) % len(table)], gamma, p)
 
 
-def losses_block(advice: Floats, p: Floats, scaled: Floats, arms: Any, fed: Floats, losses: Floats) -> None:
+def losses_block(advice: Floats, p: Floats, scaled: Floats, arms: Arms, fed: Floats, losses: Floats) -> None:
     """Block: add `expert_losses`."""
     of_arm_block(p, arms, scaled)
     for i in range(LANES):
@@ -358,7 +358,7 @@ class BatchedExp4:
 
 
 @cache
-def _batched_blocks(noise: Any) -> Any:
+def _batched_blocks(noise: Block) -> Blocks:
     """Return `BatchedExp4`'s functions of blocks."""
 
     def act(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:

@@ -155,7 +155,7 @@ def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: 
     draw_arm_block(arrays[1], stream, arrays[4][1], played[0])
 
 
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: object, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
     """Block: the probability of the given arms."""
     of_arm_block(arrays[1], arms, out)
 

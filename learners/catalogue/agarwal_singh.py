@@ -28,7 +28,7 @@ from .agarwal_singh_bounds import (
     perturbed_bound,
     scrible_sizes,
 )
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
 
 
 def reached(setting: Setting, whole: bool) -> int:
@@ -214,10 +214,10 @@ INTERIOR = "a small eta keeps actions inside the domain, where they show the noi
 
 
 #: The standing of a case: the words that it audits, or none.
-ACTIONS: dict[str, Any] = {"standing": "theorem", "statement": said.AS_THEOREM_3_1}
-SUMS: dict[str, Any] = {"standing": "proof", "statement": said.AS_PROOF_3_3}
-REPAIRED: dict[str, Any] = {"standing": "control", "calibration": "corrected"}
-WEAKER: dict[str, Any] = {"standing": "variant", "neighbours": "zero-out"}
+ACTIONS: Whose = {"standing": "theorem", "statement": said.AS_THEOREM_3_1}
+SUMS: Whose = {"standing": "proof", "statement": said.AS_PROOF_3_3}
+REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
+WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
 
 
 def ftrl_cases(interior: dict[str, Any]) -> tuple[Case, ...]:
@@ -240,8 +240,8 @@ def ftrl_cases(interior: dict[str, Any]) -> tuple[Case, ...]:
     )
 
 
-PUBLISHED_SUMS: dict[str, Any] = {"standing": "theorem", "statement": said.AS_LEMMA_3_3, "surface": "publication"}
-GAUSSIAN_SUMS: dict[str, Any] = {"standing": "theorem", "statement": said.AS_THEOREM_A_1, "surface": "publication"}
+PUBLISHED_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_LEMMA_3_3, "surface": "publication"}
+GAUSSIAN_SUMS: WhoseSums = {"standing": "theorem", "statement": said.AS_THEOREM_A_1, "surface": "publication"}
 REPAIRED_SUMS: dict[str, Any] = {**REPAIRED, "surface": "publication", "parameters": {"whole": True}}
 LEAST = {"theorem": "A.1"}
 

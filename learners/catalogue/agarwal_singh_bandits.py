@@ -24,7 +24,7 @@ from .agarwal_singh import (
     reduction_threshold,
 )
 from .agarwal_singh_bounds import exp2_bound, scrible_ball_bound, scrible_bound, scrible_simplex_bound
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 
 def gaussian_noise(setting: Setting) -> Gaussian:
@@ -107,9 +107,9 @@ VERSION_1 = "Agarwal & Singh 2017, version 1 (arXiv:1701.07953v1), abstract: (ep
 PROOF_4_1 = "Agarwal & Singh 2017, Theorem 4.1, with the constants of its proof"
 PROOF_4_5 = "Agarwal & Singh 2017, Theorem 4.5, with the constants of its proof"
 LEMMA = said.AS_LEMMA_4_2.source
-EVERY_INNER: dict[str, Any] = {"standing": "theorem", "statement": said.AS_LEMMA_4_2}
-FED: dict[str, Any] = {"standing": "proof", "statement": said.AS_PROOF_4_2}
-OWN_STEP: dict[str, Any] = {"standing": "theorem", "statement": said.AS_THEOREM_4_5}
+EVERY_INNER: Whose = {"standing": "theorem", "statement": said.AS_LEMMA_4_2}
+FED: Whose = {"standing": "proof", "statement": said.AS_PROOF_4_2}
+OWN_STEP: Whose = {"standing": "theorem", "statement": said.AS_THEOREM_4_5}
 SHARP = {"eta": 2.0, "gamma": 0.02}
 STEEP = {"eta": 1.0, "gamma": 0.02}
 READING = "sigma = ln(1 / delta) / epsilon with the constant 1 is ours: the text of version 1 that we have states none"
@@ -123,12 +123,12 @@ TOO_RARE = (
 )
 
 
-def opposite_pair(arms: int) -> tuple[Any, Any]:
+def opposite_pair(arms: int) -> tuple[object, object]:
     """Return two rounds whose first losses are 1 or -1 for all arms, and whose last are 0."""
     return [[1.0] * arms, [0.0] * arms], [[-1.0] * arms, [0.0] * arms]
 
 
-def axis_pair(rounds: int, *, zero: bool = False) -> tuple[Any, Any]:
+def axis_pair(rounds: int, *, zero: bool = False) -> tuple[object, object]:
     """Return worlds whose first losses are the first axis and its opposite, or 0; then it is the first axis."""
     axis = [1.0, 0.0]
     return [axis] * rounds, [[0.0 if zero else -1.0, 0.0]] + [axis] * (rounds - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..problems.advice import Advice, graded_advice
 from ..problems.losses import Linear, Switch
 from ..protocol import Learner
 from . import statements as said
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 
 def conversion(setting: Setting, inner: Learner, batch: int) -> BatchedLaplace:
@@ -216,13 +217,13 @@ def trivial_bound(setting: Setting, learner: Learner) -> float:
     return setting.rounds * setting.range
 
 
-EVERY_INNER: dict[str, Any] = {"standing": "theorem", "statement": said.ART_LEMMA_3}
-FED: dict[str, Any] = {"standing": "proof", "statement": said.ART_PROOF_3}
-LOST: dict[str, Any] = {"standing": "reading"}
+EVERY_INNER: Whose = {"standing": "theorem", "statement": said.ART_LEMMA_3}
+FED: Whose = {"standing": "proof", "statement": said.ART_PROOF_3}
+LOST: Whose = {"standing": "reading"}
 
 
 def survives(
-    parameters: dict[str, Any], stated: dict[str, Any] = EVERY_INNER, fed: dict[str, Any] = FED, **changes: Any
+    parameters: Mapping[str, object], stated: Whose = EVERY_INNER, fed: Whose = FED, **changes: Any
 ) -> tuple[Case, ...]:
     """Return the audits of a true claim: both surfaces as published, and corrected."""
     return (
@@ -232,14 +233,14 @@ def survives(
     )
 
 
-def fails_on_symmetric(parameters: dict[str, Any], **changes: object) -> Case:
+def fails_on_symmetric(parameters: Mapping[str, object], **changes: object) -> Case:
     """Return the audit of the published noise on losses outside the paper's set."""
     note = "losses in [-1, 1]; the paper's are in [0, 1], and its noise is for those"
     facts: dict[str, Any] = {"standing": "variant", "losses": "symmetric", "runs": 50_000, **changes}
     return Case(expected="falsified", note=note, parameters=parameters, **facts)
 
 
-def answered(rounds: int, parameters: dict[str, Any]) -> tuple[Case, ...]:
+def answered(rounds: int, parameters: Mapping[str, object]) -> tuple[Case, ...]:
     """Return the audits, both calibrations, against an adversary that sees the actions.
 
     The worlds' first losses are 1 and 0; later the arm just played has loss 1 and the other 0.

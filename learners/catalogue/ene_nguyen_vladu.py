@@ -13,7 +13,7 @@ from ..checks import check_delta
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
 from ..problems.domains import L1Ball, L2Ball, LinearOracle, LInfBall, ProbabilitySimplex
 from . import statements as said
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 DOMAINS: dict[str, Callable[[int], LinearOracle]] = {
     "l1-ball": L1Ball,
@@ -99,8 +99,8 @@ def regret_gaussian(setting: Setting, learner: Any) -> float:
 
 
 PAPER = "Ene, Nguyen & Vladu 2021"
-SUMS: dict[str, Any] = {"standing": "proof", "statement": said.ENE_PROOF_7}
-REPAIRED: dict[str, Any] = {"standing": "control", "calibration": "corrected"}
+SUMS: Whose = {"standing": "proof", "statement": said.ENE_PROOF_7}
+REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
 
 SHORT = "at three batches the noise is least; of a sum of noise an action shows little more than the sign"
 

@@ -18,7 +18,7 @@ from ..problems.domains import Cube, L2Ball, LinearOracle
 from ..problems.losses import Linear
 from . import statements as said
 from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, WhoseSums
 
 
 def noisy_oco(setting: Setting, oracle: LinearOracle, eta: float | None, precision: float) -> NoisyOco:
@@ -140,7 +140,7 @@ def doubling_bound(setting: Setting, learner: Doubling) -> float:
     return total
 
 
-def gradient_pair(rounds: int, dim: int) -> tuple[Any, Any]:
+def gradient_pair(rounds: int, dim: int) -> tuple[object, object]:
     """Return worlds of linear losses: the first axis or its opposite in round 1, then 0."""
     axis = [1.0, *[0.0] * (dim - 1)]
     rest = [[0.0] * dim] * (rounds - 1)
@@ -157,7 +157,7 @@ def slope_pair(rounds: int, dim: int) -> tuple[Any, Any]:
     return [up, *rest], [down, *rest]
 
 
-WHOLE: dict[str, Any] = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
+WHOLE: WhoseSums = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
 ALONE = "the paper states no privacy of NoisyOCO alone: its noise is read off Theorem 4, for gradients of L1 norm 1"
 SLACK = "slack T^(1/4): one round of a batch changes"
 SCALED = f"the full version has the details of the scaling trick, ours are a reading; {SLACK}"

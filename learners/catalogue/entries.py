@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, get_type_hints
+from typing import Any, NotRequired, TypedDict, get_type_hints
 
 from ...mechanisms.claim import EXPECTATIONS, Claim
 from ...mechanisms.statement import Statement
@@ -149,6 +149,26 @@ class Case:
         return self.statement.source if self.statement else entry.source
 
 
+class Whose(TypedDict):
+    """What several cases of a paper share: whose words they audit, and in which calibration."""
+
+    standing: str
+    statement: NotRequired[Statement]
+    calibration: NotRequired[str]
+
+
+class WhoseRelation(Whose):
+    """The same under another relation than the paper's."""
+
+    neighbours: str
+
+
+class WhoseSums(Whose):
+    """The same of noisy sums that are published: on their surface."""
+
+    surface: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class RegretClaim:
     """A regret bound as data.
@@ -242,7 +262,7 @@ class Entry:
                 cases.append(case)
         return cases
 
-    def setting_of(self, case: Case) -> tuple[Setting, dict[str, Any]]:
+    def setting_of(self, case: Case) -> tuple[Setting, dict[str, object]]:
         """Return the setting of a case, and those of the algorithm's own parameters that it names."""
         own = {name: value for name, value in case.parameters.items() if name in self.parameters}
         setting = self.setting(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...mechanisms.noise import L2Laplace
 from ...mechanisms.tree import depth
@@ -11,7 +10,7 @@ from ..checks import check_positive
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.domains import L2Ball
 from . import statements as said
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, Whose, WhoseRelation, WhoseSums
 
 #: The strong convexity of the adversary's losses. Small: all but the sign of a noisy sum is then clipped away, but the
 #: gradients at the start come near the Lipschitz bound.
@@ -108,13 +107,13 @@ def bandit_regret_bound(setting: Setting, learner: BanditPftal, *, adaptive: boo
 
 
 PAPER = "Smith & Thakurta 2013"
-OUTPUTS: dict[str, Any] = {"standing": "theorem", "statement": said.ST_THEOREM_3}
-SUMS: dict[str, Any] = {"standing": "proof", "statement": said.ST_PROOF_3}
-WHOLE_SUMS: dict[str, Any] = {"standing": "proof", "statement": said.ST_PARTIAL_SUMS, "surface": "publication"}
-BANDIT_OUTPUTS: dict[str, Any] = {"standing": "theorem", "statement": said.ST_THEOREM_5}
-BANDIT_SUMS: dict[str, Any] = {"standing": "proof", "statement": said.ST_PROOF_5}
-REPAIRED: dict[str, Any] = {"standing": "control", "calibration": "corrected"}
-WEAKER: dict[str, Any] = {"standing": "variant", "neighbours": "zero-out"}
+OUTPUTS: Whose = {"standing": "theorem", "statement": said.ST_THEOREM_3}
+SUMS: Whose = {"standing": "proof", "statement": said.ST_PROOF_3}
+WHOLE_SUMS: WhoseSums = {"standing": "proof", "statement": said.ST_PARTIAL_SUMS, "surface": "publication"}
+BANDIT_OUTPUTS: Whose = {"standing": "theorem", "statement": said.ST_THEOREM_5}
+BANDIT_SUMS: Whose = {"standing": "proof", "statement": said.ST_PROOF_5}
+REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
+WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
 
 SMALL = {"radius": 0.1}
 OWN_CURVATURE = "with the regulariser's H of Theorem 11, on a small ball, where H ‖C‖ adds little to the noise"

@@ -94,7 +94,7 @@ def experts_regret_bound(setting: Setting, learner: Pftal) -> float:
 
 def flat_pair(
     rounds: int, dim: int = 1, *, curvature: float = 0.0, radius: float = 1.0, answers: bool = False
-) -> tuple[Any, Any]:
+) -> tuple[object, object]:
     """Return worlds of flat losses: the largest or the least in round 1, then both in turn.
 
     With `answers` the later losses are an adaptive adversary's: the least where the last action was positive, else the
@@ -113,7 +113,7 @@ def flat_pair(
     return [high, *later], [low, *later]
 
 
-def opposite_experts(rounds: int) -> tuple[Any, Any]:
+def opposite_experts(rounds: int) -> tuple[object, object]:
     """Return worlds over two experts whose first losses are opposed, 1 and -1; then all are 0."""
     rest = [[0.0, 0.0]] * (rounds - 1)
     return [[1.0, -1.0], *rest], [[-1.0, 1.0], *rest]

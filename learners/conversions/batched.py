@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Laplace
+from ...mechanisms.noise import Block, Blocks, Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon, check_positive
@@ -104,7 +104,7 @@ class _Batched:
 
 
 @cache
-def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any) -> Any:
+def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Block) -> Blocks:
     """Return `_Batched`'s functions of blocks around the inner learner's."""
 
     def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Gaussian, Laplace, Projected, laplace_sum_coefficients
+from ...mechanisms.noise import Block, Blocks, Gaussian, Laplace, Projected, laplace_sum_coefficients
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_epsilon, check_positive
@@ -187,7 +187,7 @@ def _sum_log_density(z: Floats, scales: Floats) -> Floats:
 
 
 @cache
-def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Any, points: bool) -> Any:
+def _blocks(inner_act: Callable[..., None], inner_update: Callable[..., None], noise: Block, points: bool) -> Blocks:
     """Return the reduction's functions of blocks around the inner learner's."""
 
     def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:

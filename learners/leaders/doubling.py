@@ -67,7 +67,7 @@ class Doubling:
         return Gaussian(unit) if isinstance(law, Gaussian) else Laplace(unit)
 
     @property
-    def oracle(self) -> Any:
+    def oracle(self) -> object:
         """The learner's domain, which regret is measured against."""
         return self.build(self.first).oracle  # type: ignore[attr-defined]
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.noise import Noise
+from ...mechanisms.noise import Block, Blocks, Noise
 from ...mechanisms.philox import LANES, Stream, lanes
 from ...mechanisms.tree import Tree, TreeState, depth, tree_blocks
 from ..checks import check_rounds
@@ -86,7 +86,7 @@ class Leader:
 
 
 @cache
-def _blocks(step: Callable[..., None], noise: object) -> Any:
+def _blocks(step: Callable[..., None], noise: Block) -> Blocks:
     """Return a leader's functions of blocks."""
     add, pad = tree_blocks(noise)
 

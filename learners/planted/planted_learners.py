@@ -43,7 +43,7 @@ class _FirstRoundBare(BanditReduction):
         self.inner.update(state.inner, actions, state.fed, draws)
 
 
-def reduction(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def reduction(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Play the bandit reduction around Threshold on losses in [-1, 1]; release its arms."""
     kinds = {
         "noise after learning": _LateNoise,

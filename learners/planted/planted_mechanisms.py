@@ -14,7 +14,7 @@ from ..conversions.batched import BatchedLaplace
 from ..probes.threshold import Threshold
 
 
-def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Release a sum of sensitivity 1 with Laplace(1) noise."""
     exact = float(sum(data))
     if bug == "noise halved":
@@ -35,7 +35,7 @@ def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return exact + draws.noise(Laplace(1.0), (runs,), exact)
 
 
-def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Release a vector sum of L2 sensitivity 1 with the classic Gaussian noise at delta = 0.01."""
     exact = np.array(data, dtype=float)[:, None]
     sigma = math.sqrt(2 * math.log(1.25 / 0.01))
@@ -61,7 +61,7 @@ def ball(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return exact + draws.noise(L2Laplace(2.0, dim), (dim, runs), exact)
 
 
-def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Release the first T - 1 noisy prefix sums of a tree over T values in [0, 1]; a value is in depth(T) nodes."""
     horizon = len(data)
     scale = float(depth(horizon))
@@ -93,7 +93,7 @@ def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return np.stack(released)
 
 
-def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Release the noisy batch means of one arm's losses in [0, 1], three rounds a batch."""
     batch = 3
     losses = np.array(data, dtype=float)
@@ -121,7 +121,7 @@ def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return np.stack([mean + f for mean, f in zip(means, fresh, strict=True)])
 
 
-def response(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def response(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Report one of four categories: the true one with probability e / (e + 3), else any other."""
     keep = math.e / (math.e + 3)
     if bug == "two categories assumed":
@@ -139,7 +139,7 @@ def response(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return draws.outcome(lambda: law, sample)
 
 
-def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Choose the largest of several counts by the exponential mechanism, exp(u / 2)."""
     utility = np.array(data, dtype=float)
     law = np.exp(utility / (1.0 if bug == "factor 2 forgotten" else 2.0))
@@ -153,7 +153,7 @@ def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return draws.outcome(lambda: law / law.sum(), sample)
 
 
-def noisy_max(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def noisy_max(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     """Report the place of the largest of several counts, Laplace(2) noise on each."""
     exact = np.array(data, dtype=float)[:, None]
     noisy = exact + draws.noise(Laplace(2.0), (exact.size, runs), exact)

@@ -89,7 +89,7 @@ def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, playe
         arrays[0][0, i] = fed[0, i] - numbers[0]
 
 
-def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Any, out: Floats) -> None:
+def law_block(t: int, numbers: Numbers, arrays: Arrays, arms: Arms, out: Floats) -> None:
     """Block: the deterministic choice as a probability."""
     for i in range(LANES):
         chosen = 1 if (arrays[0][0, i] > 0) & numbers[1] else 0

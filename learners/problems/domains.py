@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Projection(Protocol):
         """Return the nearest points of the domain, (dim, runs)."""
 
 
-def simplex_minimise_block(linear: Floats, arms: Any, rows: Floats) -> None:
+def simplex_minimise_block(linear: Floats, arms: Arms, rows: Floats) -> None:
     """Block: `Simplex.minimise`."""
     least = rows[0]
     for i in range(LANES):

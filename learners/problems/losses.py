@@ -114,7 +114,7 @@ class Linear:
         """Return the largest |f| on the ball of this radius around 0."""
         return math.hypot(*self.slope) * radius + abs(self.offset)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {"loss": "linear", "slope": list(self.slope), "offset": self.offset}
 
@@ -185,7 +185,7 @@ class Quadratic:
         low, high = (0.5 * self.curvature * d**2 for d in (max(distance - radius, 0.0), distance + radius))
         return max(abs(low + self.offset), abs(high + self.offset))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {
             "loss": "quadratic",
@@ -234,7 +234,7 @@ class Absolute:
         low, high = max(abs(self.level) - reach, 0.0), abs(self.level) + reach
         return max(abs(low + self.offset), abs(high + self.offset))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {"loss": "absolute", "slope": list(self.slope), "level": self.level, "offset": self.offset}
 
@@ -296,7 +296,7 @@ class Switch:
         column = action if action.ndim == 1 else action[self.coordinate]
         return Chosen(self.below, self.above, (column > self.threshold) & seen)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {
             "loss": "switch",

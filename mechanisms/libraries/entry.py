@@ -8,6 +8,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
@@ -45,7 +46,7 @@ class Library:
     module: str
     needs: str = ""
 
-    def load(self, module: str = "") -> Any:
+    def load(self, module: str = "") -> ModuleType:
         """Return the library, or a module of it.
 
         Raises
@@ -146,7 +147,7 @@ class LibraryEntry:
     claim: Claim
     quotation: str
     where: str
-    strategy: Callable[[Any], object]
+    strategy: Callable[[ModuleType], object]
     build: Callable[[float], Mechanism]
     weakened_by: str = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
@@ -18,7 +19,7 @@ def noisy_rewards(data: Any, rng: Any, factor: float) -> list[float]:
     return [float(reward + rng.laplace(scale=1 / factor)) for reward in data]
 
 
-def _rewards(st: Any) -> Any:
+def _rewards(st: ModuleType) -> object:
     """Return the strategy of a few rewards."""
     return st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), min_size=2, max_size=4)
 

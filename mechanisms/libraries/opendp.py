@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
@@ -13,13 +14,13 @@ from .entry import Finding, Library, LibraryEntry, Mechanism
 LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
 
 
-def _prelude() -> Any:
+def _prelude() -> ModuleType:
     dp = LIBRARY.load()
     dp.enable_features("contrib", "honest-but-curious")
     return dp
 
 
-def _measured(make: Callable[[Any, float], Any]) -> Callable[[float], Mechanism]:
+def _measured(make: Callable[[ModuleType, float], Any]) -> Callable[[float], Mechanism]:
     """Return what builds a mechanism of a measurement, which takes data alone."""
 
     def build(factor: float) -> Mechanism:
@@ -38,32 +39,32 @@ def _truth(odds: float, choices: int, factor: float) -> float:
     return float(odds**factor / (odds**factor + choices - 1))
 
 
-def _integers(dp: Any) -> tuple[Any, Any]:
+def _integers(dp: ModuleType) -> tuple[object, object]:
     return dp.atom_domain(T=int), dp.absolute_distance(T=int)
 
 
-def _floats(dp: Any) -> tuple[Any, Any]:
+def _floats(dp: ModuleType) -> tuple[object, object]:
     return dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
 
 
-def _scores(dp: Any) -> tuple[Any, Any]:
+def _scores(dp: ModuleType) -> tuple[object, object]:
     return dp.vector_domain(dp.atom_domain(T=int)), dp.linf_distance(T=int)
 
 
-def _counts(dp: Any, kind: type) -> tuple[Any, Any]:
+def _counts(dp: ModuleType, kind: type) -> tuple[object, object]:
     domain = dp.atom_domain(T=int) if kind is int else dp.atom_domain(T=float, nan=False)
     return dp.map_domain(dp.atom_domain(T=str), domain), dp.l01inf_distance(dp.absolute_distance(T=kind))
 
 
-def _weighted_counts(dp: Any) -> tuple[Any, Any]:
+def _weighted_counts(dp: ModuleType) -> tuple[object, object]:
     return dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)), dp.l02inf_distance(dp.absolute_distance(T=int))
 
 
-def _beside(value: Any) -> list[Any]:
+def _beside(value: Any) -> list[object]:
     return [value - 1, value + 1]
 
 
-def _beside_scores(data: Any) -> list[Any]:
+def _beside_scores(data: Any) -> list[object]:
     """Return scores of which each moved by at most 1."""
     one = [[u + s for u in data] for s in (-1, 1)]
     return [
@@ -72,7 +73,7 @@ def _beside_scores(data: Any) -> list[Any]:
     ]
 
 
-def _beside_counts(data: Any) -> list[Any]:
+def _beside_counts(data: Any) -> list[object]:
     """Return counts of which one moved by at most 1, was 1 and is gone, or is 1 and new."""
     one = next(iter(data.values()), 1) * 0 + 1
     new = next(name for name in "abcdefgh" if name not in data)
@@ -81,7 +82,7 @@ def _beside_counts(data: Any) -> list[Any]:
     return [*changed, *gone, {**data, new: one}]
 
 
-def _count_data(kind: type) -> Callable[[Any], Any]:
+def _count_data(kind: type) -> Callable[[Any], object]:
     return lambda st: st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 4).map(kind), max_size=3)
 
 
@@ -97,7 +98,7 @@ _THRESHOLD = Finding(
 
 
 def _entry(
-    what: str, epsilon: float | None, make: Callable[[Any, float], Any], strategy: Any, near: Any, **more: Any
+    what: str, epsilon: float | None, make: Callable[[ModuleType, float], Any], strategy: Any, near: Any, **more: Any
 ) -> LibraryEntry:
     said = more.pop("said")
     rho, delta, privacy_map = more.pop("rho", None), more.pop("delta", 0.0), more.pop("privacy_map", _MAP)
@@ -117,7 +118,7 @@ def _entry(
     )
 
 
-def _alp(dp: Any, factor: float) -> Any:
+def _alp(dp: ModuleType, factor: float) -> object:
     """Return what makes a queryable of counts, and asks it for three keys."""
     measurement = dp.m.make_alp_queryable(*_counts(dp, int), scale=1.0 / factor, total_limit=10, value_limit=5)
 
@@ -128,15 +129,15 @@ def _alp(dp: Any, factor: float) -> Any:
     return asked
 
 
-def _small(st: Any) -> Any:
+def _small(st: ModuleType) -> object:
     return st.integers(-5, 5)
 
 
-def _halves(st: Any) -> Any:
+def _halves(st: ModuleType) -> object:
     return st.integers(-10, 10).map(lambda half: half / 2)
 
 
-def _some_scores(st: Any) -> Any:
+def _some_scores(st: ModuleType) -> object:
     return st.lists(st.integers(0, 4), min_size=2, max_size=3)
 
 

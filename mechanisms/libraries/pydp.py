@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from ..claim import Claim
@@ -52,7 +53,7 @@ def _algorithm(name: str, options: dict[str, Any]) -> Callable[[float], Mechanis
     return build
 
 
-def _data(st: Any) -> Any:
+def _data(st: ModuleType) -> object:
     return st.lists(st.integers(0, 10).map(lambda tenth: tenth / 10), min_size=1, max_size=5)
 
 
@@ -86,7 +87,7 @@ def _kept_keys(name: str) -> Callable[[float], Mechanism]:
     return build
 
 
-def _beside(value: Any) -> list[Any]:
+def _beside(value: Any) -> list[object]:
     return [value - 1, value + 1]
 
 

@@ -31,14 +31,14 @@ def is_number(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
-def require(name: str, value: Any, least: float, *, inclusive: bool = False) -> None:
+def require(name: str, value: float, least: float, *, inclusive: bool = False) -> None:
     """Raise ValueError for what is no finite number above the least, or at it where that is included."""
     if not is_number(value) or value < least or (value == least and not inclusive):
         bound = f"at least {least:g}" if inclusive else "positive" if least == 0 else f"above {least:g}"
         raise ValueError(f"{name} must be {bound} and finite, got {value!r}")
 
 
-def require_level(name: str, value: Any) -> None:
+def require_level(name: str, value: float) -> None:
     """Raise ValueError for a level that is not positive, or beyond what is computed with."""
     require(name, value, 0.0)
     if value > _LARGEST:

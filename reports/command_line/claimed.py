@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...audit.plans.paths import read_text
 from ..record_types import JsonObject
@@ -29,7 +29,7 @@ def claimed_measure(choices: JsonObject) -> Measure | None:
     return stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
 
 
-def _points(path: Path) -> Any:
+def _points(path: Path) -> object:
     written = str(path).lstrip().startswith(("[", "{"))  # as replay commands have it
     text = str(path) if written else read_text(path, "profile")
     try:

@@ -235,7 +235,7 @@ def command(function: Callable[..., object], *, plays: bool = False) -> Callable
     """Run a command, which plays a target or does not, under `clear_errors` and `clear_interrupt`."""
 
     @wraps(function)
-    def wrapped(*args: object, **kwargs: object) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> object:
         with clear_interrupt(), clear_errors(plays=plays):
             return function(*args, **kwargs)
 
@@ -267,7 +267,7 @@ class Commands(click.Group):
         with one_line():
             return super().make_context(*args, **kwargs)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Parse and run a command."""
         with one_line():
             return super().invoke(ctx)

@@ -10,12 +10,16 @@ from typing import Any
 import click
 
 
-class Parameter(click.ParamType):  # type: ignore[type-arg]
+class Kind(click.ParamType):  # type: ignore[type-arg]
+    """What the kinds of values here share: newer versions of click ask for a type argument, older ones take none."""
+
+
+class Parameter(Kind):
     """A `NAME=VALUE` option."""
 
     name = "NAME=VALUE"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         """Split at the first equals sign."""
         name, sign, text = value.partition("=")
         if not sign or not name:
@@ -27,22 +31,22 @@ class Parameter(click.ParamType):  # type: ignore[type-arg]
         return name, text
 
 
-class Names(click.ParamType):  # type: ignore[type-arg]
+class Names(Kind):
     """A word, or names with commas between them."""
 
     name = "NAME[,NAME]"
 
-    def convert(self, value: Any, param: object, ctx: object) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Split at the commas; `fitted` and `all` are words."""
         return value if value in ("fitted", "all") else value.split(",")
 
 
-class Rdp(click.ParamType):  # type: ignore[type-arg]
+class Rdp(Kind):
     """An `ORDER:EPSILON` option."""
 
     name = "ORDER:EPSILON"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
         """Split at the colon."""
         order, _, epsilon = str(value).partition(":")
         try:
@@ -51,12 +55,12 @@ class Rdp(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"expected ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
 
 
-class Json(click.ParamType):  # type: ignore[type-arg]
+class Json(Kind):
     """A value written as JSON, or a file that holds it: .json, .npy or .csv."""
 
     name = "JSON|FILE"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Read the text."""
         from ...audit.inputs.files import SUFFIXES, InputFile
 
@@ -71,12 +75,12 @@ class Json(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 
 
-class File(click.ParamType):  # type: ignore[type-arg]
+class File(Kind):
     """A path."""
 
     name = "path"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Take any text but what no system has a file for."""
         if "\0" in str(value) or not str(value):
             self.fail(f"expected the name of a file, got {str(value)!r}", param, ctx)
@@ -86,7 +90,7 @@ class File(click.ParamType):  # type: ignore[type-arg]
 def options(*decorators: Callable[..., object]) -> Callable[..., Any]:
     """Join several options into one decorator, first on top of the help."""
 
-    def apply(function: Callable[..., object]) -> Callable[..., Any]:
+    def apply(function: Callable[..., object]) -> Callable[..., object]:
         for decorator in reversed(decorators):
             function = decorator(function)
         return function

@@ -99,7 +99,7 @@ def _words(options: Mapping[str, object]) -> list[str]:
     return [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
 
 
-def _unusual(budget: Mapping[str, object]) -> dict[str, Any]:
+def _unusual(budget: Mapping[str, object]) -> dict[str, object]:
     """Return a budget without a confidence and a stop that are those of every command."""
     from ...audit.play.execution import Budget
 

@@ -28,7 +28,7 @@ KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
 
 def audited(
     plan: Plan, out: Path, resume: bool, jobs: int | None, command: str, cluster: Cluster | None
-) -> tuple[Ledger, dict[str, Any]]:
+) -> tuple[Ledger, dict[str, object]]:
     """Return the ledger of a plan's run and its record."""
     from ...audit.plans.ledger import Ledger
     from ...audit.play.cluster import ClusterError
@@ -236,7 +236,7 @@ def _measured(
     return [known[i] if i in known else next(measured) for _, i, _ in items]
 
 
-def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
+def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, object]:
     """Return one measurement of regret, kept in the ledger; what a user's target does wrong, as an error."""
     from ...audit.play.workers import alone
 

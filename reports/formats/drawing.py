@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html import escape
+from types import ModuleType
 from typing import Any
 
 #: Stand-ins that matplotlib paints with, and the style sheet's colours that replace them.
@@ -63,7 +64,7 @@ def available() -> bool:
     return True
 
 
-def matplotlib_library() -> Any:
+def matplotlib_library() -> ModuleType:
     """Return matplotlib, imported with what a figure needs; raise ImportError where it is missing."""
     import matplotlib
     import matplotlib.figure

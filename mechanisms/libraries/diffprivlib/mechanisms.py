@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def _mechanism(name: str, **options: object) -> Callable[[float], Mechanism]:
     return build
 
 
-def _weaker(options: dict[str, Any], factor: float) -> dict[str, Any]:
+def _weaker(options: dict[str, Any], factor: float) -> dict[str, object]:
     """Return options that make noise smaller by a factor: the sensitivity, where it may be any number, or epsilon."""
     if isinstance(options.get("sensitivity"), float):
         return {**options, "sensitivity": options["sensitivity"] / factor}
@@ -51,15 +52,15 @@ def _chosen(name: str) -> Callable[[float], Mechanism]:
     return build
 
 
-def _beside(value: Any) -> list[Any]:
+def _beside(value: Any) -> list[object]:
     return [value - 1, value + 1]
 
 
-def _beside_in_unit(value: Any) -> list[Any]:
+def _beside_in_unit(value: Any) -> list[object]:
     return [0.0, 1.0] if 0 <= value <= 1 else []
 
 
-def _beside_utilities(data: Any) -> list[Any]:
+def _beside_utilities(data: Any) -> list[object]:
     return [
         [u + s for u, s in zip(data, step, strict=True)] for step in itertools.product((-1.0, 1.0), repeat=len(data))
     ]
@@ -74,23 +75,23 @@ _ROUNDED = Finding(
 )
 
 
-def _integers(st: Any) -> Any:
+def _integers(st: ModuleType) -> object:
     return st.integers(-(2**60), 2**60)
 
 
-def _floats(st: Any) -> Any:
+def _floats(st: ModuleType) -> object:
     return st.integers(-200, 200).map(lambda percent: percent / 100)
 
 
-def _binary(st: Any) -> Any:
+def _binary(st: ModuleType) -> object:
     return st.sampled_from(["yes", "no"])
 
 
-def _utilities(st: Any) -> Any:
+def _utilities(st: ModuleType) -> object:
     return st.lists(st.integers(0, 4).map(float), min_size=2, max_size=3)
 
 
-def _letter(st: Any) -> Any:
+def _letter(st: ModuleType) -> object:
     return st.sampled_from(["a", "b", "c"])
 
 
@@ -267,11 +268,11 @@ def _bingham(factor: float) -> Mechanism:
     return quietly(mechanism)
 
 
-def _halves(st: Any) -> Any:
+def _halves(st: ModuleType) -> object:
     return st.lists(st.integers(-2, 2).map(lambda half: half / 2), min_size=1, max_size=5)
 
 
-def _directions(st: Any) -> Any:
+def _directions(st: ModuleType) -> object:
     points = st.sampled_from([(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.6, 0.8), (0.8, -0.6)])
     return st.lists(points, min_size=1, max_size=5).map(np.array)
 

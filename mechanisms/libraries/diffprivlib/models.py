@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from ..entry import Finding, LibraryEntry, Mechanism, quietly
 from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, hundredths, random_state
 
 
-def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[Any], Any]:
+def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[Any], object]:
     """Return the strategy of (X, y), rows of numbers with their labels."""
 
-    def strategy(st: Any) -> Any:
+    def strategy(st: ModuleType) -> Any:
         row = st.tuples(*[values(st)] * features, labels(st))
         lists = st.lists(row, min_size=least, max_size=5)
         return lists.map(lambda rows: (np.array([row[:-1] for row in rows]), np.array([row[-1] for row in rows])))
@@ -22,15 +23,15 @@ def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[
     return strategy
 
 
-def _points(values: Any, features: int, least: int = 2) -> Callable[[Any], Any]:
-    def strategy(st: Any) -> Any:
+def _points(values: Any, features: int, least: int = 2) -> Callable[[Any], object]:
+    def strategy(st: ModuleType) -> Any:
         lists = st.lists(st.tuples(*[values(st)] * features), min_size=least, max_size=5)
         return lists.map(lambda rows: np.array(rows, dtype=float))
 
     return strategy
 
 
-def _classes(st: Any) -> Any:
+def _classes(st: ModuleType) -> object:
     return st.integers(0, 1)
 
 
@@ -38,7 +39,7 @@ def _both_classes(data: Any) -> bool:
     return len(np.unique(data[1])) == 2
 
 
-def _hundreds(st: Any) -> Any:
+def _hundreds(st: ModuleType) -> object:
     return st.sampled_from([0.0, 100.0, -100.0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,6 @@ def random_state(rng: Any) -> Any:
     return np.random.RandomState(rng.bit_generator)
 
 
-def hundredths(st: Any) -> Any:
+def hundredths(st: ModuleType) -> object:
     """Return the strategy of hundredths from 0 to 1."""
     return st.integers(0, 100).map(lambda percent: percent / 100)

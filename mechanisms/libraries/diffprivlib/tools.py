@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,22 @@ from ..entry import Finding, LibraryEntry, Mechanism, quietly
 from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, hundredths, random_state
 
 
-def _unit(st: Any) -> Any:
+def _unit(st: ModuleType) -> object:
     return st.lists(hundredths(st), min_size=1, max_size=5)
 
 
-def _points(st: Any) -> Any:
+def _points(st: ModuleType) -> object:
     """Return the strategy of points in the unit square, as their two coordinates."""
     several = st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5)
     return several.map(lambda points: tuple(np.array(points).T))
 
 
-def _rows(st: Any) -> Any:
+def _rows(st: ModuleType) -> object:
     """Return the strategy of points in the unit square, as rows."""
     return st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5).map(np.array)
 
 
-def _with_missing(st: Any) -> Any:
+def _with_missing(st: ModuleType) -> object:
     numbers = st.lists(hundredths(st) | st.just(math.nan), min_size=1, max_size=5)
     return numbers.filter(_has_number)
 
