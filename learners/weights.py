@@ -109,3 +109,21 @@ def _recentre_block(log_weights: Floats, weights: Floats, total: Floats) -> None
                 log_weights[k, i] -= top
                 weights[k, i] = exp(log_weights[k, i])
                 total[i] += weights[k, i]
+
+
+def softmin_block(values: Floats, rate: float, x: Floats, rows: Floats) -> None:
+    """Block: the law proportional to exp(-rate values), in each run, with two rows of room."""
+    least, total = rows[0], rows[1]
+    for i in range(LANES):
+        least[i], total[i] = values[0, i], 0.0
+    for j in range(1, len(x)):
+        for i in range(LANES):
+            least[i] = min(least[i], values[j, i])
+    for j in range(len(x)):
+        for i in range(LANES):
+            x[j, i] = exp((least[i] - values[j, i]) * rate)
+        for i in range(LANES):
+            total[i] += x[j, i]
+    for j in range(len(x)):
+        for i in range(LANES):
+            x[j, i] /= total[i]

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.special import expit
 
 from ...mechanisms.draws import Draws, Floats
-from ...mechanisms.elementary import exp
 from ...mechanisms.noise import Block, Blocks, Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction, check_positive
 from ..problems.advice import Advice
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
+from ..weights import softmin_block
 
 
 def expert_weights(losses: Floats, eta: float) -> Floats:
@@ -136,7 +136,7 @@ def update_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, playe
     table, gamma, eta = numbers
     losses, q, p, rows = arrays
     losses_block(table[t % len(table)], p, rows[0], played[0], fed[0], losses)
-    weights_block(losses, eta, q, rows)
+    softmin_block(losses, eta, q, rows)
     mixture_block(q, table[(t + 1) % len(table)], gamma, p)
 
 
@@ -148,24 +148,6 @@ def losses_block(advice: Floats, p: Floats, scaled: Floats, arms: Arms, fed: Flo
     for j in range(len(losses)):
         for i in range(LANES):
             losses[j, i] += advice[j, np.uint64(arms[i])] * scaled[i]
-
-
-def weights_block(losses: Floats, eta: float, q: Floats, rows: Floats) -> None:
-    """Block: `expert_weights`."""
-    least, total = rows[0], rows[1]
-    for i in range(LANES):
-        least[i], total[i] = losses[0, i], 0.0
-    for j in range(1, len(q)):
-        for i in range(LANES):
-            least[i] = min(least[i], losses[j, i])
-    for j in range(len(q)):
-        for i in range(LANES):
-            q[j, i] = exp((least[i] - losses[j, i]) * eta)
-        for i in range(LANES):
-            total[i] += q[j, i]
-    for j in range(len(q)):
-        for i in range(LANES):
-            q[j, i] /= total[i]
 
 
 def mixture_block(q: Floats, advice: Floats, gamma: float, p: Floats) -> None:
@@ -377,6 +359,6 @@ def _batched_blocks(noise: Block) -> Blocks:
                     released[j, i] += total[j, i] / tau
                     losses[j, i] += released[j, i]
                     total[j, i] = 0.0
-            weights_block(losses, eta, q, rows)
+            softmin_block(losses, eta, q, rows)
 
     return act, update

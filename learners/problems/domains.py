@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from ...mechanisms.draws import Floats
-from ...mechanisms.elementary import exp
 from ...mechanisms.philox import LANES
 from ..checks import check_arms, check_positive
 from ..protocol import Actions, Arms
+from ..weights import softmin_block
 
 
 class Regularised(Protocol):
@@ -88,20 +88,7 @@ def simplex_minimise_block(linear: Floats, arms: Arms, rows: Floats) -> None:
 
 def entropy_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:
     """Block: `EntropySimplex.prox`."""
-    least, total = rows[0], rows[1]
-    for i in range(LANES):
-        least[i], total[i] = linear[0, i], 0.0
-    for k in range(1, len(x)):
-        for i in range(LANES):
-            least[i] = min(least[i], linear[k, i])
-    for k in range(len(x)):
-        for i in range(LANES):
-            x[k, i] = exp(least[i] - linear[k, i])
-        for i in range(LANES):
-            total[i] += x[k, i]
-    for k in range(len(x)):
-        for i in range(LANES):
-            x[k, i] /= total[i]
+    softmin_block(linear, 1.0, x, rows)
 
 
 def ball_prox_block(linear: Floats, x: Floats, rows: Floats) -> None:

@@ -39,13 +39,13 @@ def measure_from_json(data: Any) -> Measure:
         raise ValueError(f"this is no measure of kind {kind!r}: {data!r}") from None
 
 
-def _list(value: object) -> object:
+def _list(value: object) -> Any:
     if not isinstance(value, list | tuple):
         raise ValueError(f"profile must be a list of [epsilon, delta], got {value!r}")
     return value
 
 
-def _pair(name: str, form: str, value: object) -> tuple[object, object]:
+def _pair(name: str, form: str, value: object) -> tuple[Any, Any]:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(f"{name} must be {form}, got {value!r}")
     return value[0], value[1]
