@@ -17,9 +17,17 @@ from ..problems.domains import EntropySimplex
 from ..protocol import Actions, FeedbackKind, Learner
 
 
+@dataclass
+class WrappedState:
+    """The state of the learner inside, and the rounds that it was told of."""
+
+    inner: Any
+    rounds: int = 0
+
+
 @dataclass(frozen=True)
 class Wrapped:
-    """A learner with a fault between it and the game; the state holds its state and the round, from 0."""
+    """A learner with a fault between it and the game."""
 
     inner: Any
     rounds: int
@@ -35,25 +43,25 @@ class Wrapped:
         kind: FeedbackKind = self.inner.feedback
         return kind
 
-    def start(self, runs: int, draws: Draws) -> list[Any]:
-        """Return the inner state and the round."""
-        return [self.inner.start(runs, draws), 0]
+    def start(self, runs: int, draws: Draws) -> WrappedState:
+        """Return the inner state, before the first round."""
+        return WrappedState(self.inner.start(runs, draws))
 
-    def act(self, state: list[Any], draws: Draws) -> Actions:
+    def act(self, state: WrappedState, draws: Draws) -> Actions:
         """Play what the inner learner plays."""
-        actions: Actions = self.inner.act(state[0], draws)
+        actions: Actions = self.inner.act(state.inner, draws)
         return actions
 
-    def update(self, state: list[Any], actions: Actions, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: WrappedState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Pass the losses on."""
-        state[1] += 1
-        self.inner.update(state[0], actions, feedback, draws)
+        state.rounds += 1
+        self.inner.update(state.inner, actions, feedback, draws)
 
 
 class FlippedSign(Wrapped):
     """The losses are passed on as gains."""
 
-    def update(self, state: list[Any], actions: Actions, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: WrappedState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Pass the losses on with the other sign."""
         super().update(state, actions, -feedback, draws)
 
@@ -61,7 +69,7 @@ class FlippedSign(Wrapped):
 class WrongArm(Wrapped):
     """Each arm is told the loss of the next one."""
 
-    def update(self, state: list[Any], actions: Actions, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: WrappedState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Pass the losses on, one arm off."""
         super().update(state, actions, np.roll(feedback, 1, axis=0), draws)
 
@@ -69,27 +77,27 @@ class WrongArm(Wrapped):
 class ForgetsAfterHalf(Wrapped):
     """From half-time on it begins anew after every round."""
 
-    def update(self, state: list[Any], actions: Actions, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: WrappedState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Learn, and forget."""
         super().update(state, actions, feedback, draws)
-        if state[1] >= self.rounds // 2:
-            state[0] = self.inner.start(actions.shape[-1], draws)
+        if state.rounds >= self.rounds // 2:
+            state.inner = self.inner.start(actions.shape[-1], draws)
 
 
 class ForgetsOften(Wrapped):
     """It begins anew after every sqrt(T) rounds."""
 
-    def update(self, state: list[Any], actions: Actions, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: WrappedState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Learn, and forget."""
         super().update(state, actions, feedback, draws)
-        if state[1] % math.isqrt(self.rounds) == 0:
-            state[0] = self.inner.start(actions.shape[-1], draws)
+        if state.rounds % math.isqrt(self.rounds) == 0:
+            state.inner = self.inner.start(actions.shape[-1], draws)
 
 
 class NeverTheFirst(Wrapped):
     """The first arm's weight goes to the last."""
 
-    def act(self, state: list[Any], draws: Draws) -> Actions:
+    def act(self, state: WrappedState, draws: Draws) -> Actions:
         """Play the inner learner's point without its first arm."""
         points = np.array(super().act(state, draws), dtype=float)
         points[-1] += points[0]

@@ -28,10 +28,15 @@ SEEDS = st.integers(0, 10**6)
 class Delayed(Wrapped):
     """Planted: every loss is passed on one round late."""
 
+    def start(self, runs, draws):
+        state = super().start(runs, draws)
+        state.late = None
+        return state
+
     def update(self, state, actions, feedback, draws):
-        if state[1]:
-            self.inner.update(state[0], *state[2], draws)
-        state[1:] = [state[1] + 1, (actions.copy(), np.array(feedback))]
+        if state.late is not None:
+            self.inner.update(state.inner, *state.late, draws)
+        state.late = actions.copy(), np.array(feedback)
 
 
 def played(learner, losses):
