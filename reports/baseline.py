@@ -154,7 +154,8 @@ def _tested(new: JsonObject, old: Fields, result: Again) -> float | None:
     else:
         then = Frozen.from_json(old["frozen"]).counts
         beside["counts"], beside["counts_before"] = result.counts.to_json(), then.to_json()
-        # Of claims in other measures the odds of a right guess are not all either: so is its excess over wrong ones.
+        # In other measures than epsilon the odds of a right guess are not all that counts: the excess of right guesses
+        # over wrong ones is tested beside them.
         stated = new["claimed"] if is_epsilon(measure_of(new)) else {"epsilon": 0.0, "delta": 1.0}
         beside["p_value"] = regression_p_value(result.counts, then, epsilon=stated["epsilon"], delta=stated["delta"])
         if beside["p_value"] is None:

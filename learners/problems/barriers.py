@@ -118,7 +118,7 @@ class BallBarrier(_AroundOrigin):
         along = np.zeros_like(z)
         along[-1] = 1.0
         np.divide(z, np.sqrt(squared), out=along, where=squared > TINY)
-        # Of two reflections the one that does not cancel; the last bits of a sum shall not choose.
+        # Two reflections do it: the one is taken that does not cancel, and the last bits of a sum do not choose.
         sign = np.where(np.rint(along[-1] * 2.0**20) < 0, -1.0, 1.0)
         across = along.copy()
         across[-1] += sign

@@ -23,7 +23,7 @@ def event_words(claim: Mapping[str, Any]) -> str:
     event, counts = claim["event"], claim.get("counts") or {}
     if not event:
         return ""
-    # Of exact attacks alone: their thresholds are likelihoods.
+    # Only the thresholds of exact attacks are likelihoods; the event of another one is said of its score.
     reads = claim.get("attack_reads", wording_of(claim["attack"]))
     about = reads or f"the score of the {claim['attack'] or 'attack'}"
     sides = []

@@ -201,7 +201,7 @@ def test_the_expected_range_of_the_noise():
         sizes = np.abs(z[0])
         error = 4.9 * sizes.std() / math.sqrt(100_000)
         assert agarwal_singh_bounds.expected_size(draws) == pytest.approx(sizes.mean(), abs=error)
-    # Of two, the range is the size of a sum of twice as many.
+    # The range of two coordinates is the size of a sum of twice as many draws.
     assert agarwal_singh_bounds.expected_range(2, 3) == pytest.approx(agarwal_singh_bounds.expected_size(6))
     assert agarwal_singh_bounds.expected_range(1, 3) == 0
 
