@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
+
+from ...mechanisms.draws import Floats
 
 #: Growth is fitted over at least this many doublings of the horizon.
 DOUBLINGS = 5
@@ -49,13 +53,20 @@ def growth(horizons: Sequence[int], regrets: Sequence[float], *, confidence: flo
     shown = [(t, r) for t, r in zip(horizons, regrets, strict=True) if r > 0]
     slope = lower = upper = None
     if len(shown) >= 3:
-        from statsmodels.api import OLS, add_constant
-
         x, y = np.log(np.array(shown, dtype=float)).T
-        line = OLS(y, add_constant(x)).fit()
-        slope = float(line.params[1])
-        lower, upper = (float(limit) for limit in line.conf_int(alpha=2 * (1 - confidence))[1])
+        slope, off = _line(x, y, confidence)
+        lower, upper = slope - off, slope + off
     return Growth(tuple(horizons), tuple(float(r) for r in regrets), slope, lower, upper)
+
+
+def _line(x: Floats, y: Floats, confidence: float) -> tuple[float, float]:
+    """Return the slope of the least-squares line of y on x, and how far its one-sided limits lie from it."""
+    about = x - x.mean()
+    spread = float(about @ about)
+    slope = float(about @ y) / spread
+    errors = y - y.mean() - slope * about
+    deviation = math.sqrt(float(errors @ errors) / (x.size - 2) / spread)
+    return slope, float(special.stdtrit(x.size - 2, confidence)) * deviation
 
 
 def default_horizons(rounds: int) -> tuple[int, ...]:

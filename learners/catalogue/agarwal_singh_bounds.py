@@ -44,10 +44,11 @@ def expected_range(dim: int, draws: int) -> float:
     """
     if dim == 1 or draws == 0:
         return 0.0
-    weights = [(draws - k, float(comb(draws - 1 + k, k)) / 2.0 ** (draws + k)) for k in range(draws)]
+    weights = [float(comb(draws - 1 + k, k)) / 2.0 ** (draws + k) for k in range(draws)]
+    shapes = np.arange(draws, 0, -1)
 
     def excess(x: float) -> float:
-        tail = sum(w * float(gammaincc(shape, x)) for shape, w in weights)
+        tail = sum(w * of_one for w, of_one in zip(weights, gammaincc(shapes, x).tolist(), strict=True))
         return 1 - (1 - tail) ** dim - tail**dim  # P(max > x) - P(max < -x)
 
     return 2 * float(scipy.integrate.quad(excess, 0, math.inf, limit=200)[0])

@@ -36,6 +36,8 @@ _BEYOND = 0.1
 #: So many factors are multiplied before a logarithm is taken: none is below 1 - _AT_RISK, so the product does not
 #: underflow, and one that overflows is beyond any goal.
 _FACTORS = 12
+#: Hypotheses that are refuted are set aside when fewer than this share of the others stand.
+_STANDING = 0.8
 #: What the log wealth must have beyond its goal, for the rounding of the sum of logarithms.
 _ROUNDING = 1e-9
 #: Beyond _NEAR each cell is so many times as wide as the one before.
@@ -43,6 +45,8 @@ _WIDENING = 1.2
 #: Cells that are refuted together where they can be, the share of the error that is spent on that, and the shares of
 #: the law for which it is done at once.
 _TOGETHER, _SKIPPED, _RANGE = 8, 0.01, 8
+#: Cells that one question is about, at most.
+_MOST_AT_ONCE = 32
 #: A floor lies so many standard deviations below the pilot's mean, or further: the standard deviation times the square
 #: root of the number of observations left, divided by _LEVERAGE.
 _USUAL, _LEVERAGE = 5.0, 10.0
@@ -238,14 +242,15 @@ def _limit(cells: _Floats, about: float, alpha: float, rests: _Floats, shares: _
     lowest = 1.0
     # Some rests first, which tell how far the others must be followed.
     for chunk in (np.arange(rests.size)[::-_RANGE], np.arange(rests.size)):
+        many = _TOGETHER  # a question costs much and a cell little: the further the search goes, the more at once
         while (chunk := chunk[(at[chunk] < cells.size - 1) & (shares[chunk] * edges[at[chunk]] < lowest)]).size:
-            these = np.minimum(at[chunk, None] + np.arange(_TOGETHER), cells.size - 2)
+            these = np.minimum(at[chunk, None] + np.arange(many), cells.size - 2)
             # The lower the hypothesis, the larger the wealth: if the upper edge of a cell is refuted, all of it is.
-            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[chunk], _TOGETHER)).reshape(these.shape)
+            refuted = (yield cells[these + 1].ravel(), np.repeat(errors[chunk], many)).reshape(these.shape)
             at[chunk] = np.minimum(at[chunk] + np.cumprod(refuted, axis=1).sum(axis=1), cells.size - 1)
             stands = ~refuted.all(axis=1)
             lowest = min(lowest, float((shares[chunk] * edges[at[chunk]]).min(initial=1.0, where=stands)))
-            chunk = chunk[~stands]
+            chunk, many = chunk[~stands], min(2 * many, _MOST_AT_ONCE)
     return lowest
 
 
@@ -279,21 +284,39 @@ def _refuted(
     means, alpha : array (hypotheses,)
         Fixed before anything but the pilot is seen.
     """
-    wealth, goal = np.zeros(means.shape), _ROUNDING - np.log(alpha)  # logarithms
+    goal = _ROUNDING - np.log(alpha)  # a logarithm, as the wealth
+    refuted = np.zeros(means.shape, dtype=np.bool_)
+    open_, wealth, at_risk = np.arange(means.size), np.zeros(means.shape), _AT_RISK / means
     total, square = blocks[0].sum(axis=0), np.square(blocks[0]).sum(axis=0)
     seen, left = len(blocks[0]), sum(map(len, blocks[1:]))
-    at_risk = _AT_RISK / means
     for rows in blocks[1:]:
+        # What has reached its goal stakes nothing more: most of what is far below the mean, after a few blocks.
+        short = goal - wealth
+        if np.count_nonzero(stands := short > 0) < _STANDING * open_.size:
+            refuted[open_[~stands]] = True
+            open_, columns, means, goal = open_[stands], columns[stands], means[stands], goal[stands]
+            wealth, at_risk, short = wealth[stands], at_risk[stands], short[stands]
+        if not open_.size:
+            break
         spread = np.sqrt(np.maximum(square / seen - (total / seen) ** 2, 0.0) + 1 / seen**2) * math.sqrt(left)
         # The option is worth exp(price); the stake is its slope in the sum so far, by its worth.
-        short = np.maximum(goal - wealth, 0.0)
-        stake = _SLOPES.take(((short + _BEYOND) * _FINE).astype(np.intp), mode="clip") / spread.take(columns)
-        stake = np.minimum(stake, at_risk) * (short > 0)
-        for chunk in np.array_split(rows, -(-len(rows) // _FACTORS)):  # one logarithm for all of them
-            wealth += np.log((1 + stake * (chunk.take(columns, axis=1) - means)).prod(axis=0))
+        price = ((np.maximum(short, 0.0) + _BEYOND) * _FINE).astype(np.intp)
+        stake = _SLOPES.take(price, mode="clip") / spread.take(columns)
+        np.minimum(stake, at_risk, out=stake)
+        stake *= short > 0
+        for chunk in np.array_split(rows, -(-len(rows) // _FACTORS)) if len(rows) > _FACTORS else [rows]:
+            factors = np.ones(columns.shape)  # one logarithm for all of them
+            for row in chunk:
+                factor = row.take(columns)
+                factor -= means
+                factor *= stake
+                factor += 1
+                factors *= factor
+            wealth += np.log(factors, out=factors)
         total, square = total + rows.sum(axis=0), square + np.square(rows).sum(axis=0)
         seen, left = seen + len(rows), left - len(rows)
-    return wealth >= goal
+    refuted[open_] = wealth >= goal
+    return refuted
 
 
 def _mean_and_spread(pilot: _Floats) -> tuple[_Floats, _Floats]:

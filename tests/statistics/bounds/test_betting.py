@@ -160,6 +160,17 @@ def test_several_samples_have_the_limits_that_each_has_alone():
         mean_intervals([(narrow, 0, 1), (narrow[:50], 0, 1)], alpha=0.1)
 
 
+@pytest.mark.parametrize("alpha", [0.01, 1e-4])
+def test_how_many_cells_are_asked_about_at_once_changes_nothing(monkeypatch, alpha):
+    """Nor does it when hypotheses that are refuted are set aside; the limits are the same to the last bit."""
+    rng = np.random.default_rng(24)
+    samples = [(rng.normal(50, spread, 300).clip(0, 300), 0.0, 300.0) for spread in (0.1, 1, 5, 50)]
+    limits = mean_intervals(samples, alpha=alpha)
+    monkeypatch.setattr(betting, "_STANDING", 0.0)
+    monkeypatch.setattr(betting, "_MOST_AT_ONCE", betting._TOGETHER)
+    assert mean_intervals(samples, alpha=alpha) == limits
+
+
 def test_looking_later_never_takes_back_what_was_refuted():
     x = (np.random.default_rng(1).random(2000) < 0.3).astype(float)
     limits = [anytime_mean_interval(x[:n], 0.0, 1.0, alpha=0.05) for n in (50, 200, 800, 2000)]
