@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,11 +110,11 @@ class Exp2:
         """N, the length of a loss vector."""
         return len(self.points)
 
-    def start(self, runs: int, draws: Draws) -> Floats:
+    def start(self, runs: int, draws: Draws) -> Any:
         """Return the log-weights of the points, (|S|, runs)."""
         return np.zeros((self.points.shape[1], runs))
 
-    def distribution(self, state: Floats) -> Floats:
+    def distribution(self, state: Any) -> Floats:
         """Return p, (|S|, runs)."""
         q: Floats = state - state.max(axis=0)
         np.exp(q, out=q)
@@ -121,18 +122,18 @@ class Exp2:
         q += self.gamma * self.design[:, None]
         return q
 
-    def act(self, state: Floats, draws: Draws) -> Floats:
+    def act(self, state: Any, draws: Draws) -> Floats:
         """Draw a point from p, (N, runs): one uniform a run."""
         points: Floats = self.points.take(draw_arm(self.distribution(state), draws), axis=1)
         return points
 
-    def estimate(self, state: Floats, actions: Floats, feedback: Floats) -> Floats:
+    def estimate(self, state: Any, actions: Floats, feedback: Floats) -> Floats:
         """Return the loss estimates P^-1 s y, (N, runs)."""
         places, products = self._products
         entries = dict(zip(places, products @ self.distribution(state), strict=True))
         return eliminated(entries, actions * feedback)
 
-    def update(self, state: Floats, actions: Floats, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: Any, actions: Floats, feedback: Floats, draws: Draws) -> None:
         """Subtract eta times the estimated loss of every point from its log-weight."""
         state -= self.eta * (self.points.T @ self.estimate(state, actions, feedback))
 

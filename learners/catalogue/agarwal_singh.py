@@ -9,6 +9,7 @@ from typing import Any
 from ...mechanisms.noise import Gaussian, Laplace
 from ...mechanisms.tree import depth
 from ..bandits.exp2 import Exp2, hypercube, signed_axes
+from ..bandits.exp2_hypercube import HypercubeExp2
 from ..bandits.exp3 import Exp3
 from ..bandits.scrible import Scrible
 from ..conversions.reduction import BanditReduction
@@ -177,9 +178,10 @@ def reduction_exp2_actions(
     """
     if points not in ("axes", "hypercube"):
         raise ValueError(f"points must be axes or hypercube, got {points!r}")
+    over: Callable[..., Exp2] = Exp2 if points == "axes" else HypercubeExp2
     actions = signed_axes(setting.arms) if points == "axes" else hypercube(setting.arms)
     rates = exp2_rates(setting, actions.shape[1])
-    inner = Exp2(actions=actions, eta=rates[0] if eta is None else eta, gamma=rates[1] if gamma is None else gamma)
+    inner = over(actions=actions, eta=rates[0] if eta is None else eta, gamma=rates[1] if gamma is None else gamma)
     return reduction(setting, inner, 1.0 if points == "axes" else l1_norm(setting))
 
 

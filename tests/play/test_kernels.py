@@ -22,7 +22,8 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, MiniBatch
 from overclaim.learners.abilities import has_release, kernel_of
-from overclaim.learners.bandits.exp2 import Exp2, signed_axes
+from overclaim.learners.bandits.exp2 import Exp2, hypercube, signed_axes
+from overclaim.learners.bandits.exp2_hypercube import HypercubeExp2
 from overclaim.learners.bandits.exp4 import BatchedExp4, Exp4, SteadyExp4
 from overclaim.learners.bandits.htinf import Htinf
 from overclaim.learners.conversions.reduction import BanditReduction, GaussianReduction
@@ -191,6 +192,7 @@ LEARNERS = [
     BatchedExp4(advice=graded_advice(4, 3), eta=0.4, gamma=0.2, tau=3, epsilon=9.0, delta=0.1),
     BanditReduction(Exp3(arms=3, eta=0.3, gamma=0.1), epsilon=1.0),
     BanditReduction(Exp2(actions=signed_axes(3), eta=0.1, gamma=0.3), epsilon=1.0),
+    BanditReduction(HypercubeExp2(actions=hypercube(3), eta=0.1, gamma=0.3), epsilon=1.0),
     BanditReduction(Threshold(arms=3, threshold=0.6), epsilon=1.0),
     GaussianReduction(Exp3(arms=3, eta=0.3, gamma=0.1), noise=Gaussian(1.5)),
     Ftrl(domain=EntropySimplex(3), rounds=10, eta=0.3, noise=Laplace(1.5)),

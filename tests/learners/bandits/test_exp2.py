@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overclaim.learners.bandits.exp2 import Exp2, hypercube, optimal_design, signed_axes
+from overclaim.learners.bandits.exp2_hypercube import HypercubeExp2
 from overclaim.learners.bandits.exp3 import Exp3
 from overclaim.learners.conversions.reduction import BanditReduction
 from overclaim.mechanisms.draws import Draws
@@ -39,6 +40,31 @@ def test_exp2_plays_as_the_pseudocode(points):
     got = played(learner, losses, Draws(7))[:, :, 0]
     twin = slow_exp2(points, 0.3, 0.1, learner.design, losses, Draws(7))
     np.testing.assert_allclose(got, twin, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 8])
+def test_over_a_hypercube_the_weights_factorise(dim):
+    """The same vertices from the same draws, by the law and the estimates of all 2^N points."""
+    runs, draws, twin_draws = 2000, Draws(11), Draws(11)
+    whole, product = (kind(actions=hypercube(dim), eta=0.2, gamma=0.1) for kind in (Exp2, HypercubeExp2))
+    slow, fast = whole.start(runs, draws), product.start(runs, twin_draws)
+    fed = np.random.default_rng(12).laplace(size=(12, runs), scale=3)
+    for y in fed:
+        actions = whole.act(slow, draws)
+        np.testing.assert_array_equal(product.act(fast, twin_draws), actions)
+        np.testing.assert_allclose(product.distribution(fast), whole.distribution(slow), atol=1e-11)
+        estimates = whole.estimate(slow, actions, y)
+        np.testing.assert_allclose(product.estimate(fast, actions, y), estimates, rtol=1e-8, atol=1e-9)
+        whole.update(slow, actions, y, draws)
+        product.update(fast, actions, y, twin_draws)
+    assert whole.distribution(slow).max() > 2 / 2**dim - 0.1  # they did learn
+
+
+def test_a_hypercube_is_asked_for():
+    with pytest.raises(ValueError, match="vertices of a hypercube"):
+        HypercubeExp2(actions=signed_axes(2), eta=0.1, gamma=0.1)
+    with pytest.raises(ValueError, match="uniform"):
+        HypercubeExp2(actions=hypercube(1), eta=0.1, gamma=0.1, exploration=[0.75, 0.25])
 
 
 def test_exp2_over_unit_vectors_is_exp3():
