@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,9 @@ from ...mechanisms.philox import LANES
 from ..checks import check_arms, check_positive
 from ..protocol import Actions, Arms
 from ..weights import softmin_block
+
+#: Rows that are sorted by a network, at most: more comparisons cost more than NumPy's sort of each column.
+_NETWORK = 16
 
 
 class Regularised(Protocol):
@@ -211,6 +215,31 @@ class LInfBall(_Ball):
         return np.clip(x, -self.radius, self.radius)
 
 
+def sorted_down(x: Floats) -> Floats:
+    """Return the columns of (dim, runs) sorted from the largest down: few rows by a network, all runs at once."""
+    if len(x) > _NETWORK:
+        return -np.sort(-x, axis=0)
+    rows, least = x.copy(), np.empty(x.shape[1:])
+    for i, j in comparisons(len(x)):
+        np.minimum(rows[i], rows[j], out=least)
+        np.maximum(rows[i], rows[j], out=rows[i])
+        rows[j] = least
+    return rows
+
+
+@cache
+def comparisons(size: int) -> tuple[tuple[int, int], ...]:
+    """Return the comparisons of Batcher's odd-even merge sort (1968), in order: each puts two places in order."""
+    return tuple(
+        (i, i + k)
+        for p in (2**e for e in range((size - 1).bit_length()))
+        for k in (p >> e for e in range(p.bit_length()))
+        for first in range(k % p, size - k, 2 * k)
+        for i in range(first, min(first + k, size - k))
+        if i // (2 * p) == (i + k) // (2 * p)
+    )
+
+
 @dataclass(frozen=True)
 class ProbabilitySimplex:
     """The probability simplex; its oracle answers vertices, as points."""
@@ -243,11 +272,12 @@ class ProbabilitySimplex:
 
     def project(self, x: Floats) -> Floats:
         """Return max(x - tau, 0) with tau such that it sums to 1 (Held, Wolfe & Crowder 1974)."""
-        descending = -np.sort(-x, axis=0)
-        count = np.arange(1, self.dim + 1)[:, None]
-        tau = (descending.cumsum(axis=0) - 1) / count
-        support = (descending > tau).sum(axis=0)
-        nearest: Floats = np.maximum(x - tau[support - 1, np.arange(x.shape[1])], 0.0)
+        total, tau = np.zeros(x.shape[1]), np.full(x.shape[1], -math.inf)
+        for count, largest in enumerate(sorted_down(x), start=1):
+            total += largest
+            np.maximum(tau, (total - 1) / count, out=tau)  # it grows as long as the next belongs to the support
+        nearest: Floats = x - tau
+        np.maximum(nearest, 0.0, out=nearest)
         return nearest
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.learners.problems.combinatorial import Assignments, Paths, SpanningTrees
-from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex
+from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex, sorted_down
 
 EDGES = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3), (0, 1))
 DAG = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (0, 4), (5, 4), (1, 5))
@@ -104,3 +104,26 @@ def test_projection_is_optimal(domain, seed):
 def test_impossible_domains_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("dim", range(1, 19))
+def test_the_network_sorts(dim):
+    """Any network that sorts all columns of zeros and ones sorts everything (Knuth); with ties, and in between."""
+    columns = np.indices((2,) * min(dim, 12)).reshape(min(dim, 12), -1)
+    zeros_and_ones = np.repeat(columns, -(-dim // len(columns)), axis=0)[:dim].astype(float)
+    for x in (zeros_and_ones, np.random.default_rng(dim).normal(size=(dim, 500))):
+        before = x.copy()
+        np.testing.assert_array_equal(sorted_down(x), -np.sort(-x, axis=0))
+        np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 17])
+def test_the_simplex_is_projected_onto_as_by_its_support(dim):
+    """Against Held, Wolfe & Crowder's threshold, that of the largest support: to the last bit."""
+    rng = np.random.default_rng(dim)
+    x = rng.normal(size=(dim, 2000)) * rng.choice([0.01, 1.0, 10.0], size=2000)
+    descending = -np.sort(-x, axis=0)
+    tau = (descending.cumsum(axis=0) - 1) / np.arange(1, dim + 1)[:, None]
+    support = (descending > tau).sum(axis=0)
+    expected = np.maximum(x - tau[support - 1, np.arange(x.shape[1])], 0.0)
+    np.testing.assert_array_equal(ProbabilitySimplex(dim).project(x), expected)
