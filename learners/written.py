@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
+from operator import is_
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -34,6 +35,8 @@ BOOKKEEPING = frozenset(_TEXT.split())
 _HOOKS = {"__getattr__", "__getattribute__", "__class__"}
 #: A place, a name in it, and what we wrote there; without a name, all the names of a class.
 _Written = tuple[Mapping[str, Any], str, Any]
+#: A place with all its names that matter, what we wrote at each, and all the names of a class, or None.
+_Place = tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...], Any]
 
 
 #: What else a class of ours may hold that can be called or bound.
@@ -67,14 +70,22 @@ def is_written(kind: type) -> bool:
         beneath = _beneath(kind)
     except _ReplacedError:
         return False
-    return all(place.get(name) is value if name else playing(place) == value for place, name, value in beneath)
+    # Asked at every look at an ability, of hundreds of names: in loops of the interpreter's own.
+    return all(
+        all(map(is_, map(place.get, names), values)) and (every is None or playing(place) == every)
+        for place, names, values, every in beneath
+    )
 
 
 @cache  # a failure is not kept: what was replaced may be put back
-def _beneath(kind: type) -> tuple[_Written, ...]:
+def _beneath(kind: type) -> tuple[_Place, ...]:
     written: dict[tuple[int, str], _Written] = {}
     _visit_class(kind, written)
-    return tuple(written.values())
+    places: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+    for (holder, _), (place, name, value) in written.items():
+        places.setdefault(holder, (place, {}))[1][name] = value
+    every = {holder: names.pop("", None) for holder, (_, names) in places.items()}
+    return tuple((place, tuple(names), tuple(names.values()), every[i]) for i, (place, names) in places.items())
 
 
 def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
