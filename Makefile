@@ -24,7 +24,8 @@ help:
 
 setup: $(READY)
 
-# Hashes pin every download; the project itself is then built by the locked setuptools, without isolation.
+# Hashes pin every download; the project itself is then built by the locked setuptools, without isolation. Python
+# compiles what is imported: to compile all of it beforehand takes pip as long as all else.
 $(READY): pyproject.toml requirements.lock
 	@echo 'setup: a virtual environment in .venv, with the locked dependencies'
 	@for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.11 python3.12 python3.13 python3.14); do \
@@ -32,7 +33,7 @@ $(READY): pyproject.toml requirements.lock
 	        && "$$python" -m venv .venv; then exit 0; fi; \
 	done; \
 	echo 'setup: needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 1
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
