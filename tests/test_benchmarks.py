@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -88,3 +89,26 @@ def test_the_page_of_benchmarks_names_each_of_them():
         script.relative_to(folder).as_posix() for script in folder.rglob("*.py")
     }
     assert set(re.findall(r"`(\w+\.md)`", page)) <= {file.name for file in (folder / "results").iterdir()}
+
+
+def test_the_page_on_speed_has_the_figures_of_the_committed_results():
+    page = " ".join((ROOT / "docs" / "speed.md").read_text(encoding="utf-8").split())
+    bench = json.loads((ROOT / "benchmarks" / "results" / "bench.json").read_text(encoding="utf-8"))
+
+    def short(value: float) -> str:
+        return f"{value:.3f}".removeprefix("0")
+
+    rows: dict[str, list[str]] = {}
+    for row in bench["tightness by budget"]:
+        name, *rest = row["what"].split()
+        rounds = next(word for word in rest if word.startswith("rounds=")).replace("rounds=", "T=")
+        cells = rows.setdefault(f"{name}, {rounds}, {rest[-2]}", [])
+        cells.append(f"{short(row['ratio'])} in {short(row['CPU s'])} s")
+    for what, cells in rows.items():
+        assert f"| {what} | {' | '.join(cells)} |" in page
+    budgets = sorted({row["runs"] for row in bench["tightness by budget"]})
+    assert f"| claim | {' | '.join(f'{runs:,} runs' for runs in budgets)} |" in page
+    first = next(row["median"] for row in bench["startup"] if row["what"] == "first verdict, 200,000 runs, s")
+    assert f"a first verdict from 200,000 runs takes {first:.1f} s" in page
+    compiled = [row["median"] for row in bench["speed"] if "compiled" in row["what"]]
+    assert "takes one core to {:.0f}, {:.0f} and {:.0f} million".format(*compiled) in page
