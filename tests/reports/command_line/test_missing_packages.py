@@ -49,7 +49,7 @@ def test_a_report_without_matplotlib(tmp_path, record):
         ("jsonschema", ["report", "RECORD", "--html", "PAGE"]),
         ("numpy", ["list"]),
         (
-            "statsmodels",
+            "scipy",
             ["regret", "agarwal-singh/reduction-threshold", "--rounds", "32", "--runs", "20", "--jobs", "1"],
         ),
     ],
