@@ -48,7 +48,7 @@ def expected_range(dim: int, draws: int) -> float:
     shapes = np.arange(draws, 0, -1)
 
     def excess(x: float) -> float:
-        tail = sum(w * of_one for w, of_one in zip(weights, gammaincc(shapes, x).tolist(), strict=True))
+        tail: float = sum(w * of_one for w, of_one in zip(weights, gammaincc(shapes, x).tolist(), strict=True))
         return 1 - (1 - tail) ** dim - tail**dim  # P(max > x) - P(max < -x)
 
     return 2 * float(scipy.integrate.quad(excess, 0, math.inf, limit=200)[0])
