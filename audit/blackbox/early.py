@@ -16,7 +16,7 @@ from ..assumptions.mechanism_runs import DataPair, Sample, run_block
 from ..certification.anytime import FIRST, SEARCH_RUNS, Scored
 from ..certification.frame import Choice
 from ..statistics import sequential
-from ..statistics.events import Event, count
+from ..statistics.events import Event
 from .stages import ENOUGH_TRAIN, MOST_TRAIN, SEARCH, TRAIN, MechanismAudit
 
 
@@ -63,17 +63,23 @@ class AnytimeMechanism:
         return partial(_score, self.audit.mechanism, choice, self.audit.budget.seed)
 
 
+@dataclass(frozen=True)
 class _Growing(MechanismAudit):
-    """An audit whose events are to make a gambler against the claim rich."""
+    """An audit whose stakes are to make a gambler against the claim rich."""
 
     def promised(
         self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool
     ) -> tuple[Event, float]:
-        """Return the event whose guesses grow her wealth fastest, and what it promises."""
+        """Return the event whose guesses grow her wealth fastest, with the best stakes, and what these would win."""
         p, q = left / left.size, ~left / left.size
         claim = {"epsilon": self.claim.epsilon, "delta": self.claim.delta}
         event = sequential.choose_growing_event(scores, p, q, seen=left.size, **claim)
-        return event, self.promise(event, count(event, scores, left))
+        stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=log_odds)
+        return replace(event, stakes=stakes), gain
+
+    def handicap(self, best: float, *, coarse: bool) -> float:
+        """Return by how much an attack must have won more than the best of those before it."""
+        return sequential.LUCK
 
 
 def _score(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:

@@ -202,7 +202,7 @@ class MechanismAudit(Audit):
             fit = partial(bet, attack, scores)
             worth, about = self.once(f"fit/{index}/{i}", fit) if thorough else fit()
             # What a few bins say more than their feature is mostly luck, unless it is much.
-            handicap = COARSE * abs(best[0]) if attack.coarse and math.isfinite(best[0]) else 0.0
+            handicap = self.handicap(best[0], coarse=attack.coarse) if math.isfinite(best[0]) else 0.0
             if worth > best[0] + handicap:
                 best, best_scores = (worth, attack, Event.of_json(about)), scores
         worth, winner, event = best
@@ -234,6 +234,10 @@ class MechanismAudit(Audit):
             )
         cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
         return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
+
+    def handicap(self, best: float, *, coarse: bool) -> float:
+        """Return by how much an attack must promise more than the best of those before it."""
+        return COARSE * abs(best) if coarse else 0.0
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,12 +17,15 @@ from ..play.transcripts import blocks
 from ..play.workers import in_parallel
 from ..statistics import sequential
 from ..statistics.events import Certificate, Counts, Event, count
+from ..statistics.graded_bets import by_grade
 from .frame import Audit, Choice, Found
 
 #: Runs of a block, as the audited thing shows them.
 Played = TypeVar("Played")
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
-SEARCH_RUNS, FIRST = 2000, 32
+SEARCH_RUNS, FIRST = 2000, 12
+#: Epochs are a third as long as the runs before them, and from so many runs on as long: then little is left to learn.
+SLOW = 1000
 #: Runs that must be left after the search: the first ten serve to learn an attack.
 FEWEST = 20
 #: The sides of runs, read as scores: beyond the upper threshold, beyond the lower one, or neither.
@@ -116,13 +119,12 @@ def until_falsified(game: Anytime[Any], options: Sequence[object]) -> Found:
     trained = game.trained(pair)
     first = min(FIRST, max(10, budget // 4)) if trained else 0
     planned = epochs(first, budget)
-    bets, attacks = sequential.Bets(claimed, audit.claim.delta), _Attacks(game, pair, index, planned)
+    bets, attacks = sequential.AnytimeBets(claimed, audit.claim.delta), _Attacks(game, pair, index, planned)
     counts, bound, end = Counts(), 0.0, planned[-1]
     for epoch in planned[1:] if trained else planned:
         for got, falsified in _counted(audit, bets, attacks, epoch, counts):
             counts = counts + got
-            wrong = counts.guesses - counts.right
-            bound = max(bound, bets.epsilon_lower(counts.right, wrong, counts.runs, audit.budget.alpha))
+            bound = max(bound, bets.epsilon_lower(counts, audit.budget.alpha))
             if falsified:
                 bound = max(bound, math.nextafter(claimed, math.inf))
         if bound > claimed:
@@ -140,20 +142,21 @@ def epochs(first: int, budget: int) -> list[Epoch]:
     planned: list[Epoch] = []
     begin, number = 0, 0
     while begin < budget:
-        sizes = tuple((number + i, size) for i, size in blocks(min(max(first or FIRST, begin), budget - begin)))
+        more = begin if begin >= SLOW else begin // 3
+        sizes = tuple((number + i, size) for i, size in blocks(min(max(first or FIRST, more), budget - begin)))
         planned.append(Epoch(begin, sizes))
         begin, number = begin + sum(size for _, size in sizes), number + len(sizes)
     return planned
 
 
 def _counted(
-    audit: Audit, bets: sequential.Bets, attacks: _Attacks[Any], epoch: Epoch, before: Counts
+    audit: Audit, bets: sequential.AnytimeBets, attacks: _Attacks[Any], epoch: Epoch, before: Counts
 ) -> Iterator[tuple[Counts, bool]]:
     """Yield the counts of the blocks of an epoch, and whether the claim is falsified, which ends it.
 
     The last block of a falsified claim is short, and is not kept: a resumed audit meets its end again.
     """
-    stage = f"early/{attacks.index}"  # the plan fixes the rest
+    stage = f"graded/{attacks.index}"  # the plan fixes the rest
     memory = audit.execution.memory
     known = memory.recall(stage) if memory is not None else {}
     guesses = attacks.guesses(epoch, [block for block in epoch.blocks if block[0] not in known])
@@ -174,7 +177,8 @@ def _counted(
 class _Guesses(Generic[Played]):
     """What was guessed of the runs of a block, before it is known how many of them are needed."""
 
-    sides: NDArray[np.int8]  # 1 for the left world, -1 for the right one, 0 for no guess
+    sides: NDArray[np.int8]  # the event's: 1 for the left world, -1 for the right one, 0 for no guess
+    grades: NDArray[np.int8]  # the stakes': the same with the number of a grade
     left: NDArray[np.bool_]
     played: Played | None  # where later epochs learn from them
 
@@ -235,15 +239,23 @@ def _guess(
 ) -> _Guesses[Played]:
     scored = score(block)
     sides = (scored.scores >= event.upper).astype(np.int8) - (scored.scores <= event.lower)
-    return _Guesses(sides, scored.left, scored.played if block[0] in taught else None)
+    grades = np.zeros_like(sides) if event.stakes is None else event.stakes.of(scored.scores)
+    return _Guesses(sides, grades, scored.left, scored.played if block[0] in taught else None)
 
 
-def _bet(alpha: float, bets: sequential.Bets, counts: Counts, guesses: _Guesses[Any]) -> tuple[Counts, bool]:
+def _bet(alpha: float, bets: sequential.AnytimeBets, counts: Counts, guesses: _Guesses[Any]) -> tuple[Counts, bool]:
     """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
     named, true = guesses.sides, np.where(guesses.left, 1, -1)
-    right = counts.right + np.cumsum(named == true)
-    wrong = counts.guesses - counts.right + np.cumsum(named == -true)
-    runs = counts.runs + np.arange(1, true.size + 1)
-    end = sequential.first_crossing(bets, right, wrong, runs, alpha)
-    seen = slice(None if end is None else end + 1)
-    return count(SIDES, named[seen], guesses.left[seen]), end is not None
+    graded = [np.cumsum(side, axis=0) for side in by_grade(guesses.grades, guesses.left)]
+    runs = np.arange(1, true.size + 1)
+    before = counts.tallies if counts.tally else (0, 0)
+    wealth = bets.log_wealth(
+        (before[0] + graded[0], before[1] + graded[1]),
+        (counts.right + np.cumsum(named == true), counts.guesses - counts.right + np.cumsum(named == -true)),
+        counts.runs + runs,
+        bets.claimed,
+    )
+    rich = np.flatnonzero(wealth >= -math.log(alpha))
+    seen = int(rich[0]) + 1 if rich.size else true.size
+    tally = np.concatenate([side[seen - 1] for side in graded]).tolist()
+    return replace(count(SIDES, named[:seen], guesses.left[:seen]), tally=tuple(tally)), rich.size > 0

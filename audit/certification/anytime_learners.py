@@ -15,6 +15,7 @@ from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, concatenate
 from ..statistics import sequential
 from ..statistics.events import Event, count
+from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
 from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit
@@ -57,6 +58,11 @@ class AnytimeLearner:
             else:  # the score is a likelihood ratio and tells the odds of the labels, with less noise than the labels
                 p, q, seen = expit(scores) / fresh.runs, expit(-scores) / fresh.runs, None
             event = sequential.choose_growing_event(scores, p, q, seen=seen, **claim)
+            if kind.trained:
+                stakes, _ = sequential.choose_stakes(scores, fresh.left, **claim, log_odds=False)
+            else:
+                stakes = Stakes.of_log_odds(audit.claim.epsilon)
+            event = replace(event, stakes=stakes)
             worth = audit.promise(event, count(event, scores, fresh.left))
             if best is None or worth > best[0]:
                 best = worth, Choice(pair, attack, event, index)
@@ -73,7 +79,7 @@ class AnytimeLearner:
             event = sequential.choose_growing_event(scores, p / 2, q / 2, seen=None, **claim)
         else:  # guess where the odds are beyond what the claim allows
             event = Event(-audit.claim.epsilon, audit.claim.epsilon, "guess")
-        return Choice(pair, attack, event, index)
+        return Choice(pair, attack, replace(event, stakes=Stakes.of_log_odds(audit.claim.epsilon)), index)
 
     def play(self, pair: Pair, index: int, numbered: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
         """Yield some blocks of certification."""

@@ -289,17 +289,23 @@ def cells_of(scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tupl
 
     A cell holds the scores from a threshold up to, and without, the next; those below all and nan are the first.
     """
+    grid, in_left, in_right = counts_of(scores, left)
+    none = [int(np.count_nonzero(np.isnan(scores) & here)) for here in (left, ~left)]
+    if not grid.size:
+        return grid, np.array([float(none[0])]), np.array([float(none[1])])
+    centres = np.clip(np.append(grid[:1], grid), -CERTAIN, CERTAIN)
+    of_left, of_right = smoothed(in_left, in_right, centres if log_odds else None)
+    of_left[0], of_right[0] = of_left[0] + none[0], of_right[0] + none[1]
+    return grid, of_left, of_right
+
+
+def counts_of(scores: Floats, left: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+    """Return thresholds, and the runs of either world in their cells as `cells_of` has them, without nan."""
     known = ~np.isnan(scores)
     sides = np.sort(scores[known & left]), np.sort(scores[known & ~left])
     grid = _places(np.sort(scores[known]))
-    none = [int(np.count_nonzero(~known & here)) for here in (left, ~left)]
-    if not grid.size:
-        return grid, np.array([float(none[0])]), np.array([float(none[1])])
-    counts = [np.diff(np.searchsorted(side, grid), prepend=0, append=side.size) for side in sides]
-    centres = np.clip(np.append(grid[:1], grid), -CERTAIN, CERTAIN)
-    of_left, of_right = smoothed(counts[0], counts[1], centres if log_odds else None)
-    of_left[0], of_right[0] = of_left[0] + none[0], of_right[0] + none[1]
-    return grid, of_left, of_right
+    in_left, in_right = (np.diff(np.searchsorted(side, grid), prepend=0, append=side.size) for side in sides)
+    return grid, in_left, in_right
 
 
 def _centres(grid: Floats) -> Floats:
@@ -319,6 +325,8 @@ def transfer(event: Event, scores: Floats, others: Floats) -> Event:
         return event
     if event.function is not None:
         event = replace(event, function=event.function.transferred(scores, others))
+    if event.stakes is not None:
+        event = replace(event, stakes=event.stakes.transferred(scores, others))
     upper, lower = UNUSED, UNUSED
     if not math.isnan(event.upper):
         upper = -_lowest_of_top(-others, int(np.sum(scores >= event.upper)))

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from .bounds import intervals, joint_bound
 from .bounds.joint_cover import MARGINS
 from .bounds.variational import StepFunction
+from .graded_bets import Stakes
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
@@ -47,6 +48,8 @@ class Event:
         joint event that names one world is rarer in the other, which may have more of the runs.
     function : StepFunction, optional
         Of a variational event.
+    stakes : Stakes, optional
+        What an audit that stops early bets on a run besides: for a guess event.
     """
 
     lower: float
@@ -54,6 +57,7 @@ class Event:
     method: str
     share: float = 0.5
     function: StepFunction | None = None
+    stakes: Stakes | None = None
 
     def __post_init__(self) -> None:
         if self.method not in ("guess", "joint", "variational"):
@@ -73,13 +77,16 @@ class Event:
     def to_json(self) -> dict[str, Any]:
         """Return the event as JSON, but for nan."""
         function = None if self.function is None else self.function.to_json()
-        return {**vars(self), "function": function}
+        stakes = None if self.stakes is None else self.stakes.to_json()
+        return {**vars(self), "function": function, "stakes": stakes}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Event:
         """Return the event that `to_json` wrote."""
-        function = data["function"]
-        return cls(**{**data, "function": None if function is None else StepFunction.of_json(function)})
+        function, stakes = data["function"], data.get("stakes")
+        more: dict[str, Any] = {"function": None if function is None else StepFunction.of_json(function)}
+        more["stakes"] = None if stakes is None else Stakes.of_json(stakes)
+        return cls(**{**data, **more})
 
     @property
     def direction(self) -> str:
@@ -98,7 +105,7 @@ class Event:
     @property
     def _key(self) -> tuple[Any, ...]:
         lower, upper = (None if math.isnan(side) else side for side in (self.lower, self.upper))
-        return lower, upper, self.method, self.share, self.function
+        return lower, upper, self.method, self.share, self.function, self.stakes
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,7 @@ class Counts:
         Runs of a world whose score was in the upper or the lower tail.
     tally : tuple of int
         How often the score was in each step of a variational event's function, in the left and then the right world.
+        Of an audit that stops early: how many runs its stakes named rightly, by grade, and then how many wrongly.
     """
 
     runs: int = 0
@@ -156,7 +164,7 @@ class Counts:
 
     @property
     def tallies(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The tally of the left world, and that of the right one."""
+        """The halves of the tally: that of the left world, or of what was named rightly, and the other."""
         steps = len(self.tally) // 2
         return self.tally[:steps], self.tally[steps:]
 

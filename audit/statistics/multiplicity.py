@@ -12,7 +12,7 @@ from .bounds.joint_cover import MARGINS
 from .bounds.variational import divergence_of, divergence_p_value
 from .certificates import refutes
 from .events import Certificate, Event
-from .sequential import Bets
+from .sequential import AnytimeBets
 
 #: p-values below this are reported as this.
 SMALLEST = 1e-100
@@ -31,8 +31,7 @@ def p_value(claim: Claim, event: Event, certificate: Certificate) -> float:
     if counts.runs == 0:
         return 1.0
     if certificate.method == "anytime":
-        wrong = counts.guesses - counts.right
-        wealth = Bets(claim.epsilon, claim.delta).log_wealth(counts.right, wrong, counts.runs, claim.epsilon)
+        wealth = AnytimeBets(claim.epsilon, claim.delta).log_wealth_of(counts, claim.epsilon)
         return max(SMALLEST, min(1.0, math.exp(-max(0.0, float(wealth)))))
 
     if event.function is not None:

@@ -27,10 +27,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ...mechanisms.draws import Floats
 from .bounds.binomial import survival, upper_quantile
 from .bounds.bisection import bisect
 from .bounds.rounding import rounded
-from .events import UNUSED, Event
+from .event_choice import CERTAIN, cells_of, counts_of
+from .events import UNUSED, Counts, Event
+from .graded_bets import GRADES, GradedBets, Stakes, by_grade
+from .smoothing import polynomial_odds
 from .thresholds import pairs
 
 _Floats = NDArray[np.float64]
@@ -45,6 +49,16 @@ _BISECTIONS = 60
 _SHARES = (np.arange(64) + 0.5) / 64
 _FAR = np.geomspace(1e-8, 1.0, 96)
 _NEAR_WEIGHT = 0.8
+#: The part of all wealth that is bet in grades; the rest, on the event's guesses, tells how large epsilon is where the
+#: claim is true, and nothing beyond it shows.
+_GRADED_WEIGHT = 0.8
+#: What the log wealth must have beyond its goal: it is rounded, so that no end hangs on the last bits of a sum.
+_ROUNDING = 1e-8
+#: Parts of the runs, of which each judges the stakes that the others taught; and what a more flexible way to learn
+#: them must have won more, in nats: the best of several is so by luck too.
+_FOLDS, LUCK = 5, 1.0
+#: From so many runs on the more flexible way is tried.
+_MANY = 100
 #: Exponents of the gamblers against a share of right guesses, for few guesses to very many.
 _TILTS = np.geomspace(1e-4, 10.0, 48)
 #: Thresholds tried on each side of an event, and stakes at which its growth is computed.
@@ -126,12 +140,56 @@ class Bets:
         log_mean: _Floats = special.logsumexp(log, axis=-1, b=weights)
         return log_mean
 
-    def epsilon_lower(self, right: int, wrong: int, runs: int, alpha: float) -> float:
+
+@dataclass(frozen=True)
+class AnytimeBets:
+    """The gamblers of an audit that stops early: most bet in grades (`graded_bets`), the others on guesses (`Bets`).
+
+    Parameters
+    ----------
+    claimed, delta : float
+        The claim that the audit is about.
+    """
+
+    claimed: float
+    delta: float
+
+    def log_wealth(
+        self,
+        graded: tuple[ArrayLike, ArrayLike],
+        guessed: tuple[ArrayLike, ArrayLike],
+        runs: ArrayLike,
+        epsilon: float,
+    ) -> _Floats:
+        """Return the log wealth against `epsilon`, rounded; less than it is, by less than the rounding of sums.
+
+        Parameters
+        ----------
+        graded : (right, wrong), int arrays (..., grades)
+            Of so many runs, those that the stakes named rightly and wrongly.
+        guessed : (right, wrong), int arrays (...,)
+            Those that the event did.
+        runs : int array (...,)
+        epsilon : float
+        """
+        parts = (
+            math.log(_GRADED_WEIGHT) + GradedBets(self.claimed, self.delta).log_wealth(*graded, runs, epsilon),
+            math.log(1 - _GRADED_WEIGHT) + Bets(self.claimed, self.delta).log_wealth(*guessed, runs, epsilon),
+        )
+        return rounded(np.logaddexp(*parts) - _ROUNDING)
+
+    def log_wealth_of(self, counts: Counts, epsilon: float) -> float:
+        """Return the same after the runs of some counts."""
+        guessed = counts.right, counts.guesses - counts.right
+        graded = counts.tallies if counts.tally else (np.zeros(GRADES, dtype=np.int64),) * 2
+        return float(self.log_wealth(graded, guessed, counts.runs, epsilon))
+
+    def epsilon_lower(self, counts: Counts, alpha: float) -> float:
         """Return the largest epsilon, in nats, that the wealth rejects at 1/alpha; 0 if none."""
         goal = -math.log(alpha)
 
         def rejected(epsilon: float) -> bool:
-            return float(self.log_wealth(right, wrong, runs, epsilon)) >= goal
+            return self.log_wealth_of(counts, epsilon) >= goal
 
         if not rejected(0.0):
             return 0.0
@@ -140,14 +198,20 @@ class Bets:
             low, high = high, 2 * high
         return bisect(rejected, low, high, steps=_BISECTIONS)[0]
 
-    def boundary(self, guesses: ArrayLike, runs: ArrayLike, alpha: float) -> NDArray[np.int64]:
-        """Return the fewest right ones of so many guesses that reject the claim; one more than all if none do."""
+    def boundary(self, guesses: ArrayLike, runs: ArrayLike, alpha: float, grade: int) -> NDArray[np.int64]:
+        """Return the fewest right ones of so many guesses of one grade that reject the claim.
+
+        It is one more than all if none do. Guesses of grade 0 are the event's alone.
+        """
         n, total = (np.asarray(a, dtype=np.int64) for a in np.broadcast_arrays(guesses, runs))
+        here = np.arange(1, GRADES + 1) == grade
         low, high = np.full(n.shape, -1), n + 1
         while np.any(high - low > 1):
             middle = (low + high) // 2
             inside = np.clip(middle, 0, n)
-            caught = self.log_wealth(inside, n - inside, total, self.claimed) >= -math.log(alpha)
+            guessed = inside, n - inside
+            graded = (guessed[0][..., None] * here, guessed[1][..., None] * here)
+            caught = self.log_wealth(graded, guessed, total, self.claimed) >= -math.log(alpha)
             caught |= middle > n
             low, high = np.where(caught, low, np.maximum(middle, low)), np.where(caught, middle, high)
         return high
@@ -155,7 +219,8 @@ class Bets:
 
 def ceiling_epsilon(claimed: float, runs: int, *, delta: float, alpha: float) -> float:
     """Return the bound (nats) that an attack which is right in every run would have after `runs` runs."""
-    return Bets(claimed, delta).epsilon_lower(runs, 0, runs, alpha)
+    best = Counts(runs, left_upper=runs, tally=(runs, *(0,) * (2 * GRADES - 1)))
+    return AnytimeBets(claimed, delta).epsilon_lower(best, alpha)
 
 
 @lru_cache(maxsize=256)
@@ -165,12 +230,13 @@ def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float,
     The reference is that of `power`: a Laplace mechanism attacked optimally, which also reveals its input with
     probability delta. Earlier looks only add power. Infinite if nothing is caught that often.
     """
-    bets = Bets(claimed, delta)
+    bets = AnytimeBets(claimed, delta)
 
     def enough(true: float) -> bool:
         right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
+        grade = int(Stakes.of_log_odds(claimed).of(math.log(right / wrong) if wrong else math.inf))
         guesses = upper_quantile(1 - _GUESS_COUNTS, runs, min(1.0, right + wrong))
-        needed = bets.boundary(guesses, runs, alpha)
+        needed = bets.boundary(guesses, runs, alpha, grade)
         return float(np.mean(survival(needed - 1, guesses, right / (right + wrong)))) >= power
 
     if not enough(math.inf):
@@ -241,7 +307,54 @@ def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Fl
     return np.where(best > 0, best, rounded(right - wrong * math.exp(min(epsilon, _LARGEST)) - delta) - 1e3)
 
 
-def first_crossing(bets: Bets, right: ArrayLike, wrong: ArrayLike, runs: ArrayLike, alpha: float) -> int | None:
-    """Return the index of the first of successive counts whose wealth rejects the claim, or None."""
-    rich = bets.log_wealth(right, wrong, runs, bets.claimed) >= -math.log(alpha)
-    return int(np.argmax(rich)) if rich.any() else None
+def choose_stakes(
+    scores: Floats, left: NDArray[np.bool_], *, epsilon: float, delta: float, log_odds: bool
+) -> tuple[Stakes, float]:
+    """Choose what to stake on runs of each score, and return what it would have won.
+
+    The log odds of the cells of neighbouring scores are smoothed in two ways (`smoothing`), which suit few runs and
+    many. What each would have won is told by cross-validation: the stakes that most of the runs teach are bet on the
+    others.
+
+    Parameters
+    ----------
+    scores : array (runs,)
+        Evidence for the left world; nan has no stake.
+    left : bool array (runs,)
+        The labels, of coins.
+    epsilon, delta : float
+        The claim.
+    log_odds : bool
+        Whether scores estimate the log odds of the left world.
+
+    Returns
+    -------
+    stakes : Stakes
+    gain : float
+        The log wealth of gamblers against the claim after all runs, less where the more flexible way is taken.
+    """
+    fold = np.arange(left.size) % _FOLDS
+    gains = [-math.inf, -math.inf]
+    for way, polynomial in enumerate((True, False)[: 1 + (left.size >= _MANY)]):
+        tally = np.zeros((2, GRADES), dtype=np.int64)
+        for i in range(_FOLDS):
+            here = fold == i
+            stakes = _stakes(scores[~here], left[~here], epsilon, log_odds=log_odds, polynomial=polynomial)
+            tally += [side.sum(axis=0) for side in by_grade(stakes.of(scores[here]), left[here])]
+        gains[way] = float(rounded(GradedBets(epsilon, delta).log_wealth(*tally, left.size, epsilon)))
+    polynomial, worth = gains[0] + LUCK >= gains[1], max(gains[0], gains[1] - LUCK)
+    return _stakes(scores, left, epsilon, log_odds=log_odds, polynomial=polynomial), worth
+
+
+def _stakes(scores: Floats, left: NDArray[np.bool_], epsilon: float, *, log_odds: bool, polynomial: bool) -> Stakes:
+    """Return the stakes that some runs teach."""
+    edges, *counted = counts_of(scores, left)
+    if not edges.size:
+        return Stakes((), (0,))
+    if polynomial:
+        return Stakes.of_cells(edges[1:], polynomial_odds(*(side[1:] for side in counted)), epsilon)
+    _, *of_worlds = cells_of(scores, left, log_odds=log_odds)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log(of_worlds[0] / left.sum()) - np.log(of_worlds[1] / (~left).sum())
+    odds = np.nan_to_num(odds, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
+    return Stakes.of_cells(edges, rounded(odds), epsilon)

@@ -1,9 +1,11 @@
-"""Rates of runs in cells of neighbouring scores, smoothed: log odds that walk at random from cell to cell.
+"""Rates of runs in cells of neighbouring scores, smoothed: log odds that walk at random, or are polynomials of rank.
 
 References
 ----------
 .. [1] L. Fahrmeir, S. Lang. Bayesian inference for generalized additive mixed models based on Markov random field
    priors. Applied Statistics 50, 2001 (random walks as priors of curves).
+.. [2] D. MacKay. The evidence framework applied to classification networks. Neural Computation 4, 1992 (the odds of
+   new runs, averaged over what the weights may be).
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from .bounds.rounding import rounded
 
 #: The variances per unit of distance that are tried for the random walk, from smooth to free.
 STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
+#: The polynomials: of rank, up to these degrees, and of its normal score; the deviations of their weights, and of the
+#: constant, by the prior; and the steps of Newton's method.
+DEGREES, NORMAL_DEGREE, DEVIATIONS, OF_CONSTANT, NEWTON = (2, 4), 2, (1.5, 1.5, 1.0, 1.0), 0.22, 20
 #: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
 FITTED, NEARLY = 6, 1e-6
 
@@ -97,3 +102,44 @@ def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats)
         if np.abs(move).max() < 1e-3:
             break
     return walk, factor
+
+
+def polynomial_odds(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> Floats:
+    """Return the log odds of the left world in cells of neighbouring scores, from few runs whose labels were coins.
+
+    They are polynomials of the rank, Legendre's, or of its normal score, Hermite's, with a normal prior on their
+    weights; the odds are those of a new run, averaged over what the weights may be [2]_, and the polynomials count by
+    their evidence (Laplace's approximation). So odds that a few runs suggest are small, and grow with the runs.
+
+    Parameters
+    ----------
+    in_left, in_right : int array (cells,)
+        The runs of either world, cells in order of the score.
+    """
+    runs = (in_left + in_right).astype(np.float64)
+    share = (np.cumsum(runs) - runs / 2 + 0.5) / (runs.sum() + 1)
+    bases = [np.polynomial.legendre.legvander(2 * share - 1, degree) for degree in DEGREES]
+    normal = np.polynomial.hermite_e.hermevander(special.ndtri(share), NORMAL_DEGREE)
+    bases.append(normal / np.sqrt(special.factorial(np.arange(NORMAL_DEGREE + 1))))
+    evidence, odds = zip(*(_by_weights(basis, in_left.astype(np.float64), runs) for basis in bases), strict=True)
+    weights = special.softmax(rounded(evidence, FITTED))
+    left = weights @ special.expit(np.stack(odds))
+    return rounded(special.logit(left), FITTED)
+
+
+def _by_weights(basis: Floats, mine: Floats, runs: Floats) -> tuple[float, Floats]:
+    """Return the evidence for a polynomial, and the log odds of a new run in each cell."""
+    precision = np.array([OF_CONSTANT, *DEVIATIONS[: basis.shape[1] - 1]]) ** -2.0
+    weights = np.zeros(basis.shape[1])
+    for _ in range(NEWTON):
+        rate = special.expit(basis @ weights)
+        curvature = (basis.T * (runs * rate * (1 - rate))) @ basis + np.diag(precision)
+        move = np.linalg.solve(curvature, basis.T @ (mine - runs * rate) - precision * weights)
+        weights += np.clip(move, -1, 1)
+        if np.abs(move).max() < 1e-6:
+            break
+    line = basis @ weights
+    fit = mine @ line - runs @ np.logaddexp(0, line) - precision @ weights**2 / 2
+    spread = np.einsum("ij,ij->i", basis @ np.linalg.inv(curvature), basis)
+    evidence = fit + np.log(precision).sum() / 2 - np.linalg.slogdet(curvature)[1] / 2
+    return float(evidence), line / np.sqrt(1 + math.pi / 8 * spread)

@@ -13,13 +13,17 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from overclaim.audit.certification.anytime import FIRST
-from overclaim.audit.statistics.events import count
-from overclaim.audit.statistics.sequential import Bets, choose_growing_event, first_crossing
+from overclaim import Claim, falsify_mechanism
+from overclaim.audit.statistics.graded_bets import GRADES, Stakes, by_grade
+from overclaim.audit.statistics.sequential import AnytimeBets, choose_growing_event
 from overclaim.benchmarks import tables
 from overclaim.tests.support.crossing import crossing_law
 
 ALPHA = 0.05
+#: Whole audits of each row.
+AUDITS = 24
+#: Grades of the stakes whose false alarms are computed: none, the largest, smaller ones.
+STAKED = (0, 1, 5, 9)
 #: Mean runs of sequential f-DP auditing (arXiv 2602.06518), as measured by us: mechanism, claim, its runs.
 PEER = {
     ("Laplace(1) sum 0 vs 1", 0.5): 220,
@@ -36,32 +40,27 @@ def false_alarms(looks):
     alarms = {}
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         pi = 1 / (1 + math.exp(-epsilon))
-        alarms[f"epsilon {epsilon:g}"] = crossing_law(Bets(epsilon, 0.0), pi, looks, ALPHA).sum()
+        laws = [crossing_law(AnytimeBets(epsilon, 0.0), pi, looks, ALPHA, grade) for grade in STAKED]
+        alarms[f"epsilon {epsilon:g}"] = [float(law.sum()) for law in laws]
     for delta in (1e-5, 1e-2):
         pi = (math.e + delta) / (1 + math.e)
-        law = crossing_law(Bets(1.0, delta), pi, looks // 10, ALPHA)
-        alarms[f"epsilon 1 delta {delta:g}"] = law.sum()
+        laws = [crossing_law(AnytimeBets(1.0, delta), pi, looks // 10, ALPHA, grade) for grade in STAKED]
+        alarms[f"epsilon 1 delta {delta:g}"] = [float(law.sum()) for law in laws]
     return alarms
 
 
 def randomised_response(epsilon):
-    """Exact mean runs against claim 1: every run is a guess."""
-    law = crossing_law(Bets(1.0, 0.0), 1 / (1 + math.exp(-epsilon)), 20_000, ALPHA)
+    """Exact mean runs against claim 1: every run is a guess of one grade."""
+    grade = abs(int(Stakes.of_log_odds(1.0).of(epsilon)))
+    law = crossing_law(AnytimeBets(1.0, 0.0), 1 / (1 + math.exp(-epsilon)), 20_000, ALPHA, grade)
     return float(law @ np.arange(1, law.size + 1))
 
 
-def laplace(epsilon):
-    """Exact mean runs against claim 1 on Laplace(1/epsilon) of 0 or 1, the event chosen from the laws."""
-    edges = np.linspace(0, 1, 65)
-    cdf = [stats.laplace(loc, 1 / epsilon).cdf(edges) for loc in (0, 1)]
-    p, q = (np.diff(np.concatenate([[0.0], law, [1.0]])) for law in cdf)
-    scores = np.round(np.log(p) - np.log(q), 9)
-    event = choose_growing_event(scores, p / 2, q / 2, epsilon=1.0, delta=0.0, seen=None)
-    upper, lower = scores >= event.upper, scores <= event.lower
-    right = (p[upper].sum() + q[lower].sum()) / 2
-    wrong = (q[upper].sum() + p[lower].sum()) / 2
-    law = crossing_law(Bets(1.0, 0.0), right / (right + wrong), 20_000, ALPHA)
-    return float(law @ np.arange(1, law.size + 1)) / (right + wrong)
+def laplace(epsilon, repeats):
+    """Mean runs against claim 1 on Laplace(1/epsilon) of 0 or 1, the stakes fixed by the laws."""
+    rng = np.random.default_rng(1)
+    laws = stats.laplace(0, 1 / epsilon), stats.laplace(1, 1 / epsilon)
+    return float(np.mean([runs_with_laws(*laws, 1.0, rng, block=64) for _ in range(repeats)]))
 
 
 def mechanisms(claim):
@@ -86,84 +85,86 @@ def from_laws(left, right, claim):
     return score, choose_growing_event(scores, p, q, epsilon=claim, delta=0.0, seen=None)
 
 
-def runs_to_falsify(left, right, claim, rng, *, known):
-    """Total runs until the claim is falsified.
-
-    With `known` laws the score is the likelihood ratio and its event is chosen from the laws, before any run, as an
-    audit does; without, the output and its size are tried, and the event is learned again at every doubling.
-    """
-    bets, past_x, past_left = Bets(claim, 0.0), np.zeros(0), np.zeros(0, dtype=bool)
-    c = w = n = 0
-    score, event = from_laws(left, right, claim) if known else (None, None)
-    while n < 10**6:
-        size = max(FIRST, n) if n else FIRST
-        labels = rng.random(size) < 0.5
-        x = np.where(labels, left.rvs(size, random_state=rng), right.rvs(size, random_state=rng))
-        if event is not None:
-            s = score(x)
-            up, low = s >= event.upper, s <= event.lower
-            hits, misses = (
-                c + np.cumsum((up & labels) | (low & ~labels)),
-                w + np.cumsum((up & ~labels) | (low & labels)),
-            )
-            end = first_crossing(bets, hits, misses, np.arange(size), ALPHA)
-            if end is not None:
-                return n + end + 1
-            c, w = hits[-1], misses[-1]
-        n += size
-        if known:
-            continue
-        past_x, past_left = np.concatenate([past_x, x]), np.concatenate([past_left, labels])
-        tries = [lambda v: v, lambda v: -v, np.abs, lambda v: -np.abs(v)]
-        best = None
-        for one in tries:
-            s = one(past_x)
-            chosen = choose_growing_event(s, past_left / n, ~past_left / n, epsilon=claim, delta=0.0, seen=n)
-            counts = count(chosen, s, past_left)
-            gain = counts.right - math.exp(claim) * (counts.guesses - counts.right)
-            if best is None or gain > best[0]:
-                best = gain, one, chosen
-        _, score, event = best
+def runs_with_laws(left, right, claim, rng, most=10**6, block=256):
+    """Runs until the claim is falsified by the likelihood ratio, whose stakes and event are fixed before any run."""
+    bets, (score, event) = AnytimeBets(claim, 0.0), from_laws(left, right, claim)
+    stakes, n = Stakes.of_log_odds(claim), 0
+    total = [*np.zeros((2, GRADES), dtype=np.int64), *np.zeros(2, dtype=np.int64)]
+    while n < most:
+        labels = rng.random(block) < 0.5
+        s = score(np.where(labels, left.rvs(block, random_state=rng), right.rvs(block, random_state=rng)))
+        up, low = s >= event.upper, s <= event.lower
+        runs = [*by_grade(stakes.of(s), labels), (up & labels) | (low & ~labels), (up & ~labels) | (low & labels)]
+        sums = [before + np.cumsum(one, axis=0) for before, one in zip(total, runs, strict=True)]
+        wealth = bets.log_wealth((sums[0], sums[1]), (sums[2], sums[3]), n + 1 + np.arange(block), claim)
+        if (wealth >= -math.log(ALPHA)).any():
+            return n + int(np.argmax(wealth >= -math.log(ALPHA))) + 1
+        total, n = [one[-1] for one in sums], n + block
     return n
 
 
+def runs_as_black_box(left, right, claim, seed):
+    """Runs of a whole audit with `--stop early`, which knows the outputs alone."""
+
+    def mechanism(data, draws, runs):
+        return (left if data[0] else right).ppf(draws.uniform(runs))
+
+    mechanism.batched = True
+    result = falsify_mechanism(
+        mechanism, Claim(epsilon=claim), left=[1], right=[0], runs=10**6, seed=seed, confidence=1 - ALPHA, stop="early"
+    )
+    return result.runs
+
+
 def main(quick=False):
-    looks, repeats = (5000, 20) if quick else (50_000, 200)
+    looks, repeats = (1000, 20) if quick else (5000, 200)
     report = {"alpha": ALPHA, "looks": looks, "repeats": repeats, "false_alarms": false_alarms(looks)}
     report["mean_runs_against_claim_1"] = {
-        f"epsilon {e:g}": {"randomised response": randomised_response(e), "Laplace": laplace(e)} for e in (4, 2, 1.5)
+        f"epsilon {e:g}": {"randomised response": randomised_response(e), "Laplace": laplace(e, repeats)}
+        for e in (4, 2, 1.5)
     }
     report["peer"] = []
     for (name, claim), theirs in PEER.items():
         rng = np.random.default_rng(0)
         left, right = mechanisms(claim)[name]
         row = {"mechanism": name, "claim": claim, "peer": theirs}
-        for known in (True, False):
-            runs = [runs_to_falsify(left, right, claim, rng, known=known) for _ in range(repeats)]
-            row["ours, law known" if known else "ours, black box"] = float(np.mean(runs))
+        found = {
+            "ours, law known": [runs_with_laws(left, right, claim, rng) for _ in range(repeats)],
+            "ours, black box": [runs_as_black_box(left, right, claim, seed) for seed in range(min(repeats, AUDITS))],
+        }
+        for how, runs in found.items():
+            row |= {how: round(float(np.mean(runs)), 1), "sd" + how[4:]: round(float(np.std(runs)), 1)}
         report["peer"].append(row)
     return report
 
 
 def write(report):
     """Write the tables to benchmarks/results, as Markdown and JSON."""
-    alarms = [{"claim that is just true": name, "probability": p} for name, p in report["false_alarms"].items()]
+    alarms = [
+        {
+            "claim that is just true": name,
+            **{f"grade {g}" if g else "no stakes": p for g, p in zip(STAKED, row, strict=True)},
+        }
+        for name, row in report["false_alarms"].items()
+    ]
     means = [{"true": name, **runs} for name, runs in report["mean_runs_against_claim_1"].items()]
     text = f"""# Audits that stop early
 
 {tables.dated()}
 
-Exact probability that a true claim is ever falsified, {report["looks"]:,} looks (a tenth of that with delta),
-alpha = {ALPHA}:
+Exact probability that a true claim is ever falsified, {report["looks"]:,} looks (a tenth of that with delta), every
+run a guess with stakes of one grade, alpha = {ALPHA}:
 
 {tables.table(alarms)}
 
-Exact mean runs until claim 1 is falsified:
+Mean runs until claim 1 is falsified, exact for randomised response, of {report["repeats"]} simulated audits for
+Laplace noise:
 
 {tables.table(means)}
 
 Beside sequential f-DP auditing (arXiv 2602.06518, measured by us), means of {report["repeats"]} audits; every run of
-the mechanism counts. "Law known": the event is chosen from the laws; "black box": it is learned on the way.
+the mechanism counts. "Law known": the stakes are fixed by the laws before any run; "black box": {AUDITS} whole audits,
+which learn them from the outputs on the way.
 
 {tables.table(report["peer"])}
 """

@@ -11,12 +11,14 @@ from scipy import stats
 from scipy.integrate import quad
 
 from overclaim import Claim, Pair, Verdict, falsify
+from overclaim.audit.statistics.events import Counts
+from overclaim.audit.statistics.graded_bets import GRADES, Stakes
 from overclaim.audit.statistics.sequential import (
+    AnytimeBets,
     Bets,
     ceiling_epsilon,
     choose_growing_event,
     detectable_epsilon,
-    first_crossing,
     log_e_value,
 )
 from overclaim.learners import BatchedLaplace, Threshold
@@ -24,6 +26,13 @@ from overclaim.tests.support.command_line import overclaim
 from overclaim.tests.support.crossing import crossing_law
 
 PAIR = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+
+
+def guesses(right, wrong, runs, grade=2):
+    """Return the counts of an early audit whose guesses all had stakes of one grade."""
+    tally = np.zeros((2, GRADES), dtype=int)
+    tally[:, grade - 1] = right, wrong
+    return Counts(runs, runs // 2, left_upper=right, right_upper=wrong, tally=tuple(tally.ravel().tolist()))
 
 
 def sigmoid(x):
@@ -79,9 +88,10 @@ def test_wealth_is_a_supermartingale(delta):
 def test_false_alarms_are_at_most_alpha(epsilon, delta, looks):
     """Exact, by recursion over the number of right guesses: no seed, no error."""
     pi = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
-    total = crossing_law(Bets(epsilon, delta), pi, looks, 0.05).sum()
-    assert total <= 0.05
-    assert total > 0.02  # and not needlessly below
+    for grade in (1, 6):
+        total = crossing_law(AnytimeBets(epsilon, delta), pi, looks, 0.05, grade).sum()
+        assert total <= 0.05
+        assert total > 0.01  # and not needlessly below
 
 
 @pytest.mark.parametrize(
@@ -90,7 +100,8 @@ def test_false_alarms_are_at_most_alpha(epsilon, delta, looks):
 )
 def test_mean_runs_to_falsify_claim_1(epsilon, most):
     """Randomised response exactly; Laplace by 60 audits with these seeds."""
-    law = crossing_law(Bets(1.0, 0.0), sigmoid(epsilon), 10_000, 0.05)
+    grade = int(Stakes.of_log_odds(1.0).of(epsilon))
+    law = crossing_law(AnytimeBets(1.0, 0.0), sigmoid(epsilon), 10_000, 0.05, grade)
     assert law @ np.arange(1, law.size + 1) <= most
     learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=epsilon, batch=1)
     claim = Claim(epsilon=1.0, surface="release")
@@ -158,23 +169,27 @@ def test_what_a_budget_catches():
     """The stated power by simulation: 400 samples, the mean below 0.82 with probability < 1e-6."""
     caught = detectable_epsilon(1.0, 2000, delta=0.0, alpha=0.05)
     assert 1.1 < caught < 1.35
-    rng, bets = np.random.default_rng(0), Bets(1.0, 0.0)
+    rng, bets = np.random.default_rng(0), AnytimeBets(1.0, 0.0)
     right, wrong = 0.5, 0.5 * math.exp(-caught)
+    here = np.arange(1, GRADES + 1) == int(Stakes.of_log_odds(1.0).of(caught))
     hits = 0
     for _ in range(400):
         u = rng.random(2000)
         c, w = np.cumsum(u < right), np.cumsum((u >= right) & (u < right + wrong))
-        hits += first_crossing(bets, c, w, np.arange(1, 2001), 0.05) is not None
+        graded = c[:, None] * here, w[:, None] * here
+        hits += bets.log_wealth(graded, (c, w), np.arange(1, 2001), 1.0).max() >= math.log(20)
     assert hits / 400 >= 0.82
 
 
 def test_the_bound_is_the_largest_rejected_epsilon():
     for delta in (0.0, 1e-3):
-        bets = Bets(1.0, delta)
-        bound = bets.epsilon_lower(450, 30, 500, 0.01)
-        assert float(bets.log_wealth(450, 30, 500, bound)) >= math.log(100)
-        assert float(bets.log_wealth(450, 30, 500, bound + 1e-6)) < math.log(100)
-        assert bets.epsilon_lower(250, 250, 500, 0.01) == 0.0
+        bets = AnytimeBets(1.0, delta)
+        counts = guesses(450, 30, 500)
+        bound = bets.epsilon_lower(counts, 0.01)
+        assert bound > 1
+        assert bets.log_wealth_of(counts, bound) >= math.log(100)
+        assert bets.log_wealth_of(counts, bound + 1e-6) < math.log(100)
+        assert bets.epsilon_lower(guesses(250, 250, 500), 0.01) == 0.0
 
 
 def test_the_growing_event_abstains_where_the_odds_are_even():

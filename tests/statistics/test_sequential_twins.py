@@ -8,16 +8,26 @@ import pytest
 from scipy import special, stats
 
 from overclaim.audit.statistics import sequential
-from overclaim.audit.statistics.events import UNUSED, Event
+from overclaim.audit.statistics.events import UNUSED, Counts, Event
+from overclaim.audit.statistics.graded_bets import GRADES, Stakes
 from overclaim.audit.statistics.sequential import (
+    AnytimeBets,
     Bets,
     ceiling_epsilon,
     choose_growing_event,
     detectable_epsilon,
-    first_crossing,
     log_e_value,
 )
 from overclaim.tests.support.crossing import crossing_law
+
+
+def all_of_one(right, wrong, runs, grade):
+    """Return the counts of guesses that all had stakes of one grade, or none."""
+    tally = np.zeros((2, GRADES), dtype=int)
+    if grade:
+        tally[:, grade - 1] = right, wrong
+    return Counts(runs, runs // 2, left_upper=right, right_upper=wrong, tally=tuple(tally.ravel().tolist()))
+
 
 COUNTS = [(0, 0, 0), (3, 0, 5), (5, 2, 7), (40, 7, 90), (2, 9, 30)]
 
@@ -62,28 +72,31 @@ def test_wealth_without_delta_is_the_closed_form():
 
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 @pytest.mark.parametrize(("claimed", "alpha"), [(0.0, 0.7), (0.0, 0.05), (1.0, 0.3)])
-def test_the_boundary_is_the_fewest_that_reject(claimed, alpha, delta):
-    bets, idle = Bets(claimed, delta), 3
+@pytest.mark.parametrize("grade", [0, 1, 7])
+def test_the_boundary_is_the_fewest_that_reject(claimed, alpha, delta, grade):
+    bets, idle = AnytimeBets(claimed, delta), 3
     for guesses in range(25):
         runs = guesses + idle
-        rich = [float(bets.log_wealth(k, guesses - k, runs, claimed)) >= -math.log(alpha) for k in range(guesses + 1)]
+        logs = [bets.log_wealth_of(all_of_one(k, guesses - k, runs, grade), claimed) for k in range(guesses + 1)]
+        rich = [log >= -math.log(alpha) for log in logs]
         expected = rich.index(True) if any(rich) else guesses + 1
-        assert bets.boundary(guesses, runs, alpha) == expected
-    table = bets.boundary([24.0, 3.0], 27, alpha)
+        assert bets.boundary(guesses, runs, alpha, grade) == expected
+    table = bets.boundary([24.0, 3.0], 27, alpha, grade)
     assert table.dtype == np.int64
     assert table[0] == expected
-    assert bets.boundary(0, 0, alpha) == 1
+    assert bets.boundary(0, 0, alpha, grade) == 1
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 @pytest.mark.parametrize(("right", "wrong", "runs"), [(300, 200, 520), (420, 80, 520), (500, 0, 520)])
 def test_the_bound_is_where_the_wealth_crosses(right, wrong, runs, delta):
-    bets = Bets(0.1, delta)
-    bound, goal = bets.epsilon_lower(right, wrong, runs, 0.05), math.log(20)
+    bets, goal = AnytimeBets(0.1, delta), math.log(20)
+    counts = all_of_one(right, wrong, runs, 4)
+    bound = bets.epsilon_lower(counts, 0.05)
     assert bound > 0
-    assert float(bets.log_wealth(right, wrong, runs, bound * (1 - 1e-9))) >= goal
-    assert float(bets.log_wealth(right, wrong, runs, bound * (1 + 1e-9))) < goal
-    assert ceiling_epsilon(0.1, 520, delta=delta, alpha=0.05) == bets.epsilon_lower(520, 0, 520, 0.05)
+    assert bets.log_wealth_of(counts, bound * (1 - 1e-9)) >= goal
+    assert bets.log_wealth_of(counts, bound * (1 + 1e-6)) < goal
+    assert ceiling_epsilon(0.1, 520, delta=delta, alpha=0.05) == bets.epsilon_lower(all_of_one(520, 0, 520, 1), 0.05)
 
 
 def test_the_closed_form_takes_integers_and_scalars():
@@ -99,12 +112,12 @@ def test_the_closed_form_takes_integers_and_scalars():
 
 def power_of(true, claimed, runs, delta, alpha):
     """The mean over 33 equally likely numbers of guesses of the exact chance to pass the boundary."""
-    bets = Bets(claimed, delta)
+    bets = AnytimeBets(claimed, delta)
     right, wrong = (1 + delta) / 2, (1 - delta) / 2 * math.exp(-true)
     total = 0.0
     for k in range(33):
         guesses = int(stats.binom.ppf((k + 0.5) / 33, runs, right + wrong))
-        needed = int(bets.boundary(guesses, runs, alpha))
+        needed = int(bets.boundary(guesses, runs, alpha, int(Stakes.of_log_odds(claimed).of(math.log(right / wrong)))))
         total += 1 - (stats.binom.cdf(needed - 1, guesses, right / (right + wrong)) if needed else 0.0)
     return total / 33
 
@@ -185,27 +198,17 @@ def test_scores_may_be_any_real_numbers():
     assert event == Event(1.0, 3.5, "guess")
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.05])
-def test_the_first_crossing_is_the_first(delta):
-    bets = Bets(0.3, delta)
-    right, runs = np.arange(1, 60), np.arange(1, 60) * 2
-    rich = [float(bets.log_wealth(c, 0, n, 0.3)) >= math.log(20) for c, n in zip(right, runs, strict=True)]
-    assert 3 < rich.index(True) < 58
-    assert first_crossing(bets, right, np.zeros(59), runs, 0.05) == rich.index(True)
-    assert first_crossing(bets, right[:3], np.zeros(3), runs[:3], 0.05) is None
-
-
 @pytest.mark.parametrize("pi", [0.0, 0.4, 0.9, 1.0])
 def test_the_crossing_law_by_all_paths(pi):
-    bets, looks, alpha = Bets(0.2, 0.0), 60, 0.2
+    bets, looks, alpha = AnytimeBets(0.2, 0.0), 60, 0.2
     alive, expected = {0: 1.0}, np.zeros(looks)
     for t in range(looks):
         moved = {}
         for c, mass in alive.items():
             for step, chance in ((1, pi), (0, 1 - pi)):
                 moved[c + step] = moved.get(c + step, 0.0) + mass * chance
-        needed = int(bets.boundary(t + 1, t + 1, alpha))
+        needed = int(bets.boundary(t + 1, t + 1, alpha, 3))
         expected[t] = sum(mass for c, mass in moved.items() if c >= needed)
         alive = {c: mass for c, mass in moved.items() if c < needed}
-    np.testing.assert_allclose(crossing_law(bets, pi, looks, alpha), expected, atol=1e-14)
+    np.testing.assert_allclose(crossing_law(bets, pi, looks, alpha, 3), expected, atol=1e-14)
     assert (expected.sum() > 0) == (pi > 0)

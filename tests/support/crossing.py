@@ -3,20 +3,22 @@
 import numpy as np
 
 
-def crossing_law(bets, pi, looks, alpha):
+def crossing_law(bets, pi, looks, alpha, grade):
     """Return the exact probability that the claim is rejected at each guess, each right with probability `pi`.
 
     Parameters
     ----------
     looks : int
         Guesses.
+    grade : int
+        That of their stakes; 0 for none.
 
     Returns
     -------
     array (looks,)
     """
     steps = np.arange(1, looks + 1)
-    needed = bets.boundary(steps, steps, alpha)
+    needed = bets.boundary(steps, steps, alpha, grade)
     crossed = np.zeros(looks)
     alive, first = np.ones(1), 0  # the law of the right guesses, from `first` up, of paths that have not crossed
     for t in range(looks):
