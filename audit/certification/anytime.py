@@ -100,7 +100,7 @@ class Epoch:
 def until_falsified(game: Anytime[Any], options: Sequence[object]) -> Found:
     """Guess run by run until the claim is falsified or the runs are spent.
 
-    Runs come in epochs that double; the attack and event of an epoch are chosen on the runs before it, so every
+    Runs come in epochs that grow; the attack and event of an epoch are chosen on the runs before it, so every
     guess is fixed before its run. Only the search, and the first few runs where an attack is learned, are spent on
     choosing. Blocks that the audit's memory knows are not played again, unless an attack has to be learned from them.
 
@@ -138,7 +138,10 @@ def until_falsified(game: Anytime[Any], options: Sequence[object]) -> Found:
 
 
 def epochs(first: int, budget: int) -> list[Epoch]:
-    """Return the epochs of an audit, each as long as all before it; one of `first` runs, if any, comes before."""
+    """Return the epochs of an audit; one of `first` runs, if any, comes before.
+
+    Each is a third as long as all before it, and from `SLOW` runs on as long.
+    """
     planned: list[Epoch] = []
     begin, number = 0, 0
     while begin < budget:

@@ -11,6 +11,9 @@ mean over pi in (pi0, 1) of the likelihood ratio of pi to pi0, and equals ``inte
 c right and w wrong guesses. That falls in epsilon, hence the rejected epsilons are an interval from 0, and its end is
 a lower bound that holds at all times together. With delta the shares are a fixed list, and the wealth falls too.
 
+An audit bets four fifths of its wealth in grades (`graded_bets`), which end it sooner, and one fifth like this: the
+mean of two such wealths is one, and falls in epsilon.
+
 References
 ----------
 .. [1] J. Ville. Etude critique de la notion de collectif. 1939.
