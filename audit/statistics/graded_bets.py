@@ -41,8 +41,8 @@ _Floats = NDArray[np.float64]
 SIZES = 2.0 ** (-np.arange(12) / 2)
 GRADES = SIZES.size
 #: The gamblers: their shares of the largest stake, and the part of all wealth that each has at first. One trusts the
-#: grades; others think that they say too much.
-_TRUSTING = 1 - 2.0**-20
+#: grades, but for what makes her rich against slightly larger claims too; others think that they say too much.
+_TRUSTING = 0.96
 _SHARES = np.concatenate([[_TRUSTING], (np.arange(24) + 0.5) / 24, np.geomspace(1e-4, 1e-2, 8)])
 _WEIGHTS = np.repeat([0.5, 0.45 / 24, 0.05 / 8], [1, 24, 8])
 #: Larger epsilons are taken as this one: exp(epsilon) stays finite.

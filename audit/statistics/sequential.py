@@ -344,7 +344,7 @@ def choose_stakes(
             here = fold == i
             stakes = _stakes(scores[~here], left[~here], epsilon, log_odds=log_odds, polynomial=polynomial)
             tally += [side.sum(axis=0) for side in by_grade(stakes.of(scores[here]), left[here])]
-        gains[way] = float(rounded(GradedBets(epsilon, delta).log_wealth(*tally, left.size, epsilon)))
+        gains[way] = float(rounded(GradedBets(epsilon, delta).log_wealth(tally[0], tally[1], left.size, epsilon)))
     polynomial, worth = gains[0] + LUCK >= gains[1], max(gains[0], gains[1] - LUCK)
     return _stakes(scores, left, epsilon, log_odds=log_odds, polynomial=polynomial), worth
 
