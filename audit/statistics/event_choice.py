@@ -23,10 +23,9 @@ from scipy import special
 from ...mechanisms.draws import Floats
 from .bounds.rounding import rounded
 from .coupling import CoupledTails
-from .event_rule import allotment
+from .event_rule import allotment, pairs, picked
 from .events import UNUSED, Event
 from .smoothing import smoothed
-from .thresholds import pairs, picked
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2

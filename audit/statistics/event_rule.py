@@ -21,7 +21,6 @@ from scipy import special
 from .bounds import intervals, joint_bound
 from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
-from .thresholds import pairs, picked
 
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
@@ -245,3 +244,43 @@ def _candidates(ordered: _Floats) -> _Floats:
         return distinct
     tail = np.geomspace(1, ordered.size, 40).astype(np.int64) - 1  # rare events: the few most extreme runs
     return picked(ordered, distinct, tail=tail, quantiles=97, spread=65)
+
+
+def picked(ordered: _Floats, distinct: _Floats, *, tail: NDArray[np.int64], quantiles: int, spread: int) -> _Floats:
+    """Return thresholds from many sorted scores, in ascending order.
+
+    Parameters
+    ----------
+    ordered, distinct : arrays of float
+        The scores, and their distinct values.
+    tail : array of int
+        Places among the scores, from the lowest one, that are tried from both ends.
+    quantiles : int
+        Scores that are tried at even distances.
+    spread : int
+        Distinct values that are tried at even distances: quantiles miss some where few values hold most scores.
+    """
+    last = ordered.size - 1
+    places = np.concatenate([tail, last - tail, np.linspace(0, last, quantiles).astype(np.int64)])
+    values = distinct[np.linspace(0, distinct.size - 1, spread).astype(np.int64)]
+    thresholds: _Floats = np.unique(np.concatenate([ordered[places], values]))
+    return thresholds
+
+
+def pairs(grid: _Floats) -> tuple[_Floats, _Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return all pairs of thresholds as a table; the last row and the last column stand for a side that is not used.
+
+    Returns
+    -------
+    upper, lower : arrays (thresholds + 1,)
+        Of the rows, from which score up the left world is named; of the columns, up to which the right one is.
+    one_sided : bool array (thresholds + 1, thresholds + 1)
+        Where a side is not used.
+    allowed : bool array of the same shape
+        Where no score names both worlds and some side is used.
+    """
+    upper, lower = (np.append(grid, UNUSED) for _ in range(2))
+    one_sided = np.isnan(upper)[:, None] | np.isnan(lower)
+    allowed = (lower < upper[:, None]) | one_sided
+    allowed[-1, -1] = False
+    return upper, lower, one_sided, allowed

@@ -35,10 +35,10 @@ from .bounds.binomial import survival, upper_quantile
 from .bounds.bisection import bisect
 from .bounds.rounding import rounded
 from .event_choice import CERTAIN, cells_of, counts_of
+from .event_rule import pairs
 from .events import UNUSED, Counts, Event
 from .graded_bets import GRADES, GradedBets, Stakes, by_grade
 from .smoothing import polynomial_odds
-from .thresholds import pairs
 
 _Floats = NDArray[np.float64]
 
