@@ -10,7 +10,7 @@ from overclaim.lazy import lazily
 if TYPE_CHECKING:
     from overclaim.audit.assumptions.conformance import check_learner
     from overclaim.audit.blackbox.falsify import falsify_mechanism
-    from overclaim.audit.certification.falsify import falsify
+    from overclaim.audit.blackbox.learners import falsify
     from overclaim.audit.certification.verdict import Result, Verdict
     from overclaim.audit.play.cluster import Cluster
     from overclaim.audit.play.pairs import Pair
@@ -53,7 +53,7 @@ _HOMES = {
     "Verdict": "overclaim.audit.certification.verdict",
     "check_learner": "overclaim.audit.assumptions.conformance",
     "check_regret": "overclaim.audit.regret.check_regret",
-    "falsify": "overclaim.audit.certification.falsify",
+    "falsify": "overclaim.audit.blackbox.learners",
     "falsify_mechanism": "overclaim.audit.blackbox.falsify",
 }
 

@@ -41,6 +41,12 @@ class WithoutProbabilities:
         return getattr(self.learner, name)
 
 
+def takes_contexts(learner: Any) -> bool:
+    """Tell whether a learner observes a context before it acts: it has a method `observe`, as has what it wraps."""
+    inner = getattr(learner, "user_class", getattr(learner, "inner", None))
+    return hasattr(learner, "observe") and (inner is None or takes_contexts(inner))
+
+
 def owns(thing: object, *abilities: str) -> bool:
     """Tell whether a thing offers all these abilities, each of them its own.
 

@@ -109,6 +109,14 @@ def publishes(learner: object) -> bool:
 
 
 @runtime_checkable
+class HasContexts(Learner, Protocol):
+    """Ability: to observe a context before it acts, such as the advice of experts or what is known of a visitor."""
+
+    def observe(self, state: Any, context: Any, runs: NDArray[np.bool_]) -> None:
+        """Take note of the round's context in some of the runs, (runs,): the worlds may have different ones."""
+
+
+@runtime_checkable
 class HasInner(Learner, Protocol):
     """Ability: a bandit wrapper that feeds its inner learner one noisy scalar per batch of rounds."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
@@ -34,7 +36,8 @@ class Scalar:
 
     The class has `feedback = "bandit"` or `"full"`, `__init__(self, arms, rounds, rng)`, `act(self) -> int` and
     `update(self, feedback)`. `rng` is a numpy Generator of the run's own, its only randomness. `feedback` is the
-    played arm's loss (a float), or the loss vector (arms,).
+    played arm's loss (a float), or the loss vector (arms,). With a method `observe(self, context)` it is told the
+    context of every round that has one, before it acts.
 
     **Claim**: none of its own; the user's.
 
@@ -87,6 +90,16 @@ class Scalar:
                 raise self._raised("__init__", error, 0, run) from error
             objects.append(learner)
         return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp))
+
+    def observe(self, state: ScalarState, context: Any, runs: NDArray[np.bool_]) -> None:
+        """Show the round's context to some of the objects, each a copy of its own."""
+        for run in np.flatnonzero(runs).tolist():
+            try:
+                state.objects[run].observe(copy.deepcopy(context))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._raised("observe", error, state.round + 1, run) from error
 
     def act(self, state: ScalarState, draws: Draws) -> Arms:
         """Ask every object for its arm."""
@@ -169,6 +182,24 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     if not hasattr(learner, "arms"):
         raise LearnerError(f"{type(learner).__name__} must have arms, the length of a loss vector")
     return cast(Learner, learner)
+
+
+def is_learner(target: Any) -> bool:
+    """Tell whether a target is a learner or makes one: it has what a learner has, or takes what a game has."""
+    if hasattr(target, "act") or hasattr(target, "update"):
+        return True
+    if not inspect.isfunction(target):
+        return False
+    names = inspect.signature(target).parameters.keys()
+    return not names or bool({"arms", "rounds"} & names)
+
+
+def is_mechanism(target: Any) -> bool:
+    """Tell whether a target is a mechanism, where nothing but the target says so."""
+    if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
+        played = any(hasattr(target, name) for name in ("start", "act", "update"))
+        return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
+    return bool({"data", "rng"} & inspect.signature(target).parameters.keys()) and not is_learner(target)
 
 
 def weaker_learner(

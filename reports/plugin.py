@@ -40,7 +40,7 @@ OPTIONS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda v: isinstance(v, str | bool) or callable(v),
     ),
 }
-#: What says that a mechanism is audited.
+#: What a mechanism is audited on; a learner too, on sequences of rounds.
 INPUTS = {"left", "right", "pairs", "inputs"}
 #: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
 ASKING = pytest.StashKey[list[Any]]()
@@ -138,17 +138,20 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     """
 
     def run(learner: Any, claim: Any, **options: object) -> AuditedResult:
-        """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` where inputs are given."""
+        """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` for what is no learner."""
         __tracebackhide__ = True
         from ..audit.blackbox.falsify import falsify_mechanism
-        from ..audit.certification.falsify import falsify as audit
+        from ..audit.blackbox.learners import falsify as audit
+        from ..learners.scalar import is_learner
 
         node = pytestconfig.stash[ASKING][-1]
         if wrong := _mistake(node):
             pytest.fail(wrong, pytrace=False)
         chosen = {**_options(node), **options}
-        if INPUTS & options.keys():  # a mechanism: it has no game, and no compiled kernels
+        given = INPUTS & options.keys()  # or a pair and pairs, which a learner plays on compiled kernels
+        if given and not (is_learner(learner) and given == {"pairs"}):
             chosen.pop("fast", None)
+        if given and not is_learner(learner):
             result = falsify_mechanism(learner, claim, **chosen)
         else:
             result = audit(learner, claim, **chosen)
@@ -222,12 +225,14 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
-        from ..audit.assumptions.mechanism_runs import DataPair
+        from ..audit.blackbox.played import RoundsPair
         from ..audit.inputs.data import shown
+        from ..audit.play.pairs import Pair
         from ..audit.statistics.measure_words import claimed_words, lower_words
+        from ..mechanisms.claim import neighbours_words
         from .formats.terminal import confidence
         from .record import counted
-        from .sanitise import REPLAY_WORDS, counted_words
+        from .sanitise import REPLAY_WORDS, counted_words, rounds_words
 
         result = self.result
         claim, pair = result.claim, result.pair
@@ -242,11 +247,10 @@ class AuditedResult:
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
         caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
-        inputs = isinstance(pair, DataPair)
-        differ = (
-            "have these inputs" if isinstance(pair, DataPair) else f"differ in round {pair.t0 + 1} of {pair.rounds}"
-        )
-        game = f", {claim.neighbours}, losses {claim.losses}, on {claim.surface}"
+        inputs = not isinstance(pair, Pair | RoundsPair)
+        rounds = world.get("rounds", [world["round"]])
+        differ = "have these inputs" if inputs else f"differ in {rounds_words(rounds)} of {len(world['left'])}"
+        game = f", {neighbours_words(claim.neighbours)}, losses {claim.losses}, on {claim.surface}"
         rows = [
             ("mechanism" if inputs else "learner", f"{_name(self.learner)}{_place(self.learner)}"),
             ("claimed", claimed_words(measure) + ("" if inputs else game)),
@@ -256,8 +260,8 @@ class AuditedResult:
             *([("at best", caught)] if claim.measure.is_epsilon else []),
             *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
             ("two worlds", differ),
-            ("  left", _short(shown(world["left"]) if inputs else world["left"])),
-            ("  right", _short(shown(world["right"]) if inputs else world["right"])),
+            ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),
+            ("  right", _short(world["right"] if isinstance(pair, Pair) else shown(world["right"]))),
         ]
         body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
         again = f"{REPLAY_WORDS[0]:<12}" if self.seeded else f"{REPLAY_WORDS[1]}: "

@@ -33,6 +33,7 @@ from ..audit.statistics.certificates import translation
 from ..audit.statistics.multiplicity import p_value
 from ..audit.traces.summary import traced
 from ..learners.catalogue.statements import PUBLISHED
+from ..mechanisms.claim import neighbours_words
 from .headline import headline
 from .record_schema import fault
 from .sanitise import json_text
@@ -57,6 +58,7 @@ def claim_record(
         "calibration": prepared.setting.calibration if prepared.setting else None,
         "surface": claim.surface,
         "neighbours": relation_of(prepared, result),
+        "relation": None if prepared.mechanism else neighbours_words(result.claim.neighbours),
         "losses": claim.losses,
         "rounds": prepared.rounds,
         "arms": getattr(prepared.learner, "arms", None),
@@ -84,7 +86,7 @@ def claim_record(
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
-        **of_inputs(task, result),
+        **of_inputs(prepared, result),
         "two_interval_bound": None if certificate.method == "anytime" else certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
@@ -109,22 +111,29 @@ def relation_of(prepared: Prepared, result: Result) -> str:
 def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> dict[str, Any]:
     """Return the frozen event of a claim, and the data of its figures where it has any."""
     figures = {"frozen": frozen_event(prepared, result, jobs)}
-    return figures if prepared.mechanism else {**figures, "evidence": claim_evidence(prepared, result, exact)}
+    return (
+        figures
+        if not isinstance(result.pair, Pair)
+        else {**figures, "evidence": claim_evidence(prepared, result, exact)}
+    )
 
 
 def traces_of(prepared: Prepared, result: Result) -> dict[str, object]:
     """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
+    if prepared.of_sequences:
+        return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
     falsified = result.verdict.value == "FALSIFIED"
     return traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
 
 
-def of_inputs(task: Task, result: Result) -> dict[str, object]:
+def of_inputs(prepared: Prepared, result: Result) -> dict[str, object]:
     """Return what was asked of the search over inputs, and what it found; and whether the same seed gives the same."""
+    task = prepared.task
     schema = None if task.input_schema is None else read_schema(task.input_schema)
     return {
         "inputs": None if schema is None else {"schema": schema, "relation": task.neighbours},
         "searched": None if result.searched is None else result.searched.facts(),
-        "smallest_inputs": smallest_inputs(task, result),
+        "smallest_inputs": smallest_inputs(prepared, result),
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
         "event_in_words": result.event_in_words or None,
@@ -249,7 +258,7 @@ def exact_levels(prepared: Prepared, result: Result) -> dict[str, object]:
 
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
     """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
-    if prepared.mechanism:
+    if not isinstance(result.pair, Pair):
         return {}
     try:
         return exact_epsilon(prepared.learner, result.losses, surface=result.claim.surface, deltas=deltas)

@@ -126,6 +126,7 @@ _CLAIM = _table(
     **_all(_maybe(COUNT), "rounds", "arms", "runs", "budget", "pilot_runs", "seed"),
     **_all(_maybe(TEXT), "calibration", "surface", "neighbours", "losses", "method", "attack", "engine", "stop"),
     **_all(_maybe(TEXT), "source", "note", "replay", "attack_reads", "event_in_words", "false", "answer", "repair"),
+    relation=_maybe(TEXT),
     **_all(_maybe(NUMBER), "epsilon_upper", "epsilon_upper_pair", "upper"),
     upper_scope={"enum": ["pair", "claim", None]},
     upper_how={"enum": ["maximised", "bounded", "sampled", None]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..audit.statistics import measure_words
@@ -71,6 +71,12 @@ def legible(record: Fields) -> JsonObject:
 def is_mechanism(claim: Fields) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
+
+
+def rounds_words(rounds: Sequence[int]) -> str:
+    """Return which rounds, from 1, in words: `round 2`, `rounds 2, 3 and 5`."""
+    *first, last = map(str, rounds)
+    return f"rounds {', '.join(first)} and {last}" if first else f"round {last}"
 
 
 def is_untested(claim: Fields) -> bool:

@@ -143,7 +143,8 @@ def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: fl
     """Run a block: each run in the world of its own label, the left one with a probability of `share`.
 
     A mechanism that is called run by run is called in the order of the labels, so that what drifts over the calls
-    cannot pass for a difference of the worlds. A batched one is called once for each world, the left one first.
+    cannot pass for a difference of the worlds. A batched one is called once for each world, the left one first; one
+    that is played `in_step` once for both, with the labels.
 
     Raises
     ------
@@ -153,6 +154,8 @@ def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: fl
     left = draws.labels(runs, share)
     if not getattr(mechanism, "batched", False):
         return Sample([_called(mechanism, pair.left if here else pair.right, draws.generator) for here in left], left)
+    if getattr(mechanism, "in_step", False):
+        return Sample(outputs_of(mechanism, (pair.left, pair.right), draws, runs, left), left)
     left = np.sort(left)[::-1]
     in_left = int(left.sum())
     halves = [
@@ -163,11 +166,11 @@ def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: fl
     return Sample(join(halves), left)
 
 
-def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int) -> Outputs:
-    """Return the outputs of some runs on one input."""
+def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int, *more: Any) -> Outputs:
+    """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
     if not getattr(mechanism, "batched", False):
         return [_called(mechanism, data, draws.generator) for _ in range(runs)]
-    outputs = _called(mechanism, data, draws, runs)
+    outputs = _called(mechanism, data, draws, runs, *more)
     try:
         outputs = np.asarray(outputs)
     except ValueError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from ...mechanisms.claim import Claim
+from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..play.pairs import Pair
@@ -76,7 +76,7 @@ class Result:
     claim : Claim
     certificate : Certificate
         The lower bound on epsilon with its counts.
-    pair : Pair, or DataPair of a mechanism
+    pair : Pair, or DataPair of a mechanism or of a learner on sequences of rounds
         The witness.
     event : Event
     attack : str
@@ -161,10 +161,11 @@ class Result:
         return bool(self.verdict)
 
     def __str__(self) -> str:
-        measure = self.claim.measure.to_json()
+        measure, relation = self.claim.measure.to_json(), self.claim.neighbours
+        claimed = claimed_words(measure) + ("" if relation in NEIGHBOURS else f" ({neighbours_words(relation)})")
         sure = confidence_text(self.confidence)
         return (
-            f"{self.verdict}: claimed {claimed_words(measure)}, at least {bound_words(measure, self.lower)} "
+            f"{self.verdict}: claimed {claimed}, at least {bound_words(measure, self.lower)} "
             f"({sure} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
             + (f"; at best, from this many runs: {self.detectable_epsilon:.4g}" if is_epsilon(measure) else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")

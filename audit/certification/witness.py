@@ -46,13 +46,13 @@ class Shrunk:
 
 @dataclass(frozen=True, kw_only=True)
 class ShrunkInputs(Shrunk):
-    """The smallest inputs of a mechanism that certify."""
+    """The smallest inputs of a mechanism, or sequences of a learner, that certify."""
 
     pair: DataPair
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's form."""
-        shape = {"rounds": 1, "arms": None, "pair": self.pair.to_json(), "fresh": True}
+        shape = {"rounds": getattr(self.pair, "rounds", 1), "arms": None, "pair": self.pair.to_json(), "fresh": True}
         return {**shape, **self.certificate, "replay": self.replay}
 
 

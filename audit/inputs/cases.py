@@ -16,7 +16,7 @@ from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import extremes, plain_record
 from .neighbours import Neighbours, made_by
-from .records import Records, UnfitError, features_of, records_of, with_feature
+from .records import Records, RelationError, UnfitError, features_of, records_of, with_feature
 
 #: Data sets that a strategy is asked for, and the most different records of them that are kept.
 DRAWN, KEPT = 200, 600
@@ -56,7 +56,7 @@ class Case:
         return f"{key_of(self.left)} {key_of(self.right)}"
 
     @property
-    def cost(self) -> tuple[int, int, int, int]:
+    def cost(self) -> tuple[int, ...]:
         """How much there is to read: records, different records, letters, and the sum of their code points."""
         sides = [records_of(side) for side in (self.left, self.right)]
         records = {key_of(plain_record(side.record(i))) for side in sides for i in range(side.size)}
@@ -89,8 +89,12 @@ def space_of(inputs: object, seed: int) -> Space:
         Of pairs, from `neighbours` or any other.
     seed : int
     """
+    if hasattr(inputs, "first"):  # a learner's: it is such a place already
+        return inputs  # type: ignore[no-any-return]
     check_strategy(inputs)
     neighbours = made_by(inputs)
+    if neighbours is not None and neighbours.of_rounds:
+        raise RelationError(f"{neighbours.relation} is a relation of a learner's rounds, and a mechanism has none")
     return Drawn(inputs, seed) if neighbours is None else Related(neighbours, seed)
 
 

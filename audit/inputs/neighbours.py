@@ -9,12 +9,14 @@ from itertools import islice
 from typing import Any
 
 from ...learners.blame import raised
+from ...mechanisms.claim import ROUND_NEIGHBOURS, user_rounds
 from ...mechanisms.libraries.entry import LibraryEntry
 from .data import key_of
 from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
 from .records import RelationError, UnfitError, features_of, records_of, with_feature
+from .rounds import Relation, as_sequence
 
-#: The neighbour relations by name.
+#: The neighbour relations of records by name; those of a learner's rounds are `mechanisms.claim.ROUND_NEIGHBOURS`.
 RELATIONS = ("replace", "add-remove", "substitute-feature", "user")
 #: The most neighbours of one input that a user's function is asked for.
 MOST_NEIGHBOURS = 1000
@@ -22,11 +24,18 @@ MOST_NEIGHBOURS = 1000
 _MADE_BY = "overclaim_neighbours"
 
 
-def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", *, where: Any = None) -> Any:
+def neighbours(
+    strategy: Any,
+    relation: str | Callable[[Any], Any] = "replace",
+    *,
+    where: Any = None,
+    rounds_per_user: int | None = None,
+) -> Any:
     """Return a Hypothesis strategy of pairs (left, right) of neighbouring inputs.
 
     A record is an item of a list or tuple, a row of an array or data frame, a row across all parts of labelled data
-    `(X, y)` or of a dictionary of columns, an item of a dictionary of anything else; other data is one record.
+    `(X, y)` or of a dictionary of columns, an item of a dictionary of anything else; other data is one record. The
+    data of a learner are sequences of rounds (`rounds`), and a record is a round.
 
     Parameters
     ----------
@@ -36,15 +45,21 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
         "replace": one record is another one, as the strategy draws it elsewhere. "add-remove": one record more or
         less. "substitute-feature": one feature of one record is another's. "user": records are (user, value), and all
         of one user's are there or not, however many. Or a function from data to all its neighbours, an iterable or a
-        strategy of them.
+        strategy of them. Of a learner's rounds "replace", "replace-losses" (the losses of one round, its context the
+        same), "zero-out" (its loss becomes 0), "user" (all rounds of one user are replaced, where each says whose it
+        is) or "user-losses".
     where : callable, optional
         Whether data is in the domain. Records move to other places and other data sets than they were drawn in; where
         the strategy would not allow that (records that depend on each other, a sorted list), say what it allows.
+    rounds_per_user : int, optional
+        With "user" or "user-losses", where rounds do not say whose they are: how many a user has at most, anywhere.
+        3 of them is the relation "user:3".
 
     Returns
     -------
     SearchStrategy
-        `inputs=` of `falsify_mechanism` searches it; in a test of your own it draws pairs as any other strategy.
+        `inputs=` of `falsify` and `falsify_mechanism` searches it; in a test of your own it draws pairs as any other
+        strategy.
 
     Raises
     ------
@@ -56,14 +71,27 @@ def neighbours(strategy: Any, relation: str | Callable[[Any], Any] = "replace", 
     >>> from hypothesis import strategies as st
     >>> pairs = neighbours(st.lists(st.floats(0, 1), min_size=1, max_size=5), "replace")
     """
-    if relation == "user":
-        check_strategy(strategy)
-        for data in draw(strategy, 20, seed=0):  # raises now, not during a search, where it cannot apply
-            without_a_user(data)
-    source = Neighbours(strategy, without_a_user if relation == "user" else relation, where)
+    if rounds_per_user is not None:
+        if relation not in ("user", "user-losses") or not isinstance(rounds_per_user, int) or rounds_per_user < 1:
+            wanted = "a whole number of at least 1, for the relations user and user-losses"
+            raise ValueError(f"rounds_per_user must be {wanted}, got {rounds_per_user!r} for {relation!r}")
+        relation = f"{relation}:{rounds_per_user}"
+    check_strategy(strategy)
+    if relation == "user":  # raises now, not during a search, where it cannot apply
+        examples = draw(strategy, 20, seed=0)
+        if not all(map(_of_users, examples)):
+            for data in examples:
+                without_a_user(data)
+            relation = without_a_user
+    source = Neighbours(strategy, relation, where)
     drawn = source.pairs()
     setattr(drawn, _MADE_BY, source)
     return drawn
+
+
+def _of_users(data: Any) -> bool:
+    """Tell whether data is a sequence of rounds that say whose they are."""
+    return isinstance(data, list | tuple) and all(isinstance(r, dict) and {"user", "losses"} <= r.keys() for r in data)
 
 
 def without_a_user(data: Any) -> list[object]:
@@ -79,7 +107,10 @@ def without_a_user(data: Any) -> list[object]:
         For records of another form.
     """
     if not isinstance(data, list) or any(not isinstance(r, list | tuple) or len(r) != 2 for r in data):
-        raise RelationError(f"user needs lists of (user, value) as data, got {data!r:.80}")
+        raise RelationError(
+            f'user needs lists of (user, value) as data, or of a learner\'s rounds {{"user": ..., "losses": ...}}; or '
+            f"rounds_per_user (user:3); got {data!r:.80}"
+        )
     users = {key_of(record[0]): record[0] for record in data}
     return [[record for record in data if key_of(record[0]) != user] for user in users]
 
@@ -100,11 +131,20 @@ class Neighbours:
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
-        if not callable(self.relation) and self.relation not in RELATIONS:
-            raise ValueError(f"relation must be one of {', '.join(RELATIONS)}, or a function, got {self.relation!r}")
+        if not callable(self.relation) and self.relation not in RELATIONS and not self.of_rounds:
+            known = (
+                f"{', '.join(RELATIONS)}, a function, or of a learner's rounds {', '.join(ROUND_NEIGHBOURS)}, user:3"
+            )
+            raise ValueError(f"relation must be one of {known}, got {self.relation!r}")
         least = records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
         if self.relation == "add-remove" and type(least).__name__ == "_Single":
             least.take([])
+
+    @property
+    def of_rounds(self) -> bool:
+        """Whether it is a relation of a learner's rounds alone."""
+        named = isinstance(self.relation, str) and self.relation != "replace"
+        return named and (self.relation in ROUND_NEIGHBOURS or user_rounds(self.relation) is not None)
 
     @cached_property
     def simplest(self) -> Any:
@@ -140,6 +180,7 @@ class Neighbours:
         @st.composite
         def pairs(draw: Any) -> tuple[Any, Any]:
             data = draw(source.strategy)
+            data = as_sequence(data) if source.of_rounds else data
             other = source._other(draw, st, data)
             if not (source.allows(data) and source.allows(other)) or key_of(data) == key_of(other):
                 import_hypothesis().reject()
@@ -152,6 +193,9 @@ class Neighbours:
         if callable(self.relation):
             near = self.neighbours_of(data)
             return draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
+        if self.of_rounds:
+            there = as_sequence(draw(self.strategy))
+            return Relation(str(self.relation)).replaced(data, lambda many: draw(st.integers(0, many - 1)), there)
         here = records_of(data)
         if here.size <= (self.fewest if self.relation == "add-remove" else 0):
             import_hypothesis().reject()

@@ -16,7 +16,7 @@ from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ..play.execution import Budget
 from ..play.pairs import Pair
 from .paths import read_text
-from .plan_schema import ALLOWED, CLAIM, PLAN
+from .plan_schema import ALLOWED, CLAIM, PLAN, RELATION_NAMES
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
 from .tasks import Task
 
@@ -231,6 +231,8 @@ def _explain(error: Any, lines: _Lines) -> str:
     if rule == "anyOf":
         if key == "attributes":
             return f"{here}: attributes must be fitted, all, or a list of names, got {value!r}"
+        if key == "neighbours":
+            return f"{here}: neighbours must be one of {', '.join(RELATION_NAMES)}, or as user:3, got {value!r}"
         if key == "inputs":
             return f"{here}: inputs must be a JSON Schema, as a table or the name of its file, got {value!r}"
         return f"{here}: {key} must be true, false, or the parameter that sets the noise, got {value!r}"

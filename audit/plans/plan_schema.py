@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, NEIGHBOURS, SURFACES
+from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, ROUND_NEIGHBOURS, SURFACES
 from ..inputs.neighbours import RELATIONS
 from ..play.execution import STOPS
 
@@ -13,6 +13,8 @@ from ..play.execution import STOPS
 ALLOWED = "allowed"
 
 _PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+#: The neighbour relations of rounds and records by name; `user:3` beside them says how many rounds a user has.
+RELATION_NAMES = list(dict.fromkeys((*ROUND_NEIGHBOURS, *RELATIONS)))
 _COUNT = {"type": "integer", "minimum": 1}
 
 CLAIM: dict[str, Any] = {
@@ -30,7 +32,7 @@ CLAIM: dict[str, Any] = {
         "rounds": _COUNT,
         "arms": _COUNT,
         "losses": {"enum": list(LOSS_SET_NAMES)},
-        "neighbours": {"enum": [*NEIGHBOURS, *(name for name in RELATIONS if name not in NEIGHBOURS)]},
+        "neighbours": {"anyOf": [{"enum": RELATION_NAMES}, {"type": "string", "pattern": "^user(-losses)?:[1-9]"}]},
         "surface": {"enum": list(SURFACES)},
         "runs": {"type": "integer", "minimum": 20},
         "stop": {"enum": list(STOPS)},
@@ -107,6 +109,13 @@ set = {{ batch = 1 }}     # parameters of the target
 # regret = {{ bound = 60.0, horizon = 512 }}   # its regret too, on adversarial losses: above the bound, the run fails
 # expect = "survived"
 # note = "printed beside the verdict"
+
+# [[claims]]
+# target = "my_learner.py:MyLearner"   # the same, on the worst sequences of its rounds that a search finds
+# epsilon = 1.0
+# inputs = "ROUNDS.json"       # a schema of arrays of loss vectors, or of objects with "losses", "context" and "user"
+# neighbours = "user:3"        # up to 3 rounds of one user replaced; or "replace", "replace-losses", "zero-out";
+#                              # "user" or "user-losses", where rounds say whose they are
 
 # [[claims]]
 # target = "my_mechanism.py:noisy"   # a function of (data, rng) that answers once

@@ -18,6 +18,7 @@ from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import zoo
 from ..assumptions.attributes import check_attributes
 from ..inputs.files import read_input, written
+from ..inputs.rounds import Relation
 from ..play.execution import BUDGET, Budget
 from ..play.kernels import require_numba
 from ..play.pairs import Pair
@@ -38,7 +39,8 @@ class Request:
     `epsilon` is the claim, unless `measure` is. It also sets the noise of a catalogue target that has an epsilon,
     unless `parameters` do.
     The inputs `left` and `right` of a mechanism are `...` where they are not given: None is JSON's null. Or pairs are
-    searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation.
+    searched that fit the JSON Schema `input_schema`; then `neighbours` is their relation. Those of a learner are
+    sequences of rounds.
     If the claim survives its blind spot is measured: with `weaken` a parameter, by that; with `weaken` true, by the
     noise of the target's own parts; with `blind_spot`, where these have noise; with `weaken` false, never.
     """
@@ -152,16 +154,26 @@ class Request:
         if given:
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
 
-    def _refuse_inputs(self) -> None:
-        given = [*self._given_inputs(), *(["inputs"] if self.input_schema is not None else [])]
-        given += [name for name in _OF_MECHANISMS if getattr(self, name) != _UNSAID[name]]
-        if given:
-            raise ValueError(
-                f"{', '.join(given)}: only mechanisms take that, {self.target} is a learner: give it a pair"
-            )
-        if self.neighbours not in NEIGHBOURS:
-            known = ", ".join(NEIGHBOURS)
-            raise ValueError(f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}")
+    @property
+    def of_sequences(self) -> bool:
+        """Whether inputs are given or searched: those of a learner are sequences of rounds."""
+        return bool(self._given_inputs()) or self.input_schema is not None
+
+    def _check_learner(self) -> None:
+        """Raise ValueError for what a learner does not take: no option may go unheeded."""
+        if given := [name for name in _OF_MECHANISMS if getattr(self, name) != _UNSAID[name]]:
+            raise ValueError(f"{', '.join(given)}: only mechanisms take that, {self.target} is a learner")
+        if not self.of_sequences:
+            if self.neighbours not in NEIGHBOURS:
+                known = f"{', '.join(NEIGHBOURS)}, or of rounds that are searched or given (inputs; left and right)"
+                raise ValueError(
+                    f"{self.target} is a learner: neighbours must be one of {known}, got {self.neighbours!r}"
+                )
+            return
+        Relation(self.neighbours)  # raises where it cannot apply
+        self._check_inputs()
+        if also := [name for name in ("pair", "fast") if getattr(self, name)]:
+            raise ValueError(f"{self.target} takes either inputs, or left and right, or {' and '.join(also)}")
 
     def command(self) -> str:
         """Return the command that replays this audit."""

@@ -32,7 +32,7 @@ from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..search.loss_choices import alphabet_of
 from ..search.simplify import cost, largest, simplifications
 from ..statistics.bounds.power import detectable_epsilon
-from .tasks import Task
+from .tasks import Prepared, Task
 
 #: Runs of a trial audit where no exact epsilon tells, at most a quarter of the last certificate's; trials in all; and
 #: rounds times runs of all trials, so that long horizons do not take hours.
@@ -95,14 +95,15 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
     return replace(shrunk, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
 
-def smallest_inputs(task: Task, result: Result) -> dict[str, Any] | None:
+def smallest_inputs(prepared: Prepared, result: Result) -> dict[str, Any] | None:
     """Return the smallest inputs that an audit certified, in the record's form; None where it shrunk none."""
-    shrunk = result.shrunk
+    shrunk, task = result.shrunk, prepared.task
     if shrunk is None:
         return None
     pair = shrunk.pair.to_json()
-    given = {"left": pair["left"], "right": pair["right"], "input_schema": None, "neighbours": "replace"}
-    given["call_limit"] = None  # nothing is searched
+    given = {"left": pair["left"], "right": pair["right"], "input_schema": None, "call_limit": None}  # no search
+    # A learner is built for its horizon, and a shorter sequence is the beginning of a game.
+    given |= {"rounds": prepared.rounds} if prepared.of_sequences else {"neighbours": "replace"}
     again = replace(task, **given, budget=Budget(shrunk.runs, shrunk.seed, shrunk.confidence))
     return {**shrunk.to_json(), "replay": again.command()}
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, Setting
-from ...learners.scalar import as_learner, weaker_learner
+from ...learners.scalar import as_learner, is_learner, is_mechanism, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
@@ -20,6 +20,8 @@ from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import Unseeded
 from ..blackbox.falsify import audit_mechanism
+from ..blackbox.learners import audit_sequences
+from ..blackbox.played import Played
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
@@ -57,7 +59,7 @@ class Task(Request):
         target = resolve(self.target)
         parameters = parse_parameters(target, self.parameters)
         if isinstance(target, Entry):
-            self._refuse_inputs()
+            self._check_learner()
             return self._prepare_entry(target, parameters.setting, parameters.own)
         if isinstance(target, Specimen):
             self._refuse_game()
@@ -66,33 +68,34 @@ class Task(Request):
             return self._prepare_library(target)
         if self._stated is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
-        if self.inputs() or self.input_schema is not None:
+        if self.of_sequences and not is_learner(target):
             self._check_mechanism(target)
             claim = Claim(measure=self._stated)
             how = self._weakening(target, partial(with_parameter, target))
             searched = self._searched_inputs()
             return Prepared(self, target, claim, None, "", mechanism=True, weakening=how, searched_inputs=searched)
-        if _is_mechanism(target):
+        if is_mechanism(target):
             raise ValueError(
                 f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
                 "them (--inputs)"
             )
-        self._refuse_inputs()
+        self._check_learner()
         claim = Claim(
             measure=self._stated,
             losses=self.losses or "unit",
             neighbours=self.neighbours,
             surface=self.surface,
         )
-        rounds = self.rounds or (self.pair.rounds if self.pair else DEFAULT_ROUNDS)
+        rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest or DEFAULT_ROUNDS
         arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **parameters.own}
         learner = as_learner(target, **game)
         how = self._weakening(learner, partial(weaker_learner, target, **game))
-        return Prepared(self, learner, claim, self._given(), "", rounds, weakening=how)
+        searched = self._searched_inputs()
+        return Prepared(self, learner, claim, self._given(), "", rounds, weakening=how, searched_inputs=searched)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
-        rounds = self.rounds or (self.pair.rounds if self.pair else None)
+        rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest
         given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
         changes = {"losses": self.losses, **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
@@ -109,7 +112,8 @@ class Task(Request):
         if self.measure is not None:
             claim, source = replace(claim, measure=self.measure), ""  # no paper's
         claim = replace(claim, source=source)
-        return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, weakening=how)
+        facts: dict[str, Any] = {"weakening": how, "searched_inputs": self._searched_inputs()}
+        return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, **facts)
 
     def _with_parameter(
         self, values: Mapping[str, Any], claimed: float, parameter: NoiseParameter, factor: float
@@ -208,6 +212,11 @@ class Task(Request):
             raise ValueError("give either left and right, or inputs, a schema of them")
         return pairs_of(read_schema(self.input_schema), self.neighbours)
 
+    @property
+    def _longest(self) -> int | None:
+        """How many rounds the sequences have that are given; None where none are."""
+        return max((len(side) for side in self.inputs().values() if isinstance(side, list | tuple)), default=None)
+
     def _given(self) -> tuple[Pair, ...] | None:
         return None if self.pair is None else (self.pair,)
 
@@ -224,14 +233,6 @@ def _defaults(make: Callable[..., object]) -> dict[str, object]:
     """Return the defaults of a function's parameters."""
     known = inspect.signature(make).parameters.values()
     return {p.name: p.default for p in known if p.default is not inspect.Parameter.empty}
-
-
-def _is_mechanism(target: object) -> bool:
-    if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
-        played = any(hasattr(target, name) for name in ("start", "act", "update"))
-        return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
-    names = inspect.signature(target).parameters.keys()
-    return bool({"data", "rng"} & names) and not {"arms", "rounds"} & names
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,9 @@ class Prepared:
         """Run the audit; where inputs are searched, shrink those that falsify."""
         task, execution = self.task, replace(execution, fast=self.task.fast)
         alike = self.learner, self.claim, task.budget, execution
+        if self.of_sequences:
+            given: dict[str, Any] = {**task.inputs(), "inputs": self.searched_inputs}
+            return audit_sequences(*alike, rounds=self.rounds, **given, weaken=self.weakening, shrink=shrink)
         if not self.mechanism:
             return audit_learner(*alike, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
         return audit_mechanism(
@@ -275,7 +279,14 @@ class Prepared:
         return self.case.relation if isinstance(self.case, LibraryCase) else None
 
     @property
+    def of_sequences(self) -> bool:
+        """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
+        return not self.mechanism and self.task.of_sequences
+
+    @property
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
+        if self.of_sequences:
+            return Played(self.learner, self.claim.surface)
         read = self.learner if self.task.attributes is None else WithAttributes(self.learner, self.task.attributes)
         return Unseeded(read) if self.task.os_random else read

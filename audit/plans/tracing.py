@@ -27,6 +27,8 @@ def trace_task(task: Task) -> dict[str, object]:
         If it crashes.
     """
     prepared = task.prepare()
+    if prepared.of_sequences:
+        raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
     tracing, pair = worst_tracing(prepared.learner, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from overclaim.audit.attacks import learner_attacks as attacks
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.certification.verdict import Result
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.pftal_law import clipped_laws

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.play import kernels
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import BLOCK, play
@@ -177,7 +177,7 @@ def processes() -> Rows:
 
 MEMORY = """
 import resource, sys
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.learners import BanditReduction, Threshold
 from overclaim.mechanisms.claim import Claim
 learner = BanditReduction(Threshold(arms=2, threshold=1.0), epsilon=1.0, sensitivity=1.0)

@@ -30,7 +30,7 @@ from scipy import stats  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 from overclaim.audit.blackbox.falsify import falsify_mechanism  # noqa: E402
-from overclaim.audit.certification.falsify import falsify  # noqa: E402
+from overclaim.audit.blackbox.learners import falsify  # noqa: E402
 from overclaim.audit.certification.verdict import Result, Verdict  # noqa: E402
 from overclaim.audit.laws.exact import exact_epsilon  # noqa: E402
 from overclaim.audit.plans.plan import literature  # noqa: E402

@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Laplace
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction, check_positive
-from ..problems.advice import Advice
+from ..problems.advice import Advice, observed
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
 from ..weights import softmin_block
@@ -32,7 +33,7 @@ def expert_weights(losses: Floats, eta: float) -> Floats:
 def mixture(q: Floats, advice: Floats, gamma: float) -> Floats:
     """Return the law of the next arm, (arms, runs): the experts' mean advice under q, and gamma of the uniform."""
     # einsum sums each run by itself in a fixed order, which a threaded matrix product does not promise.
-    p: Floats = np.einsum("jk,jr->kr", advice, q)
+    p: Floats = np.einsum("jk,jr->kr" if advice.ndim == 2 else "jkr,jr->kr", advice, q)
     p *= 1 - gamma
     p += gamma / advice.shape[1]
     return p
@@ -40,7 +41,7 @@ def mixture(q: Floats, advice: Floats, gamma: float) -> Floats:
 
 def expert_losses(advice: Floats, p: Floats, arms: Arms, loss: Floats) -> Floats:
     """Return every expert's importance-weighted loss, advice(arm) * loss / p(arm): (experts, runs)."""
-    estimates = advice.take(arms, axis=1)
+    estimates = advice.take(arms, axis=1) if advice.ndim == 2 else advice[:, arms, np.arange(arms.size)]
     estimates *= loss / of_arm(p, arms)
     return estimates
 
@@ -52,6 +53,7 @@ class Exp4State:
     losses: Floats  # (experts, runs)
     p: Floats | None
     rounds: int
+    seen: Floats | None = None  # (experts, arms, runs): the round's advice, where it was observed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +99,15 @@ class Exp4:
         """Return p, (arms, runs)."""
         if state.p is None:
             q = expert_weights(state.losses, self.eta)
-            state.p = mixture(q, self.advice.at(state.rounds), self.gamma)
+            state.p = mixture(q, self._advice(state), self.gamma)
         return state.p
+
+    def observe(self, state: Exp4State, context: Any, runs: NDArray[np.bool_]) -> None:
+        """Take the round's advice from a context, (experts, arms)."""
+        state.seen, state.p = observed(state.seen, context, self.advice, runs), None
+
+    def _advice(self, state: Exp4State) -> Floats:
+        return self.advice.at(state.rounds) if state.seen is None else state.seen
 
     def act(self, state: Exp4State, draws: Draws) -> Arms:
         """Draw an arm from p: one uniform a run."""
@@ -107,8 +116,8 @@ class Exp4:
     def update(self, state: Exp4State, actions: Arms, feedback: Floats, draws: Draws) -> None:
         """Add every expert's importance-weighted loss."""
         p = self.probabilities(state)
-        state.losses += expert_losses(self.advice.at(state.rounds), p, actions, feedback)
-        state.p = None
+        state.losses += expert_losses(self._advice(state), p, actions, feedback)
+        state.p = state.seen = None
         state.rounds += 1
 
     def kernel(self, width: int = LANES) -> Kernel:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Laplace
@@ -16,7 +17,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_batch, check_epsilon, check_positive
 from ..next_arm import next_arm
-from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Learner, Numbers
+from ..protocol import Actions, Arms, Arrays, FeedbackKind, HasContexts, Kernel, Learner, Numbers
 
 
 @dataclass
@@ -53,6 +54,11 @@ class _Batched:
         check_batch(self.batch)
         held = np.zeros(runs, dtype=np.intp)
         return BatchedState(self.inner.start(runs, draws), held, 0, np.zeros(runs), None)
+
+    def observe(self, state: BatchedState, context: Any, runs: NDArray[np.bool_]) -> None:
+        """Show the inner learner the context of the round in which it is asked."""
+        if state.rounds == 0:
+            cast(HasContexts, self.inner).observe(state.inner, context, runs)
 
     def act(self, state: BatchedState, draws: Draws) -> Arms:
         """Ask the inner learner at the start of a batch; hold its arm within."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
@@ -71,6 +72,25 @@ class Advice:
             raise ValueError(f"the advice covers {len(self.table)} rounds, asked for round {t + 1}")
         table: Floats = self.table[t]
         return table
+
+
+def observed(seen: Floats | None, context: Any, advice: Advice, runs: NDArray[np.bool_]) -> Floats:
+    """Return the advice of a round, (experts, arms, runs), with a context, (experts, arms), as that of some runs.
+
+    Parameters
+    ----------
+    seen : array (experts, arms, runs), or None
+        The round's advice so far.
+    advice : Advice
+        What the context stands in for: its shape.
+    """
+    table = Advice(context).table
+    shape = advice.experts, advice.arms
+    if table.shape != shape:
+        raise ValueError(f"a context must be advice of shape {shape} (experts, arms), got {table.shape}")
+    seen = np.empty((*shape, runs.size)) if seen is None else seen
+    seen[..., runs] = table[..., None]
+    return seen
 
 
 def graded_advice(experts: int, arms: int) -> Advice:

@@ -55,6 +55,26 @@ class Rdp(Kind):
             self.fail(f"expected ORDER:EPSILON, as in 8:1.5, got {value!r}", param, ctx)
 
 
+#: The neighbour relations by name: of rounds, and of the records of a mechanism's input.
+RELATIONS = ("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-losses", "user-losses")
+
+
+class Relation(Kind):
+    """A neighbour relation by its name."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Check the name."""
+        if value not in RELATIONS:
+            from ...mechanisms.claim import user_rounds
+
+            if user_rounds(value) is None:
+                known = ", ".join(RELATIONS)
+                self.fail(f"expected one of {known}, or user:3 with the rounds of a user, got {value!r}", param, ctx)
+        return str(value)
+
+
 class Json(Kind):
     """A value written as JSON, or a file that holds it: .json, .npy or .csv."""
 
@@ -110,19 +130,22 @@ GAME = options(
 )
 NEIGHBOURS = click.option(
     "--neighbours",
-    type=click.Choice(["replace", "zero-out", "add-remove", "substitute-feature", "user"]),
+    type=Relation(),
+    metavar="|".join([*RELATIONS, "user:ROUNDS"]),
     default="replace",
     show_default=True,
-    help="The last three are relations of --inputs, which knows replace too.",
+    help="All but the first two are for --inputs, or --left and --right; by user:3 a user has at most 3 rounds.",
 )
 INPUTS = options(
-    click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world."),
-    click.option("--right", type=Json(), default=..., help="Its input in the right world."),
+    click.option(
+        "--left", type=Json(), default=..., help="The left world: a mechanism's input, or a learner's rounds."
+    ),
+    click.option("--right", type=Json(), default=..., help="The right world."),
     click.option(
         "--inputs",
         "input_schema",
         type=Json(),
-        help="A JSON Schema of its inputs: neighbouring ones are searched, and what falsifies is shrunk.",
+        help="A JSON Schema of inputs or rounds: neighbours are searched, and what falsifies is shrunk.",
     ),
     click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs."),
     click.option(

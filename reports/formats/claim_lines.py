@@ -14,6 +14,7 @@ from ...audit.regret.verdicts import regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
+from ...mechanisms.claim import NEIGHBOURS
 from ..sanitise import (
     REPLAY_WORDS,
     counted_words,
@@ -23,6 +24,7 @@ from ..sanitise import (
     lower,
     measure_of,
     replay_word,
+    rounds_words,
     untested_words,
     visible,
     visible_line,
@@ -42,11 +44,9 @@ def claim_lines(claim: dict[str, Any]) -> str:
     bound = "" if is_epsilon(measure) else beside(measure)
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
     best = "no violation nine times in ten" if caught is None else number(caught)
-    pair = claim["pair"]
-    t0 = pair["round"] - 1
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     lines = [
-        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed_words(measure)}",
+        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed_words(measure)}{_relation(claim)}",
         f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",
         *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
@@ -54,9 +54,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         *([f"in words: {visible_line(claim['event_in_words'])}"] if claim.get("event_in_words") else []),
-        f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
-        if is_mechanism(claim)
-        else f"pair: round {pair['round']} of {len(pair['left'])}, left {pair['left'][t0]}, right {pair['right'][t0]}",
+        _worlds_line(claim),
         *_translation_lines(claim),
         *_searched_lines(claim),
         f"{replay_word(claim)}: {claim['replay']}",
@@ -68,6 +66,22 @@ def claim_lines(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
+
+
+def _relation(claim: Mapping[str, Any]) -> str:
+    """Return which sequences of rounds are neighbours, where it is not one round's loss that differs."""
+    usual = is_mechanism(claim) or claim.get("neighbours") in NEIGHBOURS
+    return "" if usual or not claim.get("relation") else f", {visible_line(claim['relation'])}"
+
+
+def _worlds_line(claim: Mapping[str, Any]) -> str:
+    """Return the two inputs, or the rounds in which two sequences differ."""
+    pair = claim["pair"]
+    if is_mechanism(claim):
+        return f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
+    rounds = pair.get("rounds") or [pair["round"]]
+    sides = (" and ".join(str(pair[side][t - 1]) for t in rounds) for side in ("left", "right"))
+    return f"pair: {rounds_words(rounds)} of {len(pair['left'])}, left {next(sides)}, right {next(sides)}"
 
 
 def _searched_lines(claim: Mapping[str, Any]) -> list[str]:

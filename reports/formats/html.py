@@ -21,6 +21,7 @@ from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.events import Counts, Event, certify
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
+from ...mechanisms.claim import NEIGHBOURS
 from ..headline import beside_words, headline_words
 from ..record_types import Fields, JsonObject
 from ..sanitise import (
@@ -35,6 +36,7 @@ from ..sanitise import (
     level,
     lower,
     measure_of,
+    rounds_words,
     symbol,
 )
 from ..upper_words import bounded_words, trace_lines
@@ -186,7 +188,9 @@ def statement(claim: Fields) -> str:
     if is_mechanism(claim):
         return promise
     losses = LOSSES.get(claim["losses"], claim["losses"])
-    return promise + (f" on {losses}" if losses else "") + f", {claim['neighbours']} neighbours"
+    usual = claim["neighbours"] in NEIGHBOURS or not claim.get("relation")
+    neighbours = f"{claim['neighbours']} neighbours" if usual else str(claim["relation"])
+    return promise + (f" on {losses}" if losses else "") + f", {neighbours}"
 
 
 def _groups(claims: Sequence[JsonObject]) -> list[tuple[str, list[JsonObject]]]:
@@ -241,21 +245,23 @@ def _witness(claim: Fields) -> JsonObject | None:
     left, right = pair.get("left"), pair.get("right")
     if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
         return None
-    differs = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
+    first = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
+    differ = pair.get("rounds") or [first]
     steps: list[JsonObject] = []
     for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
         row = (_vector(a), _vector(b))
-        if steps and (steps[-1]["left"], steps[-1]["right"]) == row and differs not in (t, t - 1):
+        row = (shown(a), shown(b)) if t in differ and row[0] == row[1] else row  # as 0 and -0, or 1 and 1.00001
+        if steps and (steps[-1]["left"], steps[-1]["right"]) == row and not {t, t - 1} & set(differ):
             steps[-1]["last"] = t
         else:
-            steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t == differs})
+            steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t in differ})
     hidden = 0
     if len(steps) > MOST_STEPS:
         at = next((i for i, s in enumerate(steps) if s["differs"]), 0)
         start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
         hidden = len(steps) - MOST_STEPS
         steps = steps[start : start + MOST_STEPS]
-    return {"inputs": [], "steps": steps, "hidden": hidden, "round": differs, "rounds": len(left)}
+    return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
 
 
 def _input(data: Any) -> str:
@@ -266,7 +272,7 @@ def _input(data: Any) -> str:
 def _vector(loss: object) -> str:
     if isinstance(loss, Mapping):  # a convex loss: its family and its coefficients
         parts = [f"{key} {_vector(value)}" for key, value in loss.items() if key != "loss"]
-        return ", ".join([str(loss.get("loss", "loss")), *parts])
+        return ", ".join(parts if "losses" in loss else [str(loss.get("loss", "loss")), *parts])
     if isinstance(loss, (int, float)):
         return f"{loss + 0.0:.4g}"
     if not isinstance(loss, list):

@@ -106,7 +106,7 @@ def setting(claim: Fields) -> str:
             claim.get("losses", ""), str(claim.get("losses") or "")
         ),
         "release seen" if claim.get("surface") == "release" else "actions seen",
-        "zero-out" if claim.get("neighbours") == "zero-out" else "",
+        "" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]),
         f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
         delta,
     ]

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.blackbox.falsify import falsify_mechanism
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.certification import blind_spot_search
 from overclaim.audit.certification.blind_spot import BlindSpot, words
 from overclaim.audit.certification.blind_spot_search import FACTORS, TESTS, blind_spot, true_to
-from overclaim.audit.certification.falsify import falsify
 from overclaim.audit.certification.frame import Audit, Choice
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.certification.verdict import UnderpoweredError, Verdict

@@ -9,7 +9,7 @@ from scipy import stats
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.attacks.rules import Intervals, LinearRule, NotFrozenError, Outcomes, Sequences, rule_of
 from overclaim.audit.blackbox.falsify import falsify_mechanism
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.certification.frozen import FEWEST, Frozen, freeze
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 from scipy.special import expit
 
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_loss
 from overclaim.audit.laws.privacy_loss import PrivacyLoss

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import overclaim
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.plans.ledger import Ledger, Page
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play import cluster as module

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.regret.regret_audit import audit_regret

@@ -11,7 +11,7 @@ import sklearn.ensemble
 import sklearn.linear_model  # noqa: F401
 
 import overclaim.audit.blackbox.falsify
-import overclaim.audit.certification.falsify
+import overclaim.audit.blackbox.learners
 import overclaim.audit.plans.shrink  # noqa: F401
 from overclaim.tests.support.own_code import COIN
 
@@ -329,3 +329,32 @@ def test_mechanisms_are_audited_as_learners_are(pytester):
     result.stdout.fnmatch_lines(["*FALSIFIED: total*", "found*(0.999999 confidence)", "*left *", "*right *"])
     result.stdout.fnmatch_lines(["again, on other random numbers: pytest *::test_broken --overclaim-seed 0"])
     result.stdout.no_fnmatch_line("replay *")
+
+
+ROUNDS = """
+import pytest
+from hypothesis import strategies as st
+from overclaim import Claim
+from overclaim.learners import BatchedLaplace, Threshold
+from overclaim.testing import neighbours
+
+LEARNER = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+DRAWN = st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=2), min_size=2, max_size=3)
+
+@pytest.mark.overclaim(runs=800, fast=True)
+def test_event(falsify):
+    falsify(LEARNER, Claim(epsilon=1.0), inputs=neighbours(DRAWN)).require_survived()
+
+@pytest.mark.overclaim(runs=8000, confidence=0.999999)
+def test_user(falsify):
+    left, right = [[1, 1], [1, 1], [0, 0]], [[0, 0], [0, 0], [0, 0]]
+    falsify(LEARNER, Claim(epsilon=1.0, neighbours="user:2"), left=left, right=right).require_survived()
+"""
+
+
+def test_learners_are_audited_on_rounds_as_mechanisms_on_inputs(pytester):
+    pytester.makepyfile(ROUNDS)
+    result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["learner *", "claimed*user: up to 2 rounds of one user replaced*"])
+    result.stdout.fnmatch_lines(["two worlds*differ in rounds 1 and 2 of 3*"])

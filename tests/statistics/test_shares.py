@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.attacks.rules import Sequences
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.certification.frozen import Frozen
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.event_rule import allotment, choose_event, choose_event_from_laws

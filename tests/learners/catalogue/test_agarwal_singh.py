@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.sequences import COARSE, log_likelihood
 from overclaim.audit.play.pairs import Pair

@@ -1,0 +1,232 @@
+"""Falsify a claim about a learner: on loss sequences, or on sequences of rounds in the learner's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...learners.abilities import takes_contexts
+from ...learners.blame import blaming
+from ...learners.problems.losses import Loss
+from ...learners.protocol import Learner
+from ...learners.scalar import as_learner
+from ...mechanisms.claim import BY_FUNCTION, Claim, by_function
+from ..assumptions.conformance import check_fresh
+from ..assumptions.mechanism_runs import DataPair
+from ..certification.blind_spot_search import Asked, Weakening, weakening
+from ..certification.falsify import arms_of, audit_learner, by_parameter, check_surface
+from ..certification.verdict import Result
+from ..inputs.neighbours import made_by, without_a_user
+from ..inputs.rounds import Game, Relation, Round, as_sequence, differing, loss_of, losses_of
+from ..inputs.sequences import examples_of, sequences_of
+from ..play.cluster import Cluster
+from ..play.execution import HERE, Budget, Execution, Memory
+from ..play.pairs import Pair, radius_of
+from .falsify import audit_mechanism
+from .played import Played, RoundsPair
+
+
+def falsify(
+    learner: Any,
+    claim: Claim,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    pair: Pair | None = None,
+    pairs: Iterable[Pair] | None = None,
+    left: Any = None,
+    right: Any = None,
+    inputs: Any = None,
+    runs: int = 100_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    jobs: int = 1,
+    progress: bool = False,
+    memory: Memory | None = None,
+    cluster: Cluster | None = None,
+    stop: str = "budget",
+    fast: bool = False,
+    weaken: Asked = None,
+    shrink: bool = True,
+) -> Result:
+    """Try to falsify a privacy claim about a learner.
+
+    Parameters
+    ----------
+    learner : Learner, or a user's class
+        A batched learner, or a class with `act` and `update` that is built as `cls(arms, rounds, rng)`.
+    claim : Claim
+        What is promised.
+    rounds : int, optional
+        The horizon; that of the pair if one is given.
+    arms : int, optional
+        For a user's class; a batched learner knows its own.
+    pair : Pair, optional
+        The two worlds. By default the worst of the standard families is searched.
+    pairs : iterable of Pair, optional
+        The pairs to search instead of the standard families.
+    left, right : sequences of rounds, optional
+        Two neighbouring sequences in the learner's own terms (`audit.inputs.rounds`): loss vectors, convex losses, or
+        `{"user": ..., "context": ..., "losses": ...}`. They may differ in as many rounds as the claim says.
+    inputs : hypothesis strategy, optional
+        Of sequences of rounds with a neighbour relation, from `overclaim.testing.neighbours`; or of pairs of
+        sequences, which are held to the claim's own. The worst pair is searched, and what is falsified is shrunk to
+        the fewest differing rounds, the shortest sequence and the simplest values. The result's claim has the
+        relation.
+    runs : int
+        All runs of the audit, both worlds and the pilot included.
+    seed : int
+        Non-negative.
+    confidence : float
+        1 - alpha of the certificate, in (0, 1).
+    jobs : int
+        Processes. The result does not depend on it.
+    progress : bool
+        Show a progress bar on stderr.
+    memory : Memory, optional
+        Finished blocks of the same audit are taken from it, and new ones kept in it. It does not change the result.
+    cluster : Cluster, optional
+        Computes the blocks of certification, instead of processes here. It does not change the result.
+    stop : {"budget", "early"}
+        When to stop: after all the runs, or as soon as the claim is falsified. An early audit is anytime-valid, and
+        learns its attack on the way; if nothing is wrong its bound is looser than that of a full budget.
+    fast : bool
+        Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does,
+        so the counts differ; the result names its engine.
+    weaken : bool, str or callable, optional
+        Measure the blind spot of an audit that survives, on the learner with its noise divided by factors up to 100:
+        the parameter that sets the noise, `"epsilon"` to be multiplied by the factor or `"1/scale"` to be divided;
+        True where the learner is made of this package's parts, whose noise is known; or a function from the factor to
+        the weaker learner.
+    shrink : bool
+        Whether the inputs of a falsified claim are shrunk, where they were searched: up to 4 times the runs more.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their range, a pair outside the claim's loss set, or inputs that are no neighbours.
+    LearnerError
+        If the learner misbehaves.
+
+    Examples
+    --------
+    Noise of scale 1/2 for each batch of one loss, where epsilon = 1 needs scale 1:
+
+    >>> from overclaim.learners import BatchedLaplace, Threshold
+    >>> learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=2.0, batch=1)
+    >>> result = falsify(learner, Claim(epsilon=1.0), rounds=2, runs=20_000)
+    >>> result.verdict, round(result.epsilon_lower, 2)
+    (<Verdict.FALSIFIED: 'FALSIFIED'>, 1.45)
+    """
+    budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
+    if left is None and right is None and inputs is None:
+        game: dict[str, Any] = {"rounds": rounds, "arms": arms, "pair": pair, "pairs": pairs, "weaken": weaken}
+        return audit_learner(learner, claim, budget, execution, **game)
+    if pair is not None or pairs is not None:
+        raise ValueError("give either a pair, or pairs, or left and right, or inputs")
+    return audit_sequences(
+        learner,
+        claim,
+        budget,
+        execution,
+        rounds=rounds,
+        arms=arms,
+        left=left,
+        right=right,
+        inputs=inputs,
+        weaken=weaken,
+        shrink=shrink,
+    )
+
+
+@blaming
+def audit_sequences(
+    learner: Any,
+    claim: Claim,
+    budget: Budget,
+    execution: Execution = HERE,
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    left: Any = None,
+    right: Any = None,
+    inputs: Any = None,
+    weaken: Asked = None,
+    shrink: bool = False,
+) -> Result:
+    """As `falsify` with inputs, or with left and right, whose keywords a budget and an execution hold."""
+    if execution.fast:
+        raise ValueError("compiled kernels play pairs of losses alone: give a pair, or leave out fast")
+    if inputs is None and (left is None or right is None):
+        raise ValueError("two neighbouring sequences must be given: left and right")
+    if inputs is not None and not (left is None and right is None):
+        raise ValueError("give either inputs, a strategy of sequences, or left and right")
+    claim = claimed_on(claim, inputs)
+    examples = [as_sequence(side) for side in (left, right)] if inputs is None else examples_of(inputs, budget.seed)
+    rounds = max(map(len, examples)) if rounds is None else rounds
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds!r}")
+    first = losses_of(examples[0][0])
+    length = len(first) if isinstance(first, list) else None
+    built = as_learner(learner, arms=arms_of(learner, arms, length), rounds=rounds)
+    check_surface(built, claim)
+    game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built))
+    relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)
+    played = Played(built, claim.surface)
+    how = _played_weakly(weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds)), played)
+    given: dict[str, Any] = {}
+    if inputs is None:
+        given["left"], given["right"] = worlds = [game.read(side, "the input has") for side in (left, right)]
+        if relation is not None:
+            relation.check(*worlds)
+    else:
+        given["inputs"] = sequences_of(inputs, game, relation, budget.seed, examples)
+    result = audit_mechanism(played, claim, budget, execution, **given, weaken=how, shrink=shrink)
+    _check_runs(built, [result.pair.left, result.pair.right], budget.seed)
+    shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
+    return replace(result, pair=_as_rounds(result.pair), shrunk=shrunk)
+
+
+def claimed_on(claim: Claim, inputs: Any) -> Claim:
+    """Return the claim with the neighbour relation of its inputs; raise ValueError where it has another."""
+    source = None if inputs is None else made_by(inputs)
+    if source is None:
+        return claim
+    relation = "user" if source.relation is without_a_user else source.relation  # its rounds say nothing of users
+    if callable(relation):
+        relation = f"{BY_FUNCTION}{getattr(relation, '__name__', type(relation).__name__)}"
+    elif relation not in ("replace", "user"):
+        Relation(relation)  # raises where it cannot apply
+    if claim.neighbours not in ("replace", relation):
+        raise ValueError(f"the claim is about {claim.neighbours!r} neighbours, the inputs are {relation!r} ones")
+    return replace(claim, neighbours=relation)
+
+
+def _played_weakly(how: Weakening | None, played: Played) -> Weakening | None:
+    """Return how what is played is weakened, as its learner is."""
+    if how is None:
+        return None
+    weaken = how.weaken
+    return replace(how, weaken=lambda factor: replace(played, learner=weaken(factor)))
+
+
+def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) -> None:
+    """Raise LearnerError as every audit of a learner does, where two worlds of losses alone can be played for it."""
+    sides: list[list[Loss]] = [[loss_of(round_) for round_ in world] for world in worlds]
+    if any(isinstance(round_, dict) and "context" in round_ for world in worlds for round_ in world):
+        return  # it would play without them
+    for t in differing(*worlds):
+        try:
+            pair = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])
+        except ValueError:  # they differ in nothing that losses show, such as in -0.0
+            continue
+        return check_fresh(learner, pair, seed)
+
+
+def _as_rounds(pair: Any) -> Any:
+    return RoundsPair(pair.left, pair.right) if isinstance(pair, DataPair) else pair

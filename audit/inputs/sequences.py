@@ -1,0 +1,282 @@
+"""Pairs of neighbouring sequences of rounds to search: from the strategy's draws, changes of good ones, simpler ones.
+
+As for the inputs of mechanisms (`cases`), everything is put together from rounds and sequences that the strategy drew.
+What may differ is what the relation of the claim says (`rounds.Relation`), in as many rounds as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .cases import DRAWN, FILLED, TRIES, Case, Drawn, Related, Space
+from .data import key_of, shown, to_json
+from .drawing import check_strategy, draw
+from .extremes import extremes
+from .neighbours import Neighbours, made_by
+from .rounds import Game, Relation, Round, as_sequence, differing
+
+#: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
+FEW, SIMPLE = 8, 6
+#: Sequences that a strategy is asked for, more than data sets are: an odd number among many is drawn rarely.
+SEQUENCES = 600
+
+
+@dataclass(frozen=True)
+class SequenceCase(Case):
+    """Two neighbouring sequences."""
+
+    @property
+    def places(self) -> list[int]:
+        """Where they differ."""
+        return differing(self.left, self.right)
+
+    @property
+    def cost(self) -> tuple[int, ...]:
+        """How much there is to read: differing rounds first."""
+        return len(self.places), *super().cost
+
+
+def examples_of(inputs: Any, seed: int) -> list[list[Round]]:
+    """Return the sequences that a strategy draws, of single ones or of pairs."""
+    check_strategy(inputs)
+    source = made_by(inputs)
+    if source is not None:
+        return [as_sequence(data) for data in draw(source.strategy, SEQUENCES, seed)]
+    return [as_sequence(side) for case in Drawn(inputs, seed).first(DRAWN) for side in (case.left, case.right)]
+
+
+def sequences_of(
+    inputs: Any, game: Game, relation: Relation | None, seed: int, examples: Sequence[list[Round]]
+) -> Space:
+    """Return where the pairs of a strategy come from.
+
+    Parameters
+    ----------
+    examples : sequence of sequences
+        What it draws (`examples_of`).
+    relation : Relation or None
+        What its pairs are held to; None where a function says which they are.
+    """
+    source = made_by(inputs)
+    if source is None:
+        return Checked(Drawn(inputs, seed), game, relation)
+    if relation is None:
+        return Checked(Related(source, seed), game, None)
+    return Sequences(source, game, relation, seed, examples)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Pairs that a strategy or a function of the user's names: as many rounds in both worlds, all of the game's."""
+
+    space: Space
+    game: Game
+    relation: Relation | None
+
+    def first(self, many: int) -> list[Case]:
+        """Return up to so many different pairs."""
+        return [self._checked(case) for case in self.space.first(many)]
+
+    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        """Return a pair like this one; None where there is none."""
+        changed = self.space.changed(case, rng)
+        return None if changed is None else self._checked(changed)
+
+    def case_of(self, left: Any, right: Any) -> Case:
+        """Return a pair that came from here."""
+        return self.space.case_of(left, right)
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        """Yield simpler pairs, the simplest first."""
+        return map(self._checked, self.space.simpler(case))
+
+    def _checked(self, case: Case) -> Case:
+        left, right = (self.game.read(side) for side in (case.left, case.right))
+        if len(left) != len(right):
+            raise ValueError(f"both worlds must have as many rounds, the inputs have {len(left)} and {len(right)}")
+        if self.relation is not None:
+            self.relation.check(left, right)
+        return replace(case, left=left, right=right)
+
+
+class Sequences:
+    """Pairs of a strategy of sequences with a relation of rounds."""
+
+    def __init__(
+        self, neighbours: Neighbours, game: Game, relation: Relation, seed: int, examples: Sequence[list[Round]]
+    ) -> None:
+        self.neighbours, self.relation = neighbours, relation
+        read = [game.read(data) for data in examples]
+        self.bases = list({key_of(data): data for data in read if neighbours.allows(data)}.values())
+        if not self.bases:
+            raise ValueError("nothing fits the strategy of inputs: `where` allows no sequence that it draws")
+        rounds = (_nobodys(round_) for base in self.bases for round_ in base)
+        self.pool = list({key_of(round_): round_ for round_ in rounds}.values())
+        edges, self.simple = extremes(self.pool), sorted(self.pool, key=_length)
+        #: From the narrowest: rounds at edges in most of their numbers, simple ones, others at edges, and all.
+        self.kinds = [edges[:FEW], _varied(self.simple)[:FEW], edges, self.pool]
+        self.fewest = min(map(len, self.bases))
+        self.rng = np.random.default_rng([seed, 1])
+
+    def first(self, many: int) -> list[Case]:
+        """Return up to so many different pairs."""
+        cases: dict[str, Case] = {}
+        for _ in range(many):
+            for _ in range(TRIES):
+                case = self._any(self._base(self.rng), self.rng)
+                if case is not None and case.key not in cases:
+                    cases[case.key] = case
+                    break
+        if not cases:
+            raise ValueError(
+                f"{self.relation.name} makes no two inputs that differ of what the strategy draws, such as "
+                f"{shown(to_json(self.bases[0]))[:80]}"
+            )
+        return list(cases.values())
+
+    def _base(self, rng: np.random.Generator) -> list[Round]:
+        return self.bases[int(rng.integers(len(self.bases)))]
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        kind = self.kinds[int(rng.integers(len(self.kinds)))]
+        return kind[int(rng.integers(len(kind)))]
+
+    def _any(self, base: list[Round], rng: np.random.Generator) -> Case | None:
+        """Return a pair on a sequence: the rounds that differ may be alike, and so may be all others."""
+        places = self.relation.places(base, _chooser(rng))
+        if rng.random() < FILLED:
+            others = self._round(rng)
+            base = [round_ if t in places else self._put(round_, others) for t, round_ in enumerate(base)]
+        if rng.random() < 0.5:
+            mine, other = self._round(rng), self._round(rng)
+            return self._alike(base, places, mine, other)
+        right = list(base)
+        for t in places:
+            right[t] = self.relation.put(right[t], self._round(rng))
+        return self._case(base, right)
+
+    def _alike(self, base: list[Round], places: Sequence[int], mine: Round | None, other: Round) -> Case | None:
+        """Return the pair whose differing rounds are alike in each world; in the left one as they were, if None."""
+        left, right = list(base), list(base)
+        for t in places:
+            left[t] = left[t] if mine is None else self._put(left[t], mine)
+            right[t] = self.relation.put(left[t], other)
+        return self._case(left, right)
+
+    @staticmethod
+    def _put(mine: Round, other: Round) -> Round:
+        """Return a round with all of another's data, in both worlds; whose it is stays."""
+        return Relation("replace").put(mine, other)
+
+    def _case(self, left: list[Round], right: list[Round]) -> Case | None:
+        """Return the pair, where both are in the domain and differ."""
+        fits = key_of(left) != key_of(right) and self.neighbours.allows(left) and self.neighbours.allows(right)
+        return SequenceCase(left, right, left) if fits else None
+
+    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        """Return a pair that differs from this one in what differs, in its other rounds, or in which it has."""
+        for _ in range(TRIES):
+            changed = self._changed(case, rng)
+            if changed is not None and changed.key != case.key:
+                return changed
+        return None
+
+    def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+        places, turn = differing(case.left, case.right), int(rng.integers(8))
+        others = [t for t in range(len(case.left)) if t not in places]
+        if turn == 0:
+            return self._alike(case.left, places, None, self._round(rng))
+        if turn == 1:  # the worlds exchanged
+            return self._case(case.right, case.left)
+        if turn in (2, 3):
+            return self._alike(case.left, places, self._round(rng), self._round(rng))
+        if turn == 4:  # what differs, in other places of other data
+            base = self._base(rng)
+            now = self.relation.places(base, _chooser(rng))
+            return self._alike(base, now, case.left[places[0]], case.right[places[0]])
+        if turn == 5:  # fewer rounds
+            return self._cut(case, [t for t in others if rng.random() < 0.5])
+        new = self._round(rng) if turn == 6 else None
+        return self._with(case, [t for t in others if new is not None or rng.random() < 0.5], new, rng)
+
+    def _with(
+        self, case: Case, places: Sequence[int], new: Round | None, rng: np.random.Generator | None = None
+    ) -> Case | None:
+        """Return the pair with another round at some places of both worlds, or one of its own at each."""
+        left, right = list(case.left), list(case.right)
+        for t in places:
+            other = self._round(rng) if new is None and rng is not None else new
+            left[t] = right[t] = self._put(left[t], other)
+        return self._case(left, right)
+
+    def _cut(self, case: Case, others: Sequence[int]) -> Case | None:
+        """Return the pair with some of its other rounds alone."""
+        kept = sorted([*others, *differing(case.left, case.right)])
+        if len(kept) < self.fewest:
+            return None
+        return self._case([case.left[t] for t in kept], [case.right[t] for t in kept])
+
+    def case_of(self, left: Any, right: Any) -> Case:
+        """Return a pair that came from here, with how it came to be."""
+        return SequenceCase(left, right, left)
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
+        seen: set[str] = set()
+        before = case.cost
+        for other in self._simpler(case):
+            if other is not None and other.key not in seen and other.cost < before:
+                seen.add(other.key)
+                yield other
+
+    def _simpler(self, case: Case) -> Iterator[Case | None]:
+        places = differing(case.left, case.right)
+        others = [t for t in range(len(case.left)) if t not in places]
+        for kept in [*([t] for t in places), *([s for s in places if s != t] for t in places)]:
+            if len(kept) < len(places):
+                right = [case.right[t] if t in kept else round_ for t, round_ in enumerate(case.left)]
+                yield self._case(case.left, right)
+        after = [t for t in others if t > places[0]]  # a learner shows what it was told later
+        for size in dict.fromkeys([0, 1, len(others) // 4, len(others) // 2, len(others) - 1]):
+            if 0 <= size < len(others):
+                yield self._cut(case, after[:size])
+                yield self._cut(case, others[:size])
+        simple = self.simple[:SIMPLE]
+        for round_ in simple:  # all others the same simple round
+            yield self._with(case, others, round_)
+        for one in simple[:4]:  # a simpler difference
+            yield from (self._alike(case.left, places, one, other) for other in simple[:4])
+        for round_ in simple:
+            yield self._alike(case.left, places, None, round_)
+            yield from (self._with(case, [t], round_) for t in others)
+
+
+def _nobodys(round_: Round) -> Round:
+    """Return a round without its user: rounds move to others."""
+    if not isinstance(round_, dict) or "user" not in round_:
+        return round_
+    return {part: value for part, value in round_.items() if part != "user"}
+
+
+def _varied(rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds that have a number, or other data, which none before them has."""
+    seen, varied = set[str](), list[Round]()
+    for round_ in rounds:
+        parts = [round_] if isinstance(round_, dict) else round_
+        if new := set(map(key_of, parts)) - seen:
+            seen |= new
+            varied.append(round_)
+    return varied
+
+
+def _chooser(rng: np.random.Generator) -> Any:
+    return lambda many: int(rng.integers(many))
+
+
+def _length(round_: Round) -> tuple[int, str]:
+    text = shown(to_json(round_))
+    return len(text), text
