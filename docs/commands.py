@@ -99,7 +99,8 @@ class Page:
         for block, after in zip_longest(fenced, fenced[1:]):
             for comment in block.comments:
                 self._change(comment)
-            if any(comment.startswith("not run: ") for comment in block.comments) or block.language in OTHER:
+            shown = block.language in OTHER and not block.name
+            if any(comment.startswith("not run: ") for comment in block.comments) or shown:
                 continue
             if block.name:
                 (self.folder / block.name).write_text("\n".join(block.body) + "\n", encoding="utf-8")

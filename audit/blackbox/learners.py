@@ -187,9 +187,10 @@ def audit_sequences(
     else:
         given["inputs"] = sequences_of(inputs, game, relation, budget.seed, examples)
     result = audit_mechanism(played, claim, budget, execution, **given, weaken=how, shrink=shrink)
-    _check_runs(built, [result.pair.left, result.pair.right], budget.seed)
+    pair = _as_rounds(result.pair)
+    _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
-    return replace(result, pair=_as_rounds(result.pair), shrunk=shrunk)
+    return replace(result, pair=pair, shrunk=shrunk)
 
 
 def claimed_on(claim: Claim, inputs: Any) -> Claim:
@@ -222,7 +223,7 @@ def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) 
         return  # it would play without them
     for t in differing(*worlds):
         try:
-            pair = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])
+            pair = Pair(sides[0], [*sides[0][:t], sides[1][t], *sides[0][t + 1 :]])  # as if it were the only one
         except ValueError:  # they differ in nothing that losses show, such as in -0.0
             continue
         return check_fresh(learner, pair, seed)

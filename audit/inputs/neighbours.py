@@ -194,8 +194,8 @@ class Neighbours:
             near = self.neighbours_of(data)
             return draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
         if self.of_rounds:
-            there = as_sequence(draw(self.strategy))
-            return Relation(str(self.relation)).replaced(data, lambda many: draw(st.integers(0, many - 1)), there)
+            pool = as_sequence(draw(self.strategy))
+            return Relation(str(self.relation)).replaced(data, lambda many: draw(st.integers(0, many - 1)), pool)
         here = records_of(data)
         if here.size <= (self.fewest if self.relation == "add-remove" else 0):
             import_hypothesis().reject()

@@ -1,6 +1,6 @@
-"""False alarms of audits whose inputs are searched: mechanisms that keep their claim exactly, many seeds, one table.
+"""False alarms of audits whose inputs are searched: targets that keep their claim exactly, many seeds, one table.
 
-    python benchmarks/validity/input_search_alarms.py [SEEDS]
+    python benchmarks/validity/input_search_alarms.py [SEEDS] [mechanisms|learners]
 
 Every audit is an error with probability at most 1 - confidence = 0.01, whatever the search finds: pairs are chosen on
 runs that certify nothing. Most of the mechanisms attain their claim on some pair, which is the hardest case.
@@ -14,7 +14,10 @@ import time
 import numpy as np
 from hypothesis import strategies as st
 
-from overclaim import Claim, Verdict, falsify_mechanism
+from overclaim import Claim, Verdict, falsify, falsify_mechanism
+from overclaim.learners import BatchedLaplace, Exp3, Threshold
+from overclaim.learners.bandits.exp4 import SteadyExp4
+from overclaim.learners.problems.advice import Advice
 from overclaim.testing import neighbours
 
 RUNS, SEEDS = 2000, 42
@@ -142,14 +145,58 @@ TARGETS = {
 }
 
 
-def main(seeds: int) -> None:
+#: A learner that attains its claim of epsilon on a loss of 1 and one of 0, and one that randomises its response.
+TIGHT = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+EXPERTS = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
+ADVISED = BatchedLaplace(SteadyExp4(advice=Advice(EXPERTS[0]), eta=4.0, gamma=0.02), epsilon=1.0, batch=1)
+
+
+class Responds:
+    """It plays the arm with the smaller loss of the last round, with the probability of a randomised response."""
+
+    feedback, arms = "full", 2
+
+    def start(self, runs, draws):
+        return np.zeros(runs)
+
+    def act(self, state, draws):
+        truth = draws.uniform(state.size) < np.e / (np.e + 1)
+        return np.where(truth, state, 1 - state).astype(np.intp)
+
+    def update(self, state, actions, feedback, draws):
+        state[:] = feedback[0] > feedback[1]
+
+
+VECTORS = st.lists(st.floats(0, 1), min_size=2, max_size=2)
+ROUNDS = st.lists(VECTORS, min_size=2, max_size=4)
+ADVISED_ROUNDS = st.lists(
+    st.fixed_dictionaries({"context": st.sampled_from(EXPERTS), "losses": VECTORS}), min_size=2, max_size=4
+)
+VISITS = st.lists(
+    st.fixed_dictionaries({"user": st.sampled_from("ab"), "losses": VECTORS}),
+    min_size=4,
+    max_size=4,
+).filter(lambda rounds: sum(one["user"] == "a" for one in rounds) == 2)
+TWICE = Claim(epsilon=2.0)
+LEARNERS = {
+    "threshold": (TIGHT, ONE, ROUNDS, "replace"),
+    "threshold, twice a user": (TIGHT, TWICE, ROUNDS, "user:2"),
+    "randomised response": (Responds(), ONE, ROUNDS, "replace"),
+    "randomised response, users": (Responds(), TWICE, VISITS, "user"),
+    "EXP3": (BatchedLaplace(Exp3(arms=2, eta=4.0, gamma=0.02), epsilon=1.0, batch=1), ONE, ROUNDS, "zero-out"),
+    "EXP4, advice as contexts": (ADVISED, ONE, ADVISED_ROUNDS, "replace-losses"),
+}
+
+
+def main(seeds: int, kind: str) -> None:
     """Print the table."""
+    targets, audit = (LEARNERS, falsify) if kind == "learners" else (TARGETS, falsify_mechanism)
     began, alarms, audits = time.process_time(), 0, 0
-    print("| mechanism | relation | claim | audits | false alarms | largest bound | mean bound |")
+    print(f"| {kind.removesuffix('s')} | relation | claim | audits | false alarms | largest bound | mean bound |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
-    for name, (mechanism, claim, data, relation) in TARGETS.items():
+    for name, (target, claim, data, relation) in targets.items():
         pairs = neighbours(data, relation)
-        results = [falsify_mechanism(mechanism, claim, inputs=pairs, runs=RUNS, seed=seed) for seed in range(seeds)]
+        results = [audit(target, claim, inputs=pairs, runs=RUNS, seed=seed) for seed in range(seeds)]
         bounds = [result.epsilon_lower for result in results]
         wrong = sum(result.verdict is Verdict.FALSIFIED for result in results)
         alarms, audits = alarms + wrong, audits + seeds
@@ -161,4 +208,4 @@ def main(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS, sys.argv[2] if len(sys.argv) > 2 else "mechanisms")

@@ -80,8 +80,10 @@ def _worlds_line(claim: Mapping[str, Any]) -> str:
     if is_mechanism(claim):
         return f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
     rounds = pair.get("rounds") or [pair["round"]]
-    sides = (" and ".join(str(pair[side][t - 1]) for t in rounds) for side in ("left", "right"))
-    return f"pair: {rounds_words(rounds)} of {len(pair['left'])}, left {next(sides)}, right {next(sides)}"
+    sides = [[str(pair[side][t - 1]) for t in rounds] for side in ("left", "right")]
+    alike = len(rounds) > 1 and all(len(set(side)) == 1 for side in sides)
+    left, right = (side[0] if alike else " and ".join(side) for side in sides)
+    return f"pair: {rounds_words(rounds)} of {len(pair['left'])}, left {left}, right {right}{' in each' * alike}"
 
 
 def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
