@@ -57,8 +57,7 @@ def claim_record(
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
         "surface": claim.surface,
-        "neighbours": relation_of(prepared, result),
-        "relation": None if prepared.mechanism else neighbours_words(result.claim.neighbours),
+        **relations_of(prepared, result),
         "losses": claim.losses,
         "rounds": prepared.rounds,
         "arms": getattr(prepared.learner, "arms", None),
@@ -101,11 +100,14 @@ def claim_record(
     return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
 
 
-def relation_of(prepared: Prepared, result: Result) -> str:
-    """Return which worlds are neighbours: by the claim, by what was asked of searched inputs, or by the entry."""
-    if prepared.relation is not None:
-        return prepared.relation
-    return result.claim.neighbours if prepared.task.input_schema is None else prepared.task.neighbours
+def relations_of(prepared: Prepared, result: Result) -> dict[str, Any]:
+    """Return which worlds are neighbours: by the claim, by what was asked of searched inputs, or by the entry.
+
+    Of a learner's rounds in words too: what is replaced.
+    """
+    task, own = prepared.task, result.claim.neighbours
+    named = prepared.relation or (own if task.input_schema is None else task.neighbours)
+    return {"neighbours": named, "relation": None if prepared.mechanism else neighbours_words(own)}
 
 
 def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> dict[str, Any]:
