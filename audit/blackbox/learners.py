@@ -230,4 +230,4 @@ def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) 
 
 
 def _as_rounds(pair: Any) -> Any:
-    return RoundsPair(pair.left, pair.right) if isinstance(pair, DataPair) else pair
+    return RoundsPair(as_sequence(pair.left), as_sequence(pair.right)) if isinstance(pair, DataPair) else pair

@@ -23,6 +23,9 @@ from ..play.transcripts import play_rounds
 class RoundsPair(DataPair):
     """Two neighbouring sequences of rounds."""
 
+    left: list[Round]
+    right: list[Round]
+
     @cached_property
     def places(self) -> list[int]:
         """Where they differ."""

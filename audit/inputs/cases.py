@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class Case:
         Whether the base is the right world.
     """
 
-    left: object
-    right: object
+    left: Any
+    right: Any
     base: object = None
     index: int = 0
     record: object = ...
@@ -90,7 +90,7 @@ def space_of(inputs: object, seed: int) -> Space:
     seed : int
     """
     if hasattr(inputs, "first"):  # a learner's: it is such a place already
-        return inputs  # type: ignore[no-any-return]
+        return cast(Space, inputs)
     check_strategy(inputs)
     neighbours = made_by(inputs)
     if neighbours is not None and neighbours.of_rounds:
