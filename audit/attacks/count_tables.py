@@ -14,8 +14,8 @@ from ...mechanisms.draws import Floats
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from .features import Column, Features, LabelledView, Labels, View
-from .learned import BINS, SCREENED, Logistic, OutputAttack, log_ratio, nothing
+from .features import Features, LabelledView, Labels, View
+from .learned import BINS, SCREENED, Coded, Logistic, OutputAttack, fitted_tables, log_ratio, nothing
 
 #: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
 MOST_OUTCOMES, REPEATED = 2**16, 16
@@ -24,8 +24,10 @@ FEW_OUTCOMES, PRIOR = 256, 8.0
 #: Outcomes up to which a table may be judged by the runs that it was counted on: each outcome has many of them.
 FEWER_OUTCOMES = 24
 MOST_PATTERNS = 64
-#: Edges of a column's bins, finer in its tails: rare values often have the largest likelihood ratios.
-QUANTILES = np.unique([*np.linspace(0, 1, BINS + 1)[1:-1], *(q for t in (1e-4, 1e-3, 5e-3, 0.02) for q in (t, 1 - t))])
+#: Bins of a number of equal width, and the share of its values beyond them on either side.
+UNIFORM, FAR_TAIL = 48, 5e-4
+#: The most runs of a regression on bins.
+MOST_REGRESSED = 1_000_000
 #: Digits to which points are compared: the same point may be computed in several ways.
 DIGITS = 6
 #: The most different sequences of points, and the fewest training runs for each of them on average.
@@ -210,65 +212,108 @@ class Patterns(OutputAttack):
 
 
 @dataclass(frozen=True)
-class ColumnRatios(OutputAttack):
-    """The sum of smoothed log ratios of the columns' counts, as if the columns were independent (naive Bayes) [1]_.
+class BinnedRegression(OutputAttack):
+    """Log odds of a logistic regression on what the columns show, in bins, and on special values together [1]_.
 
     Special values, and the categories of discrete columns, are counted together where their patterns are few; ordinary
-    numbers in bins, each column on its own. What the counts of a part say is shrunk by how much of it may be chance
-    [2]_, and a part that says no more than chance is not read at all.
+    numbers in bins, whose weights differ the less the nearer they are. Where numbers are few among special values, as
+    in the answers of sparse vectors, the least number counts with how many of each there are.
+
+    The runs must be coupled: what both worlds do with the same draws cancels, and weak evidence is left.
+
+    Parameters
+    ----------
+    step : float
+        Standard deviation, before anything is seen, of the difference of neighbouring bins' weights.
 
     References
     ----------
-    .. [1] P. Domingos, M. Pazzani. On the optimality of the simple Bayesian classifier under zero-one loss. Machine
-       Learning 29, 1997.
-    .. [2] W. James, C. Stein. Estimation with quadratic loss. Proc. 4th Berkeley Symposium, 1961.
+    .. [1] T. Hastie, R. Tibshirani. Generalized additive models. Statistical Science 1, 1986.
     """
 
-    name, log_odds = "sum of the columns' log ratios", True
+    step: float
+
+    name, log_odds = "regression on bins", True
 
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
-        """Count."""
-        parts = [ratios for part in _parts(train) if (ratios := _Ratios.of(part, train)) is not None]
+        """Fit the weights by Newton's method; its curvature is that of some of the runs."""
+        parts = list(_parts(train))
+        if not parts or train.left.all() or not train.left.any():
+            return nothing
+        runs = train.thinned(MOST_REGRESSED)
+        shown = [Coded(*part.of(runs), part.size, part.ordered) for part in parts]
+        tables = fitted_tables(shown, runs.left, self.step)
+        read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
 
         def score(view: View) -> Floats:
             total = np.zeros(view.columns.shape[1])
-            for ratios in parts:
-                codes = np.minimum(ratios.codes(view), ratios.table.size - 1)  # what training has not seen
-                total += ratios.table[codes]
+            for part, table in read:
+                codes, weights = part.of(view)
+                total += table[codes] if weights is None else table[codes] * weights
             return rounded(total)
 
         return score
 
 
-Codes = Callable[[View], NDArray[np.int64]]
+@dataclass(frozen=True)
+class _Part:
+    """What is read of a run: see `learned.Coded`. `times` is a value whose share of the columns is the weight."""
+
+    codes: Callable[[View], NDArray[np.int64]]
+    size: int
+    ordered: bool
+    times: float | None = None
+
+    def of(self, view: View) -> tuple[NDArray[np.int64], Floats | None]:
+        """Return the codes of runs, and their weights if they are not 1."""
+        if self.times is None:
+            return self.codes(view), None
+        same = np.isnan(view.columns) if math.isnan(self.times) else view.columns == self.times
+        return self.codes(view), same.mean(axis=0)
 
 
-def _parts(train: LabelledView) -> Iterator[Codes]:
-    """Yield what is counted on its own: a number, from 0, for each run."""
+def _parts(train: LabelledView) -> Iterator[_Part]:
     columns = train.features.columns
-    for group in (
-        [i for i, column in enumerate(columns) if column.discrete],
-        [i for i, column in enumerate(columns) if not column.discrete and column.values.size],
-    ):
+    special = [i for i, column in enumerate(columns) if not column.discrete and column.values.size]
+    for group in ([i for i, column in enumerate(columns) if column.discrete], special):
         if group:
             keys = partial(_kinds, group)
             known, times = np.unique(keys(train.every(-(-train.left.size // SCREENED))), return_counts=True)
             if known.size * REPEATED <= times.sum():
-                yield partial(_place, known, keys)
+                yield _Part(partial(_place, known, keys), known.size + 1, ordered=False)
             else:
-                yield from (partial(_kinds, [i]) for i in group)
-    for i, column in enumerate(columns):
-        if not column.discrete:
-            numbers = train.columns[i]
-            edges = np.unique(np.quantile(numbers[_ordinary(column, numbers)], QUANTILES))
-            yield partial(_bins, i, edges)
+                yield from (_Part(partial(_kinds, [i]), columns[i].values.size + 1, ordered=False) for i in group)
+    numbers = [i for i, column in enumerate(columns) if not column.discrete]
+    sources: list[Callable[[View], Floats]] = [partial(_numbers, i) for i in numbers]
+    if len(special) > 1:
+        sources.append(_least)
+    elif len(numbers) == len(columns) > 1 and not special:
+        sources += [partial(_step, i) for i in range(1, len(columns))]
+    for source in sources:
+        row = source(train)
+        row = row[np.isfinite(row)]
+        if row.size:
+            low, high = np.quantile(row, [FAR_TAIL, 1 - FAR_TAIL])
+            if high > low:
+                bins = partial(_bins, source, float(low), UNIFORM / float(high - low))
+                yield _Part(bins, UNIFORM + 1, ordered=True)
+    if len(special) > 1:
+        values = sorted({float(v) for i in special for v in columns[i].values if not math.isnan(v)})
+        yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))
 
 
-def _ordinary(column: Column, numbers: Floats) -> Labels:
-    ordinary: Labels = np.isfinite(numbers)
-    for value in column.values:
-        ordinary &= ~column.equals(numbers, float(value))
-    return ordinary
+def _numbers(index: int, view: View) -> Floats:
+    return view.numbers(index)
+
+
+def _least(view: View) -> Floats:
+    return view.least
+
+
+def _step(index: int, view: View) -> Floats:
+    """Return the difference of a column from the one before it."""
+    difference: Floats = rounded(view.columns[index] - view.columns[index - 1])
+    return difference
 
 
 def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
@@ -283,49 +328,19 @@ def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
     return keys
 
 
-def _place(known: NDArray[np.int64], keys: Codes, view: View) -> NDArray[np.int64]:
+def _place(known: NDArray[np.int64], keys: Callable[[View], NDArray[np.int64]], view: View) -> NDArray[np.int64]:
     """Return the place of each key among the known ones, which are in order; one more than all for others."""
     numbers = keys(view)
     place = np.searchsorted(known, numbers)
     return np.where(known[np.minimum(place, known.size - 1)] == numbers, place, known.size)
 
 
-def _bins(index: int, edges: Floats, view: View) -> NDArray[np.int64]:
-    """Return the bin of a column's ordinary numbers, and one more than all for the rest."""
-    numbers = view.columns[index]
-    bins = np.searchsorted(edges, numbers, "right")
-    return np.where(_ordinary(view.features.columns[index], numbers), bins, edges.size + 1)
-
-
-@dataclass(frozen=True)
-class _Ratios:
-    """A part's log ratio by code."""
-
-    codes: Codes
-    table: Floats
-
-    @classmethod
-    def of(cls, codes: Codes, train: LabelledView) -> _Ratios | None:
-        """Count training runs; None where they say no more than chance."""
-        numbers = codes(train)
-        size = int(numbers.max()) + 2  # unseen codes have the last place
-        both = np.stack([np.bincount(numbers[world], minlength=size) for world in (train.left, ~train.left)])
-        subject_to_chance = both.sum(axis=0).astype(np.float64)
-        if train.coupled:  # only what differs between the worlds is subject to chance
-            left, right = np.split(numbers, 2)
-            apart = left != right
-            subject_to_chance = sum(np.bincount(side[apart], minlength=size) for side in (left, right)) + 1.0
-        expected = both.sum(axis=0) * both.sum(axis=1)[:, None] / both.sum()
-        chi = float(np.sum((both - expected)[0] ** 2 / np.maximum(subject_to_chance / 4, 1e-9)))
-        chance = np.count_nonzero(both.sum(axis=0)) - 1
-        if chi <= chance + 2 * math.sqrt(2 * chance):
-            return None
-        rates = (both + 0.5) / both.sum(axis=1)[:, None]
-        table = (1 - chance / chi) * (np.log(rates[0]) - np.log(rates[1]))
-        table[both.sum(axis=0) == 0] = 0.0
-        if isinstance(codes, partial) and codes.func is _bins:
-            table[codes.args[1].size + 1 :] = 0.0  # special values have a part of their own
-        return cls(codes, rounded(table))
+def _bins(source: Callable[[View], Floats], low: float, per_unit: float, view: View) -> NDArray[np.int64]:
+    """Return the bin of each number, all of the same width, the outermost without end; one more than all for none."""
+    numbers = source(view)
+    with np.errstate(invalid="ignore"):
+        places = np.clip(rounded((numbers - low) * per_unit), 0, UNIFORM - 1)
+        return np.where(np.isfinite(numbers), places, UNIFORM).astype(np.int64)
 
 
 class PointCounts:

@@ -138,6 +138,27 @@ class View:
             self._rows[index] = self.features.columns[index].look(self.columns[index])
         return self._rows[index]
 
+    def numbers(self, index: int) -> Floats:
+        """Return the ordinary numbers of a column, nan for the rest."""
+        column = self.features.columns[index]
+        row: Floats = self.columns[index]
+        if not column.values.size:
+            return row
+        ordinary = np.isfinite(row)
+        for value in column.values[np.isfinite(column.values)]:
+            ordinary &= row != value
+        numbers: Floats = np.where(ordinary, row, np.nan)
+        return numbers
+
+    @cached_property
+    def least(self) -> Floats:
+        """The least ordinary number of the columns that are not discrete, infinity where there is none."""
+        least: Floats = np.full(self.columns.shape[1], np.inf)
+        for i, column in enumerate(self.features.columns):
+            if not column.discrete:
+                least = np.fmin(least, self.numbers(i))
+        return least
+
     @cached_property
     def signs(self) -> Floats:
         """The columns around their centres, clipped to a tenth of their spread."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg, special
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded, significant
@@ -186,6 +188,103 @@ class LinearOdds:
         for i in np.flatnonzero(self.weights).tolist():
             total += self.weights[i] * feature(i)
         return rounded(total)
+
+
+#: Runs that the curvature of a regression on codes is taken from, its most steps, and the move at which it ends.
+CURVED, MOST_STEPS, STILL = 60_000, 12, 1e-5
+#: What stands for the share of draws whose codes differ, where fewer do.
+LEAST_APART = 0.01
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A part of a regression on codes.
+
+    Attributes
+    ----------
+    codes : int array (runs,)
+        From 0 to size - 1.
+    weights : array (runs,) or None
+        How much each code counts, if not 1.
+    size : int
+    ordered : bool
+        Whether neighbouring codes are alike; the last one stands for what has no place among the others.
+    """
+
+    codes: NDArray[np.int64]
+    weights: Floats | None
+    size: int
+    ordered: bool
+
+    def every(self, step: int) -> Coded:
+        """Return every step-th run."""
+        weights = None if self.weights is None else self.weights[::step]
+        return Coded(self.codes[::step], weights, self.size, self.ordered)
+
+    def total(self, values: Floats) -> Floats:
+        """Return the sum of the runs' values by code."""
+        weighted = values if self.weights is None else values * self.weights
+        return np.bincount(self.codes, weighted, self.size).astype(np.float64)
+
+    def odds(self, table: Floats) -> Floats:
+        """Return what a table of log odds by code adds to every run."""
+        return table[self.codes] if self.weights is None else table[self.codes] * self.weights
+
+    def prior(self) -> Floats:
+        """Return the inverse covariance, before anything is seen, of the log odds in steps of neighbouring codes.
+
+        What is not ordered is worth three steps. In coupled runs the chance of those draws cancels that show the same
+        code in both worlds, so the prior says as much less as there are more of them.
+        """
+        left, right = np.split(self.codes, 2)
+        precision = np.eye(self.size) / 9
+        if self.ordered:
+            differences = np.diff(np.eye(self.size), axis=0)[:-1]
+            precision = np.diag(np.append(np.full(self.size - 1, 1e-3), 1 / 9)) + differences.T @ differences
+        return precision * max(LEAST_APART, float(np.mean(left != right)))
+
+
+def fitted_tables(parts: Sequence[Coded], left: Labels, step: float) -> list[Floats]:
+    """Return the log odds that each code of each part adds: a logistic regression on coupled runs, by Newton's method.
+
+    Parameters
+    ----------
+    parts : sequence of Coded
+    left : bool array
+        True for the left world's runs, which come first; then those of the right one with the same draws.
+    step : float
+        Standard deviation, before anything is seen, of the difference of neighbouring codes where they are ordered.
+    """
+    ends = np.cumsum([0, *(part.size for part in parts)])
+    places = [slice(low, high) for low, high in pairwise(ends)]
+    prior = linalg.block_diag(*(part.prior() for part in parts)) / step**2
+    stride = max(1, left.size // CURVED)
+    few = [part.every(stride) for part in parts]
+    found = np.zeros(ends[-1])
+    for turn in range(MOST_STEPS):
+        odds = sum(part.odds(found[here]) for part, here in zip(parts, places, strict=True))
+        rate = special.expit(odds)
+        slope = np.concatenate([part.total(left - rate) for part in parts])
+        if turn < MOST_STEPS // 3:
+            curvature = prior + stride * _curvature(few, (rate * (1 - rate))[::stride], places)
+            factor = linalg.cho_factor(curvature)
+        move = np.clip(linalg.cho_solve(factor, slope - prior @ found), -2, 2)
+        found += move
+        if np.abs(move).max() < STILL:
+            break
+    return [rounded(found[here], WEIGHT_DIGITS) for here in places]
+
+
+def _curvature(parts: Sequence[Coded], values: Floats, places: Sequence[slice]) -> Floats:
+    """Return the sums of the runs' values by every two codes."""
+    sums = np.zeros((places[-1].stop, places[-1].stop))
+    for i, one in enumerate(parts):
+        mine = values if one.weights is None else values * one.weights
+        for j, other in enumerate(parts[i:], start=i):
+            both = Coded(one.codes * other.size + other.codes, other.weights, one.size * other.size, False).total(mine)
+            sums[places[i], places[j]] = both.reshape(one.size, other.size)
+            sums[places[j], places[i]] = both.reshape(one.size, other.size).T
+    return sums
 
 
 @dataclass(frozen=True)

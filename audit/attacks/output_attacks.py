@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, ColumnRatios, Patterns, Table
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
 from .features import LabelledView
 from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, Threshold
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
 FEWEST_BOOSTED = 8000
+#: Standard deviations of the steps between the weights of neighbouring bins that are tried.
+BIN_STEPS = (0.01, 0.1)
 
 
 def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
@@ -30,18 +32,19 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     worth: list[OutputAttack] = [Table(name, smooth=thorough, outcomes=many) for name, many in outcomes.items()]
     if outcomes.get("all", MOST_OUTCOMES) <= FEW_OUTCOMES:
         return worth[:1]
-    if Patterns.is_worth(train):
+    several = train.coupled and len(features.columns) > 1
+    if (thorough or not several) and Patterns.is_worth(train):
         worth.append(Patterns())
-    if train.coupled and len(features.columns) > 1:
-        worth.append(ColumnRatios())
+    if several:
+        worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else BIN_STEPS[:1])]
     picked = screen(train, 4 if thorough else 2)
     signs = (1.0, -1.0) if train.coupled else (1.0,)
     worth += [Threshold(i, features.names[i], sign) for i in picked for sign in signs]
     if thorough and not features.discrete:
         worth += [Histogram(i, features.names[i]) for i in picked[:2]]
-    if len(features.rows) > 2 and (thorough or "all" not in outcomes):
+    if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
         worth.append(Logistic())
-    if thorough and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:
+    if thorough and not several and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:
         worth.append(Boosting())
     return worth
 

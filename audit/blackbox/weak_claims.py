@@ -1,7 +1,9 @@
 """The choice of pair, attack and event for weak claims and many runs: from runs of all inputs with the same draws.
 
 At an epsilon of 0.1 the two worlds' rates differ by less than the noise of a pilot. So every input is played with the
-same draws (`pilot`), and half of the runs judge the events that the others chose: the best of many is best by luck.
+same draws (`pilot`). What attacks learn from some runs is judged by others, of which only the scores are kept: so many
+that the rare events are among them that often tell most. And a third of these had no part in choosing the events: the
+best of many is best by luck.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ...mechanisms.draws import Floats
-from ..assumptions.mechanism_runs import DataPair, Sample
+from ...mechanisms.draws import Draws, Floats, Stage
+from ..assumptions.mechanism_runs import DataPair, Sample, outputs_of
 from ..attacks.encoding import Encoder
 from ..attacks.features import Features, LabelledView, Outputs, View
 from ..attacks.learned import OutputAttack
 from ..attacks.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack
 from ..certification.frame import Audit
+from ..play.transcripts import blocks
+from ..play.workers import in_parallel
 from ..statistics import event_choice
 from ..statistics.events import UNUSED, Event
 from .event_statements import MOST_RUNS
@@ -29,17 +33,19 @@ from .pilot import Pilot
 
 #: Claims of at most this epsilon, with so many runs at least, are weak.
 WEAK, MANY_RUNS = 0.5, 1_000_000
-#: Shares of the runs: the search over pairs and the training runs; and the most of each.
-SEARCH, TRAIN = 0.12, 0.20
-MOST_SEARCH, MOST_TRAIN = 1_000_000, 1_600_000
+#: Shares of the runs: the search over pairs, the training runs, those that choose the event; and the most of each.
+SEARCH, TRAIN, JUDGED = 0.12, 0.06, 0.18
+MOST_SEARCH, MOST_TRAIN, MOST_JUDGED = 1_000_000, 1_000_000, 3_600_000
 #: The part of a score's doubt that counts while pairs and attacks are compared: a rough estimate may be of the best.
 SEARCH_DOUBT = 0.5
-#: All attacks are tried on so many of the training runs, and so many of them, the best, on all.
-HEATS, FINALISTS = 120_000, 4
+#: All attacks are tried on so many of the training runs, and so many of them, the best, learn from all.
+HEATS, FINALISTS = 120_000, 3
+#: While pairs are compared, columns are looked at on so many runs.
+LOOKED_AT = 100_000
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
 #: The shares of an attack's doubt that events are chosen with, and the doubt of the runs that judge them.
-DOUBTS, LAST_DOUBT = (0.3, 0.6, 1.0, 2.0, 4.0), 1.8
+DOUBTS, LAST_DOUBT = (0.2, 0.5, 1.0, 2.0, 4.0), 1.0
 
 
 @dataclass(frozen=True)
@@ -84,18 +90,35 @@ class _Choice:
         columns = encoder(sample.outputs)
         features = Features(columns)
         runs = features.view(columns).labelled(sample.left, coupled=True)
-        attack, event = self._fitted(options[won], index + won, runs)
+        judged = min(int(JUDGED * self.audit.budget.runs), MOST_JUDGED) // 2
+        play = partial(self._scores, options[won], index, encoder, features, judged)
+        attack, event = self._fitted(options[won], index + won, runs, play)
         step = -(-sample.left.size // MOST_RUNS)
         shown = sample.outputs[..., ::step] if isinstance(sample.outputs, np.ndarray) else sample.outputs[::step]
-        return Chosen(index + won, attack, encoder, features, event, pilot.spent, shown)
+        return Chosen(index + won, attack, encoder, features, event, pilot.spent + 2 * judged, shown)
+
+    def _scores(
+        self,
+        pair: DataPair,
+        index: int,
+        encoder: Encoder,
+        features: Features,
+        draws: int,
+        fitted: Sequence[FittedAttack[View]],
+    ) -> list[Floats]:
+        """Return each attack's scores of fresh coupled runs, the left world's first; nothing else of them is kept."""
+        task = partial(_scored_block, self.mechanism, self.audit.budget.seed, index, pair, encoder, features, fitted)
+        shown = list(in_parallel(task, list(blocks(draws)), jobs=self.audit.execution.jobs, alike=True))
+        return [np.concatenate([one[i][side] for side in (0, 1) for one in shown]) for i in range(len(fitted))]
 
     def _halve(self, pilot: Pilot) -> int:
         """Return the winner of successive halving."""
         alive = list(range(len(pilot.pairs)))
         stages = math.ceil(math.log2(len(alive)))
-        budget = min(int(SEARCH * self.audit.budget.runs), MOST_SEARCH) // stages
+        budget = min(int(SEARCH * self.audit.budget.runs), MOST_SEARCH) // (stages + 1)
         while len(alive) > 1:
-            pilot.extend(alive, max(10 * len(alive), budget))
+            last = len(alive) <= 3  # the best few differ least
+            pilot.extend(alive, max(10 * len(alive), 2 * budget if last else budget))
 
             def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
                 return self._worth(pilot.pairs[i], pilot.sample(i, alive))
@@ -108,53 +131,64 @@ class _Choice:
     def _worth(self, pair: DataPair, sample: Sample) -> float:
         """Return what the best event on a pair promises: a ranking of pairs."""
         columns = Encoder.fit(sample.outputs)(sample.outputs)
-        train = Features(columns).view(columns).labelled(sample.left, coupled=True)
+        features = Features(columns[:, :: -(-sample.left.size // LOOKED_AT)])
+        train = features.view(columns).labelled(sample.left, coupled=True)
         attacks = attacks_on(train, thorough=False)
         bets = [self._bets(pair, train, attack, (SEARCH_DOUBT,))[0] for attack in attacks]
         return _winner(attacks, bets)[1]
 
-    def _fitted(self, pair: DataPair, index: int, runs: LabelledView) -> tuple[FittedAttack[View] | None, Event]:
-        """Return the attack and event to certify.
-
-        Each attack is fitted on one half of the training runs and scores the other (cross-fitting), so all of them
-        serve to choose its events; then it is fitted on all. Runs that had no part in it judge the events.
-        """
-        once, train, fresh = self.audit.once, runs.every(2, 0), runs.every(2, 1)
+    def _fitted(
+        self,
+        pair: DataPair,
+        index: int,
+        train: LabelledView,
+        play: Callable[[Sequence[FittedAttack[View]]], list[Floats]],
+    ) -> tuple[FittedAttack[View] | None, Event]:
+        """Return the attack and event to certify: attacks learn from training runs, fresh ones choose the event."""
+        once = self.audit.once
         attacks = attacks_on(train, thorough=True)
         if len(attacks) > FINALISTS and train.left.size > 2 * HEATS:
             heats = once(f"heats/{index}", partial(self._heats, pair, train, attacks))
             attacks = [attacks[i] for i in heats]
-        scores: dict[int, Floats] = {}
-
-        def bet(i: int) -> list[list[object]]:
-            scores[i] = self._cross_fitted(pair, train, attacks[i])
-            return self._bets(pair, train, attacks[i], DOUBTS, scores=scores[i])
-
-        bets = [once(f"fit/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
+        if not attacks:
+            return None, Event(UNUSED, UNUSED, "guess")
 
         @cache
-        def fitted(i: int) -> tuple[FittedAttack[View], list[Event]]:
-            out_of_fold = scores[i] if i in scores else self._cross_fitted(pair, train, attacks[i])
-            score = attacks[i].fit(self.mechanism, pair, train)
-            own = score.score(train)
-            return score, [event_choice.transfer(Event.of_json(event), out_of_fold, own) for _, event in bets[i]]
+        def fitted(i: int) -> FittedAttack[View]:
+            return attacks[i].fit(self.mechanism, pair, train)
 
-        best = once(f"final/{index}", lambda: [self._judged(*fitted(i), fresh) for i in range(len(attacks))])
+        def final() -> list[list[Any]]:
+            scores = play([fitted(i) for i in range(len(attacks))])
+            return [self._judged(attack, one) for attack, one in zip(attacks, scores, strict=True)]
+
+        best = once(f"final/{index}", final)
         won, _ = _winner(attacks, best)
         if won is None:
             return None, Event(UNUSED, UNUSED, "guess")
-        attack, events = fitted(won)
-        return attack, events[best[won][1]]
+        return fitted(won), Event.of_json(best[won][1])
 
-    def _judged(self, attack: FittedAttack[View], events: Sequence[Event], fresh: LabelledView) -> list[Any]:
-        """Return what the best of an attack's events promises on fresh runs, and which it is."""
-        scores = attack.score(fresh)
+    def _judged(self, attack: OutputAttack, scores: Floats) -> list[Any]:
+        """Return what the best of an attack's events promises, and the event, as JSON."""
+        half = scores.size // 2
+        sides = scores[:half], scores[half:]
+        choosing = np.concatenate([side[: side.size * 2 // 3] for side in sides])
         delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
+        choices = event_choice.choose_several(
+            choosing,
+            np.repeat([True, False], choosing.size // 2),
+            [doubt * attack.doubt for doubt in DOUBTS],
+            log_odds=attack.log_odds,
+            coupled=True,
+            delta=delta,
+            alpha=alpha,
+            runs=runs,
+        )
         worths = [
             event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
-            for event in events
+            for event, _ in choices
         ]
-        return [max(worths), worths.index(max(worths))]
+        won = worths.index(max(worths))
+        return [worths[won], choices[won][0].to_json()]
 
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
@@ -194,6 +228,24 @@ class _Choice:
             fitted = attack.fit(self.mechanism, pair, train.every(2, 1 - fold))
             scores[train.fold(fold)] = fitted.score(train.every(2, fold))
         return scores
+
+
+def _scored_block(
+    mechanism: Any,
+    seed: int,
+    index: int,
+    pair: DataPair,
+    encoder: Encoder,
+    features: Features,
+    fitted: Sequence[FittedAttack[View]],
+    block: tuple[int, int],
+) -> list[tuple[Floats, Floats]]:
+    number, runs = block
+    views = []
+    for data in (pair.left, pair.right):
+        outputs = outputs_of(mechanism, data, Draws(seed, Stage.TRAIN, index, 1, number), runs)
+        views.append(features.view(encoder(outputs)))
+    return [(attack.score(views[0]), attack.score(views[1])) for attack in fitted]
 
 
 def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> tuple[int | None, float]:

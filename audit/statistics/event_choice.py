@@ -33,6 +33,8 @@ DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 CERTAIN = 20.0
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
+#: Wrong guesses that the trend of a tail is told from, and how many times the rarest of them it is followed back.
+TREND_RUNS, TREND_FACTOR = 100.0, 16.0
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
 
 
@@ -125,10 +127,11 @@ def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: 
     delta, alpha, runs, doubt
         As for `choose`.
     """
-    grid = np.array([end for end in (event.lower, event.upper) if not math.isnan(end)])
+    ends = np.array([end for end in (event.lower, event.upper) if not math.isnan(end)])
     half = scores.size // 2
-    if not grid.size or not half:
+    if not ends.size or not half:
         return -math.inf
+    grid = np.union1d(_places(np.sort(scores[~np.isnan(scores)])), ends)
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     counted = tails.thresholds
     candidates = _Candidates.of(counted, grid, (half, half), delta=delta, tails=tails)
@@ -185,14 +188,21 @@ class _Candidates:
         # One wrong guess is added to every event: half of it to each side of two.
         unseen = np.where(one_sided, 1.0, 0.5)
         used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
-        rates = [
-            (rights / n, (wrongs + unseen * side) / (n + 1))
-            for (rights, wrongs), side, n in zip(sides, used, runs_of, strict=True)
-        ]
+        guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, used, strict=True)]
+        rare = np.zeros(allowed.shape, dtype=np.bool_)
+        if tails is not None:  # what the trend of a tail makes expect takes part, where it is one of one side
+            expected = np.full(allowed.shape, np.nan)
+            expected[-1, :-1], expected[:-1, -1] = in_tail(below[1], below[0]), in_tail(above[0], above[1])
+            rare = ~np.isnan(expected)
+            for _, wrongs in guesses:
+                wrongs[rare] *= (expected / (1 + expected))[rare]
+        rates = [(rights / n, wrongs / (n + 1)) for (rights, wrongs), n in zip(guesses, runs_of, strict=True)]
         candidates = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta)
         if tails is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 pilot = tails.variances(candidates.excess * runs_of[0], candidates.false * runs_of[0])
+                rights, wrongs = (sides[0][k] + sides[1][k] for k in (0, 1))
+                pilot = np.where(rare, 1 / rights, pilot[0]), np.where(rare, 1 / (wrongs + 1), pilot[1])
         else:
             pilot = candidates.variances(runs_of)
         return replace(candidates, pilot=pilot)
@@ -257,6 +267,34 @@ class _Candidates:
         upper, lower = np.append(self.grid, UNUSED)[i], np.append(self.grid, UNUSED)[j]
         method = "joint" if self.one_sided[i, j] else "guess"
         return Event(float(lower), float(upper), method, float(share[i, j])), float(worth[i, j])
+
+
+def in_tail(right: Floats, wrong: Floats) -> Floats:
+    """Return the wrong guesses that the trend of less rare tails makes expect; nan where enough were seen.
+
+    In a tail that says ever more of the world, the wrong guesses are a power of the right ones; a power of 1 says that
+    the ratio stays. It is taken one standard error lower than it looks.
+
+    Parameters
+    ----------
+    right, wrong : arrays (thresholds,)
+        Guesses beyond each threshold.
+    """
+    expected = np.full(right.shape, np.nan)
+    enough = np.flatnonzero(wrong >= TREND_RUNS)
+    if not enough.size:
+        return expected
+    rarest = enough[np.argmin(right[enough])]
+    further = enough[right[enough] >= TREND_FACTOR * right[rarest]]
+    power = 1.0
+    if further.size:
+        base = further[np.argmin(right[further])]
+        way = math.log(right[base] / right[rarest])
+        power = math.log(wrong[base] / wrong[rarest]) / way - 1 / math.sqrt(wrong[rarest]) / way
+    rare = (right < right[rarest]) & (wrong < TREND_RUNS)
+    expected[rare] = wrong[rarest] * (right[rare] / right[rarest]) ** max(1.0, float(rounded(power, 3)))
+    least: Floats = np.maximum(expected, 1e-3)
+    return least
 
 
 def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
