@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
-from scipy import linalg, special
+from scipy import special
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded, significant
@@ -257,7 +258,7 @@ def fitted_tables(parts: Sequence[Coded], left: Labels, step: float) -> list[Flo
     """
     ends = np.cumsum([0, *(part.size for part in parts)])
     places = [slice(low, high) for low, high in pairwise(ends)]
-    prior = linalg.block_diag(*(part.prior() for part in parts)) / step**2
+    prior = scipy.linalg.block_diag(*(part.prior() for part in parts)) / step**2
     stride = max(1, left.size // CURVED)
     few = [part.every(stride) for part in parts]
     found = np.zeros(ends[-1])
@@ -267,8 +268,8 @@ def fitted_tables(parts: Sequence[Coded], left: Labels, step: float) -> list[Flo
         slope = np.concatenate([part.total(left - rate) for part in parts])
         if turn < MOST_STEPS // 3:
             curvature = prior + stride * _curvature(few, (rate * (1 - rate))[::stride], places)
-            factor = linalg.cho_factor(curvature)
-        move = np.clip(linalg.cho_solve(factor, slope - prior @ found), -2, 2)
+            factor = scipy.linalg.cho_factor(curvature)
+        move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ found), -2, 2)
         found += move
         if np.abs(move).max() < STILL:
             break

@@ -281,7 +281,7 @@ def in_tail(right: Floats, wrong: Floats) -> Floats:
         Guesses beyond each threshold.
     """
     expected = np.full(right.shape, np.nan)
-    enough = np.flatnonzero(wrong >= TREND_RUNS)
+    enough = np.flatnonzero((wrong >= TREND_RUNS) & (right > 0))
     if not enough.size:
         return expected
     rarest = enough[np.argmin(right[enough])]

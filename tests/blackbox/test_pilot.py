@@ -201,3 +201,4 @@ def test_the_trend_of_a_tail_tells_what_rarer_events_will_show():
     constant = wrong[start] / right[start] * right[rare]
     assert expected[rare[0]] < 0.6 * constant[0]
     assert np.isnan(in_tail(np.array([5.0, 3.0]), np.array([4.0, 2.0]))).all()
+    assert np.isnan(in_tail(np.array([0.0, 0.0]), np.array([300.0, 150.0]))).all()
