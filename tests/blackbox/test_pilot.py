@@ -1,6 +1,7 @@
 """The pilot of a black-box audit: the same draws in every world, and what they are worth."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from overclaim.audit.attacks.features import Features
 from overclaim.audit.blackbox import weak_claims
 from overclaim.audit.blackbox.pilot import Pilot
 from overclaim.audit.blackbox.stages import MechanismAudit
-from overclaim.audit.play.execution import Budget
+from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.statistics.coupling import CoupledTails
 from overclaim.audit.statistics.event_choice import TREND_RUNS, in_tail, promised
 from overclaim.audit.statistics.events import Event
@@ -45,25 +46,33 @@ def test_inputs_are_played_once_and_with_the_same_draws():
     assert pilot.spent == 600
 
 
-def test_the_pilot_shares_no_draw_with_certification():
+def test_what_learns_what_chooses_and_what_certifies_share_no_draw():
     audit = audit_of("laplace", 0.1, 1_000_000)
-    pair = DataPair([0], [1])
-    pilot = Pilot(audit, audit.mechanism, [pair])
-    pilot.extend([0], 16_000)
-    seen = pilot.sample(0, [0]).outputs
-    choice, spent = audit.choose([pair])
-    shown = []
+    shown = {}
 
     def keep(data, draws, runs):
-        shown.append(audit.mechanism(data, draws, runs) - data[0])
-        return shown[-1] + data[0]
+        outputs = audit.mechanism(data, draws, runs)
+        _, stage, _, part, _ = draws.key
+        shown.setdefault((stage, part), []).append(outputs - data[0])
+        return outputs
 
     keep.batched = True
     other = MechanismAudit(mechanism=keep, claim=audit.claim, budget=audit.budget)
+    choice, spent = other.choose([DataPair([0], [1])])
     other.counter(choice)((0, 8192))
     assert spent == 240_000
     assert weak_claims.is_weak(audit)
-    assert not set(np.round(seen[:8000], 9)) & set(np.round(np.concatenate(shown), 9))
+    parts = [set(np.round(np.concatenate(noise), 9).tolist()) for noise in shown.values()]
+    assert [len(part) for part in parts] == [30_000, 90_000, 8192]  # both worlds have the same draws but in the last
+    assert not any(one & another for one, another in itertools.combinations(parts, 2))
+
+
+def test_the_choice_does_not_depend_on_the_number_of_processes():
+    audit = audit_of("numerical-svt", 0.1, 1_000_000)
+    pair = DataPair([1] * 10, [2] * 5 + [0] * 5)
+    alone, together = (replace(audit, execution=Execution(jobs=jobs)).choose([pair]) for jobs in (1, 2))
+    assert alone[0].key == together[0].key
+    assert alone[1] == together[1] == 240_000
 
 
 def test_the_variance_of_coupled_rates_is_that_of_repeated_pilots():
