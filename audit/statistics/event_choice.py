@@ -33,8 +33,9 @@ DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 CERTAIN = 20.0
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
-#: Wrong guesses that the trend of a tail is told from, and how many times the rarest of them it is followed back.
-TREND_RUNS, TREND_FACTOR = 100.0, 16.0
+#: Wrong guesses that the trend of a tail is told from, how many times the rarest of them it is followed back, and the
+#: standard errors that make it clear.
+TREND_RUNS, TREND_FACTOR, TREND_ERRORS = 100.0, 16.0, 4.0
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
 
 
@@ -273,7 +274,8 @@ def in_tail(right: Floats, wrong: Floats) -> Floats:
     """Return the wrong guesses that the trend of less rare tails makes expect; nan where enough were seen.
 
     In a tail that says ever more of the world, the wrong guesses are a power of the right ones; a power of 1 says that
-    the ratio stays. It is taken one standard error lower than it looks.
+    the ratio stays, which is assumed unless the counts say otherwise clearly; then the power is taken one standard
+    error lower than it looks.
 
     Parameters
     ----------
@@ -290,7 +292,8 @@ def in_tail(right: Floats, wrong: Floats) -> Floats:
     if further.size:
         base = further[np.argmin(right[further])]
         way = math.log(right[base] / right[rarest])
-        power = math.log(wrong[base] / wrong[rarest]) / way - 1 / math.sqrt(wrong[rarest]) / way
+        seen, error = math.log(wrong[base] / wrong[rarest]) / way, 1 / (way * math.sqrt(wrong[rarest]))
+        power = seen - error if seen - TREND_ERRORS * error > 1 else 1.0
     rare = (right < right[rarest]) & (wrong < TREND_RUNS)
     expected[rare] = wrong[rarest] * (right[rare] / right[rarest]) ** max(1.0, float(rounded(power, 3)))
     least: Floats = np.maximum(expected, 1e-3)
