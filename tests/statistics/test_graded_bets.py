@@ -89,10 +89,13 @@ def test_false_alarms_of_two_grades_by_enumeration():
     assert 0.05 < alarms <= alpha
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.2, 0.0), (1.0, 0.0), (1.0, 0.01)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [(1.0, 0.01), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.2, 0.0), (1.0, 0.0)))],
+)
 def test_learned_stakes_keep_alpha_on_the_edge(epsilon, delta):
-    """400 audits of just true claims, alpha = 0.1, stakes learned on the way: too many with probability below 1e-6."""
-    rng, alpha, audits = np.random.default_rng(7), 0.1, 400
+    """200 audits of just true claims, alpha = 0.1, stakes learned on the way: too many with probability below 1e-6."""
+    rng, alpha, audits = np.random.default_rng(7), 0.1, 200
     most, alarms, staked = int(stats.binom.isf(1e-6, audits, alpha)), 0, 0
     for _ in range(audits):
         bets, stakes = GradedBets(epsilon, delta), Stakes((), (0,))
@@ -114,7 +117,7 @@ def test_learned_stakes_keep_alpha_on_the_edge(epsilon, delta):
             graded = graded + np.stack([side[-1] for side in by_run])
             x, left = np.append(x, fresh), np.append(left, world)
             stakes, _ = choose_stakes(x, left, epsilon=epsilon, delta=delta, log_odds=False)
-    assert staked > 1000  # they bet
+    assert staked > 200  # they bet
     assert alarms <= most
 
 
