@@ -4,6 +4,11 @@ The latent is the *noisy* loss. The two worlds then differ only in its density i
 particles serves both: ``LR(a) = E[f(y - l) / m(y) | a] / E[f(y - l') / m(y) | a]``, with y the noisy loss of that
 round and m the mixture that it is drawn from. The ratio is bounded by the true privacy loss whatever the number of
 particles.
+
+A particle is a path of all the other noise. Each carries the same few values of y, the nodes, with their weights, so
+y is integrated by quadrature within every path, and resampling paths never thins its values out. What resampling does
+thin out is the past of the paths: after many of them all descend from one, and the ratio is that path's, no mean over
+paths. Later actions tell ever less of y, so the filter stops some actions after the differing one (the lag).
 """
 
 from __future__ import annotations
@@ -14,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.abilities import decisions, has_inner, kernel_of
+from ...learners.abilities import decisions, has_inner, kernel_of, owns
 from ...learners.protocol import Actions, Arrays, HasInner, Learner, Numbers
+from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.noise import Laplace
@@ -26,8 +32,14 @@ from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
 from .protocol import LawAttack
 
-#: Particles for each transcript, and transcripts filtered together (so that the state stays in cache).
-PARTICLES, TOGETHER = 256, 64
+#: Paths of noise for each transcript, values of the differing noisy loss for each path, and paths and values of the
+#: transcripts that NumPy filters together (so that the state stays in cache).
+PARTICLES, NODES, TOGETHER = 16, 8, 16_384
+#: The actions after the differing one that are filtered; the first lag that is tried on training runs, and how many.
+LAG, SHORTEST, TUNED = 16, 8, 4000
+#: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
+#: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
+POOR, OFFSET = 2.0371, 0.3586
 #: Scores of few digits: a particle estimate has no more.
 DIGITS = 6
 
@@ -57,19 +69,27 @@ class ParticleRatio(LawAttack):
     pair : Pair
         Linear losses.
     particles : int
-        For each transcript.
+        Paths of noise for each transcript.
+    nodes : int
+        Values of the differing noisy loss for each path; even.
+    lag : int
+        How many of the inner learner's actions after the differing one are looked at.
     """
 
     name = "particle likelihood ratio"
     exact = False
 
-    def __init__(self, learner: Learner, pair: Pair, *, particles: int = PARTICLES) -> None:
+    def __init__(
+        self, learner: Learner, pair: Pair, *, particles: int = PARTICLES, nodes: int = NODES, lag: int = LAG
+    ) -> None:
         assert isinstance(learner, HasInner)
         assert isinstance(learner.noise, Laplace)
+        super().__init__(learner, pair)
         self.inner, self.noise, self.batch = learner.inner, learner.noise, learner.batch
-        self.steps = decisions(pair.rounds, self.batch)
         self.differing = pair.t0 // self.batch
-        self.particles = particles
+        self.lag = lag
+        self.steps = min(decisions(pair.rounds, self.batch), self.differing + 1 + lag)
+        self.particles, self.nodes = particles, nodes
         self.fast = False
         # Mean losses of every full batch, (batches, arms), in both worlds.
         fed = (self.steps - 1) * self.batch
@@ -77,9 +97,10 @@ class ParticleRatio(LawAttack):
             np.asarray(world, dtype=float)[:fed].reshape(self.steps - 1, self.batch, -1).mean(axis=1)
             for world in (pair.left, pair.right)
         )
-        draws = Draws(0)
-        self.fresh = self.noise.sample((max(1, self.steps - 1), particles), draws)
-        self.strata = (np.arange(particles) + 0.5) / particles
+        #: The noise of every update, (updates, particles * nodes): the same for all nodes of a path.
+        self.fresh = np.repeat(self._quantiles(stratified(self.steps - 1, particles, Draws(0))), nodes, axis=1)
+        #: The noise of the differing update, for even nodes around the left loss and for odd ones around the right.
+        self.differs = np.repeat(self._quantiles((np.arange(nodes // 2) + 0.5) / (nodes // 2)), 2)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -93,15 +114,16 @@ class ParticleRatio(LawAttack):
         )
 
     def score(self, transcripts: Transcripts) -> Floats:
-        """Filter the transcripts, `TOGETHER` at a time."""
-        chosen = transcripts.actions[:: self.batch]
+        """Filter the transcripts, some of them together."""
+        chosen = transcripts.actions[:: self.batch][: self.steps]
         # Equal sequences have equal scores: filter each once.
         unique, inverse = np.unique(chosen, axis=1, return_inverse=True)
         unique = unique.astype(np.intp)  # transcripts hold arms in few bits
         if self.fast:
             scores = self._filter_fast(unique)
         else:
-            parts = [self._filter(unique[:, i : i + TOGETHER]) for i in range(0, unique.shape[1], TOGETHER)]
+            width = max(1, TOGETHER // (self.particles * self.nodes))
+            parts = [self._filter(unique[:, i : i + width]) for i in range(0, unique.shape[1], width)]
             scores = np.concatenate(parts)
         return rounded(scores, DIGITS)[inverse.reshape(-1)]
 
@@ -112,88 +134,125 @@ class ParticleRatio(LawAttack):
             self.fast = True
         return self
 
+    def tuned(self, train: Transcripts) -> ParticleRatio:
+        """Return the filter with the lag whose odds tell the worlds of training runs best.
+
+        Lags are doubled while that lowers the log loss by more than its standard error: longer ones cost more.
+        """
+        some = train[:TUNED]
+        best = self._of_lag(SHORTEST)
+        losses = best._log_losses(some)
+        while best.differing + 1 + best.lag < decisions(self.pair.rounds, self.batch):
+            longer = self._of_lag(2 * best.lag)
+            others = longer._log_losses(some)
+            gain = losses - others
+            if rounded(gain.mean(), DIGITS) <= rounded(gain.std() / math.sqrt(gain.size), DIGITS):
+                break
+            best, losses = longer, others
+        return best
+
+    def _of_lag(self, lag: int) -> ParticleRatio:
+        other = ParticleRatio(self.learner, self.pair, particles=self.particles, nodes=self.nodes, lag=lag)
+        other.fast = self.fast
+        return other
+
+    def _log_losses(self, played: Transcripts) -> Floats:
+        """Return minus the log probability that the score gives to each run's own world; 1/2 where it says nothing."""
+        scores = np.nan_to_num(self.score(played), nan=0.0)
+        losses: Floats = np.logaddexp(0.0, np.where(played.left, -scores, scores))
+        return losses
+
+    def _quantiles(self, shares: Floats) -> Floats:
+        """Return the quantiles of the noise."""
+        u = shares - 0.5
+        noise: Floats = -np.sign(u) * self.noise.scale * np.log1p(-2 * np.abs(u))
+        return noise
+
     def _filter_fast(self, actions: Any) -> Floats:
-        """Return what `_filter` does, from a kernel whose lanes are the particles of one transcript."""
-        kernel, m = kernel_of(self.inner, self.particles), self.particles
+        """Return what `_filter` does, from a kernel whose lanes are the nodes of all paths of one transcript."""
+        m = self.particles * self.nodes
+        kernel = kernel_of(self.inner, m)
         assert kernel is not None
         filtered = compiled(_filter_block, m, _law=kernel.probability, _update=kernel.update)
         state = tuple(lanes(len(array), 0.0, m) for array in kernel.arrays)
-        rows = lanes(8, 0.0, m)
-        rows[0], rows[1] = self.strata, self._noise_of_strata()
+        rows = lanes(7, 0.0, m)
+        rows[0] = np.tile(self.differs, self.particles)
         chosen = lanes(2, 0.0, m).view(np.int64)
         scores = np.empty(actions.shape[1])
         worlds = np.stack([self.left, self.right])
         # The learners that have such a kernel draw nothing in an update.
         stream = np.zeros(5, np.uint64), np.zeros(1, np.int64), lanes(1, 0.0, m)[0], lanes(1, 0.0, m)[0]
         run = np.ascontiguousarray(actions)
-        setting = float(self.noise.scale), int(self.differing)
+        setting = float(self.noise.scale), int(self.differing), int(self.nodes)
         filtered(kernel.numbers, kernel.arrays, state, stream, run, worlds, self.fresh, setting, rows, chosen, scores)
         return scores
 
-    def _noise_of_strata(self) -> Floats:
-        u = self.strata - 0.5
-        noise: Floats = -np.sign(u) * self.noise.scale * np.log1p(-2 * np.abs(u))
-        return noise
-
     def _filter(self, actions: Any) -> Floats:
         """Return the log ratio of each column of `actions`, (decisions, runs)."""
-        runs, m = actions.shape[1], self.particles
+        runs, m = actions.shape[1], self.particles * self.nodes
         state = self.inner.start(runs * m, Draws(0))
         columns = np.arange(runs * m)
         weight = np.ones((runs, m))
-        ratios = np.ones((2, runs, m))
+        ratios = np.ones((2, runs, 1))
         for step in range(self.steps - 1):
             played = np.repeat(actions[step], m)
             if step:  # the first law is the same for all
                 weight *= self._probabilities(state, played, columns).reshape(runs, m)
-                state, weight, ratios = self._resample(state, weight, ratios)
-            fed = self.left[step][played].reshape(runs, m)
+                state, weight = self._resample(state, weight)
+            fed = self.left[step][actions[step], None]
             if step == self.differing:
-                fed, ratios = self._differ(fed, self.right[step][played].reshape(runs, m))
+                other = self.right[step][actions[step], None]
+                y = np.where(np.arange(self.nodes) % 2 == 0, fed, other) + self.differs
+                scaled = (np.abs(y - other) - np.abs(y - fed)) / self.noise.scale  # ln f(y - l) - ln f(y - l')
+                in_left = 2 / (1 + np.exp(-scaled))  # over the mean of both densities
+                ratios, fed = np.stack([in_left, 2 - in_left]), np.tile(y, self.particles)
             else:
                 fed = fed + self.fresh[step]
             self.inner.update(state, played, fed.reshape(-1), Draws(0))
-        last = np.repeat(actions[-1], m)
+        last = np.repeat(actions[self.steps - 1], m)
         weight *= self._probabilities(state, last, columns).reshape(runs, m)
-        sums = np.einsum("rm,wrm->wr", weight, ratios)
+        sums = (weight.reshape(runs, self.particles, self.nodes).sum(axis=1) * ratios).sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio: Floats = np.log(sums[0]) - np.log(sums[1])
         return log_ratio
 
     def _probabilities(self, state: object, played: Actions, columns: object) -> Floats:
+        if isinstance(state, WeightsState) and owns(self.inner, "probability_at"):
+            probability: Floats = self.inner.probability_at(state, state.places(played))  # type: ignore[attr-defined]
+            return probability
         probabilities: Floats = self.inner.probabilities(state)[played, columns]  # type: ignore[attr-defined]
         return probabilities
 
-    def _differ(self, left: Floats, right: Floats) -> tuple[Floats, Floats]:
-        """Return noisy losses of the differing round, stratified over both worlds, and their density ratios.
-
-        Half of the strata follow each world; a particle's ratios are f(y - l) and f(y - l') over their mean.
-        """
-        z = self._noise_of_strata()
-        y = np.where(np.arange(z.size) % 2 == 0, left + z, right + z)
-        scaled = (np.abs(y - right) - np.abs(y - left)) / self.noise.scale  # ln f(y - l) - ln f(y - l')
-        in_left = 2 / (1 + np.exp(-scaled))
-        return y, np.stack([in_left, 2 - in_left])
-
-    def _resample(self, state: object, weight: Floats, ratios: Floats) -> tuple[object, Floats, Floats]:
-        """Resample, systematically, the runs whose effective sample size fell below half of the particles."""
+    def _resample(self, state: object, weight: Floats) -> tuple[object, Floats]:
+        """Resample, systematically, the paths of the runs whose effective sample size is poor."""
         runs, m = weight.shape
-        total = weight.sum(axis=1, keepdims=True)
+        nodes = weight.reshape(runs, self.particles, self.nodes)
+        path = nodes.sum(axis=2)
+        total = path.sum(axis=1, keepdims=True)
         total[total == 0] = 1.0
-        weight = weight / total
-        poor = np.flatnonzero(np.square(weight).sum(axis=1) * m > 2)
+        weight *= self.particles / total
+        path *= self.particles / total
+        poor = np.flatnonzero(np.square(path).sum(axis=1) > POOR * self.particles)
         if not poor.size:
-            return state, weight * m, ratios
-        source = np.broadcast_to(np.arange(m), (runs, m)).copy()
-        cumulative = np.minimum(np.cumsum(weight[poor], axis=1), 1.0)
-        cumulative[:, -1] = 1.0
-        offset = 2.0 * np.arange(poor.size)[:, None]
-        ancestors = np.searchsorted((cumulative + offset).ravel(), (self.strata + offset).ravel())
-        source[poor] = ancestors.reshape(poor.size, m) - m * np.arange(poor.size)[:, None]
-        weight[poor] = 1 / m
-        flat = (source + m * np.arange(runs)[:, None]).ravel()
-        ratios = ratios.reshape(2, -1)[:, flat].reshape(2, runs, m)
-        return select(state, flat), weight * m, ratios
+            return state, weight
+        source = np.broadcast_to(np.arange(self.particles), (runs, self.particles)).copy()
+        cumulative = np.cumsum(path[poor], axis=1)
+        cumulative[:, -1] = self.particles
+        offset = 2.0 * self.particles * np.arange(poor.size)[:, None]
+        ancestors = np.searchsorted(
+            (cumulative + offset).ravel(), (np.arange(self.particles) + OFFSET + offset).ravel()
+        )
+        source[poor] = ancestors.reshape(poor.size, -1) - self.particles * np.arange(poor.size)[:, None]
+        taken = np.take_along_axis(nodes[poor], source[poor][:, :, None], axis=1)
+        nodes[poor] = taken / taken.sum(axis=2, keepdims=True)
+        lane = source[:, :, None] * self.nodes + np.arange(self.nodes)
+        return select(state, (lane.reshape(runs, m) + m * np.arange(runs)[:, None]).ravel()), weight
+
+
+def stratified(rows: int, points: int, draws: Draws) -> Floats:
+    """Return points in (0, 1), (rows, points): in each row the middles of as many strata, in an order of its own."""
+    shares: Floats = (np.argsort(draws.uniform((rows, points)), axis=1) + 0.5) / points
+    return shares
 
 
 def _law(*args: object) -> None:
@@ -216,9 +275,9 @@ def _filter_block(
     chosen: Any,
     scores: Floats,
 ) -> None:
-    """Block: `ParticleRatio._filter`, one transcript after the other, its particles side by side."""
-    scale, differing = setting
-    weight, fed, p, ratios = rows[2], rows[3:4], rows[4], rows[5:7]
+    """Block: `ParticleRatio._filter`, one transcript after the other, the nodes of all its paths side by side."""
+    scale, differing, nodes = setting
+    weight, fed, p, in_left = rows[1], rows[2:3], rows[3], rows[4]
     arms = chosen[0:1]
     steps = len(actions)
     for run in range(actions.shape[1]):
@@ -227,7 +286,7 @@ def _filter_block(
                 for i in range(LANES):
                     arrays[k][row, i] = fresh[k][row, i]
         for i in range(LANES):
-            weight[i], ratios[0, i], ratios[1, i] = 1.0, 1.0, 1.0
+            weight[i], in_left[i] = 1.0, 1.0
         for step in range(steps):
             arm = actions[step, run]
             for i in range(LANES):
@@ -239,58 +298,62 @@ def _filter_block(
             if step == steps - 1:
                 break
             if step:
-                _resample_block(arrays, rows, chosen[1])
+                _resample_block(arrays, rows, chosen[1], nodes)
             left, right = worlds[0, step, arm], worlds[1, step, arm]
             if step == differing:
                 for i in range(LANES):
-                    y = rows[1, i] + (left if i % 2 == 0 else right)
-                    ratios[0, i] = 2 / (1 + exp((abs(y - left) - abs(y - right)) / scale))
-                    ratios[1, i] = 2 - ratios[0, i]
+                    y = rows[0, i] + (left if i % 2 == 0 else right)
+                    in_left[i] = 2 / (1 + exp((abs(y - left) - abs(y - right)) / scale))
                     fed[0, i] = y
             else:
                 for i in range(LANES):
                     fed[0, i] = left + noise[step, i]
             _update(step, numbers, arrays, stream, arms, fed)
-        scores[run] = _log_ratio(weight, ratios)
+        scores[run] = _log_ratio(weight, in_left)
 
 
-def _log_ratio(weight: Floats, ratios: Floats) -> float:
+def _log_ratio(weight: Floats, in_left: Floats) -> float:
     """Return the logarithm of the two worlds' likelihood ratio; where one likelihood is 0, as NumPy has it."""
     likely, less = 0.0, 0.0
     for i in range(LANES):
-        likely += weight[i] * ratios[0, i]
-        less += weight[i] * ratios[1, i]
+        likely += weight[i] * in_left[i]
+        less += weight[i] * (2 - in_left[i])
     if (likely > 0) & (less > 0):
         return math.log(likely) - math.log(less)
     return math.inf if likely > 0 else (-math.inf if less > 0 else math.nan)
 
 
-def _resample_block(arrays: Arrays, rows: Floats, source: Any) -> None:
-    """Block: `ParticleRatio._resample` of one transcript's particles."""
-    strata, weight, room = rows[0], rows[2], rows[7]
+def _resample_block(arrays: Arrays, rows: Floats, source: Any, nodes: int) -> None:
+    """Block: `ParticleRatio._resample` of one transcript's paths."""
+    weight, path, room = rows[1], rows[5], rows[6]
+    paths = LANES // nodes
     total, squares = 0.0, 0.0
-    for i in range(LANES):
-        total += weight[i]
-        squares += weight[i] * weight[i]
+    for j in range(paths):
+        path[j] = 0.0
+        for i in range(nodes):
+            path[j] += weight[j * nodes + i]
+        total += path[j]
+        squares += path[j] * path[j]
     if total == 0:
         return
     for i in range(LANES):
-        weight[i] *= LANES / total
-    if squares * LANES <= 2 * total * total:
+        weight[i] *= paths / total
+    if squares * paths <= POOR * total * total:
         return
-    below, last = weight[0] / LANES, 0
-    for i in range(LANES):  # strata rise, and so do the sums of weights: one pass
-        while (below < strata[i]) & (last < LANES - 1):
+    below, last = path[0] * paths / total, 0
+    for j in range(paths):  # quantiles rise, and so do the sums of weights: one pass
+        while (below < j + OFFSET) & (last < paths - 1):
             last += 1
-            below += weight[last] / LANES
-        source[i] = last
+            below += path[last] * paths / total
+        for i in range(nodes):
+            source[j * nodes + i] = last * nodes + i
+            room[j * nodes + i] = paths / total * path[last]
+    _take_block(weight, source, rows[3])
     for i in range(LANES):
-        weight[i] = 1.0
+        weight[i] /= room[i]
     for k in range(len(arrays)):
         for row in range(len(arrays[k])):
             _take_block(arrays[k][row], source, room)
-    for row in range(5, 7):
-        _take_block(rows[row], source, room)
 
 
 def _take_block(values: Floats, source: Any, room: Floats) -> None:

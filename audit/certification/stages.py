@@ -192,9 +192,12 @@ class LearnerAudit(Audit):
         )
 
     def fit(self, attack: LearnerAttack, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
-        """Return the attack fitted; compiled where the audit is."""
+        """Return the attack fitted; a filter compiled where the audit is, its lag chosen on the training runs."""
         fitted = attack.fit(self.learner, pair, train)
-        return fitted.faster() if self.engine == "numba" and isinstance(fitted, ParticleRatio) else fitted
+        if not isinstance(fitted, ParticleRatio):
+            return fitted
+        filtered = fitted.faster() if self.engine == "numba" else fitted
+        return filtered if train is None else filtered.tuned(train)
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
         play = partial(self.play_blocks, pair, index, stage)
