@@ -156,7 +156,7 @@ class LearnerAudit(Audit):
     def _pilot(self, pair: Pair, index: int, train: int, pilot: int) -> tuple[Choice, int]:
         """Fit every applicable attack and choose its event; return the best, and the runs spent."""
         attacks = self.attacks(pair)
-        needed = any(attack.trained for attack in attacks)
+        needed = any(attack.trained or attack is ParticleRatio for attack in attacks)
 
         @cache
         def runs_of(stage: Stage) -> Transcripts:
