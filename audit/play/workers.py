@@ -227,9 +227,10 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     # asked may have seen enough before the last result.
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
-    place = os.getcwd(), os.getpid()
+    folder = os.getcwd()
     with _safe_path():
-        finished = Parallel(n_jobs=jobs, **how)(delayed(_in_worker)(place, task, item) for item in items)
+        parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)
+        finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
 
     def results() -> Iterator[Result]:
         try:
@@ -276,10 +277,8 @@ def _travels(task: Callable[..., Any]) -> bool:
     return True
 
 
-def _in_worker(place: tuple[str, int], task: Callable[[Item], Result], item: Item) -> Result | Failed:
+def _in_worker(folder: str, task: Callable[[Item], Result], item: Item) -> Result | Failed:
     """Run a task in the folder of the process that asked: workers outlive calls, and targets may be relative paths."""
-    folder, parent = place
-    die_with(parent)
     keep_own_names()  # the folders of targets came with the path
     if os.environ.get(SAFE) == OURS:  # not for what audited code starts
         del os.environ[SAFE]
@@ -287,9 +286,25 @@ def _in_worker(place: tuple[str, int], task: Callable[[Item], Result], item: Ite
     return attempt(task, item)
 
 
-@cache
+def _watching() -> Any:
+    """Return joblib's processes, which watch their parent from their start.
+
+    Before joblib 1.5 `Parallel` itself takes no initializer.
+    """
+    from joblib.parallel import LokyBackend
+
+    class Watching(LokyBackend):  # type: ignore[misc]
+        def configure(self, *args: Any, **kwargs: Any) -> Any:
+            return super().configure(*args, initializer=die_with, initargs=(os.getpid(),), **kwargs)
+
+    return Watching()
+
+
 def die_with(parent: int) -> None:
-    """End this worker process soon after its parent has ended, whatever it is computing."""
+    """End this worker process soon after its parent has ended, whatever it computes or waits for.
+
+    Each does so from its start: a parent that is killed before the first task would leave it waiting.
+    """
     mine = os.getppid()
 
     def watch() -> None:
@@ -323,7 +338,7 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
 
     try:
         with _safe_path():
-            future = _one_process().submit(_in_worker, (os.getcwd(), os.getpid()), task, item)
+            future = _one_process().submit(_in_worker, os.getcwd(), task, item)
         result: Result = unwrapped(future.result())
         return result
     except BrokenProcessPool:
@@ -339,5 +354,4 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
 def _one_process() -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    # From its start, for a parent that is killed before the first task would leave it waiting for ever.
     return ProcessPoolExecutor(max_workers=1, initializer=die_with, initargs=(os.getpid(),))

@@ -85,6 +85,22 @@ if __name__ == "__main__":
 """
 
 
+#: Killed while it sends the first task: its workers have started, and have nothing to compute.
+KILLED = """
+import os, sys
+from overclaim.audit.play import workers
+
+class Last:
+    def __reduce__(self):
+        os.kill(os.getpid(), 9)
+
+if __name__ == "__main__":
+    if sys.argv[1] == "alone":
+        workers.alone(print, Last())
+    list(workers.in_parallel(print, [Last(), Last()], jobs=2))
+"""
+
+
 def lives(process):
     """Whether a process computes: one that nobody has waited for does not."""
     try:
@@ -112,6 +128,34 @@ def test_workers_do_not_outlive_their_run(tmp_path, how):
     while any(map(lives, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(lives, workers))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+@pytest.mark.parametrize("how", ["alone", "in_parallel"])
+def test_workers_without_a_task_do_not_outlive_their_run(tmp_path, how):
+    (tmp_path / "killed.py").write_text(KILLED)
+    words = [sys.executable, tmp_path / "killed.py", how]
+    # A session of its own tells who was started; they go on when their parent has ended.
+    parent = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    assert parent.wait() == -signal.SIGKILL
+    assert of_session(parent.pid)
+    deadline = time.monotonic() + 60
+    while of_session(parent.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not of_session(parent.pid)
+
+
+def of_session(number):
+    """Return the processes of a session."""
+    numbers = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [one for one in numbers if session_of(one) == number and lives(one)]
+
+
+def session_of(process):
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None
 
 
 DAMAGE = {
