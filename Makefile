@@ -17,6 +17,8 @@ audit bench coverage docs fuzz libraries mutation regret test test-slow: export 
 audit bench coverage docs fuzz libraries mutation regret test test-slow: export MKL_NUM_THREADS := 1
 audit bench coverage docs fuzz libraries mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
 audit bench coverage docs fuzz libraries mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+# Hundreds of processes start: none shall compile anew what another one has.
+audit bench coverage docs fuzz libraries mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
@@ -37,21 +39,21 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-# Tests of a group share what takes long to set up, and therefore a worker.
+# Tests of a file share what takes long to set up, and therefore a worker. (xdist groups are lost on pytest 9.2.)
 test: $(READY)
 	@echo 'test: pytest, one worker per core'
-	@$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not slow'
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow'
 
 # Long calibrations, kills by the dozen, twins of mutants: what is exhaustive.
 test-slow: $(READY)
 	@echo 'test-slow: the exhaustive tests'
-	@$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m slow
 
 test-all: test test-slow
 
 coverage: $(READY)
 	@echo 'coverage: the tests, worker processes included; 95 % of the lines of each room that decides'
-	@$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
+	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=
 	@for room in mechanisms learners audit; do $(BIN)/coverage report --include="$$room/*" --fail-under=95 || exit 1; done
 
 # FUZZ times as many cases as the tests have: 20 is more than 10,000.

@@ -201,7 +201,6 @@ def unfinished(killed, tmp_path, monkeypatch):
     return Path("out") / LEDGER
 
 
-@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_row_is_one_line(unfinished, how):
     with closing(sqlite3.connect(unfinished)) as connection:
@@ -213,7 +212,6 @@ def test_a_damaged_row_is_one_line(unfinished, how):
     assert "--resume goes on" not in result.stderr
 
 
-@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("left", [50, 100, 4096, 5000])
 def test_a_truncated_file_is_one_line(unfinished, left):
     with closing(sqlite3.connect(unfinished)) as connection:
@@ -224,7 +222,6 @@ def test_a_truncated_file_is_one_line(unfinished, left):
     assert "it cannot be resumed: remove the file to start over" in result.stderr
 
 
-@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize(
     "counts", ["null", "[]", "[1, 1]", '["a", 0, 0, 0, 0, 0]', "[1, 2, 0, 0, 0, 0]", "[-1, 0, 0, 0, 0, 0]"]
 )
@@ -239,7 +236,6 @@ def test_a_damaged_block_is_refused(unfinished, counts):
     page.close()
 
 
-@pytest.mark.xdist_group("killed")
 def test_what_is_whole_goes_on(unfinished):
     result = overclaim("run", "plan.toml", "--out", "out", "--resume", "--jobs", 1)
     assert result.exit_code in (0, 1), result.output

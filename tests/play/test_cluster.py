@@ -27,8 +27,6 @@ from overclaim.reports.command_line.cli import _command_line, main
 from overclaim.tests.support.machines import run, timeless
 from overclaim.tests.support.own_code import COIN
 
-pytestmark = pytest.mark.xdist_group("cluster")  # they share its processes
-
 LEARNER = BatchedLaplace(Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, batch=1)
 PAIR = Pair.from_json({"left": [[1, 1]] * 3, "right": [[0, 0], [1, 1], [1, 1]]})
 HERE = Path(overclaim.__file__).parent

@@ -19,8 +19,6 @@ from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.machines import PLAN, run
 from overclaim.tests.support.own_code import COIN
 
-pytestmark = pytest.mark.xdist_group("cluster")  # they share its processes
-
 UNPICKLABLE = """
 import os, threading
 class Odd(ERROR):

@@ -37,8 +37,6 @@ from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.philox import LANES, CounterDraws, lanes, philox
 from overclaim.tests.support.command_line import overclaim
 
-pytestmark = pytest.mark.xdist_group("kernels")  # what one has compiled serves the others
-
 #: Runs: several whole blocks of lanes and a part of one.
 RUNS = 2 * kernels.WIDE + 7
 

@@ -13,8 +13,6 @@ from overclaim.audit.statistics.events import Counts
 from overclaim.reports.baseline import Again, compare, digest, failed, regression_p_value
 from overclaim.tests.support.command_line import overclaim
 
-pytestmark = pytest.mark.xdist_group("baseline")  # they share an audit
-
 PLAN = """
 alpha = 0.01
 [[claims]]

@@ -9,8 +9,6 @@ import pytest
 from overclaim.reports.record import run_record, to_text
 from overclaim.tests.support.command_line import check, overclaim
 
-pytestmark = pytest.mark.xdist_group("missing packages")  # they share an audit
-
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from overclaim.__main__ import run; run()"
 
 

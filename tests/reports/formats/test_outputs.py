@@ -55,8 +55,6 @@ def is_uri(value):
     return is_uri_reference(value) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value) is not None
 
 
-pytestmark = pytest.mark.xdist_group("outputs")  # they share an audit
-
 PLAN = """
 alpha = 0.05
 [[claims]]

@@ -20,8 +20,6 @@ from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.terminal import claims_table
 
-pytestmark = pytest.mark.xdist_group("report")  # they share an audit and its page
-
 
 def oldest(record: dict) -> dict:
     """A record with the first version's keys alone."""
