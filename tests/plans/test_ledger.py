@@ -183,19 +183,31 @@ def test_resumed_at_any_block(folder, monkeypatch, after, jobs):
     assert len(ledger.outcomes()) == 3
 
 
+@pytest.fixture(scope="module")
+def early(tmp_path_factory):
+    """A plan of early audits and a measurement of regret, its record, and the claim of each block that was kept."""
+    folder = tmp_path_factory.mktemp("early")
+    (folder / "plan.toml").write_text(EARLY)
+    (folder / "mine.py").write_text(COIN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("overclaim.audit.plans.selftest.selftest", lambda *_, **__: [])
+        measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=40))
+        plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
+        finished, blocks = interrupted(plan, folder / "all", patch, None)
+        whole = run_plan(plan, Execution(1), command="", ledger=finished)  # every outcome is kept
+        finished.remove()
+    return plan, whole, blocks
+
+
 @pytest.mark.parametrize(
     "claim", [pytest.param(0, marks=pytest.mark.slow), 1, 2, pytest.param(3, marks=pytest.mark.slow)]
 )
-def test_early_audits_and_regret_go_on_at_any_block(folder, monkeypatch, claim):
+def test_early_audits_and_regret_go_on_at_any_block(early, folder, monkeypatch, claim):
     """In the middle of an exact attack, of two that are learned, whose past is played again, and of regret."""
     monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda *_, **__: [])
-    Path("plan.toml").write_text(EARLY)
-    measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=40))
-    plan = replace(read_plan(Path("plan.toml")), regret=(measured,))
-    whole = run_plan(plan, Execution(1), command="")
+    plan, whole, blocks = early
     assert [claim["method"] for claim in whole["claims"]] == ["anytime"] * 3
-    finished, blocks = interrupted(plan, folder / "all", monkeypatch, None)
-    finished.remove()
     assert blocks.count(claim) > 4
     after = blocks.index(claim) + blocks.count(claim) // 2
     ledger, _ = interrupted(plan, folder / "out", monkeypatch, after)

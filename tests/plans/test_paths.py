@@ -131,7 +131,8 @@ def test_the_replay_of_a_task_is_one_for_a_shell(target):
     assert '"`x`"' in words
 
 
-def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path):
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path, jobs):
     """Not for what is imported after the target was loaded, nor in other processes; other neighbours are its own."""
     for name in sys.stdlib_module_names:
         (tmp_path / f"{name}.py").write_text("raise SystemExit(9)\n")
@@ -144,8 +145,8 @@ def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path):
     claim = (
         '[[claims]]\ntarget = "mine.py:noisy"\nepsilon = 1\nleft = 1\nright = 0\nruns = 4000\nexpect = "falsified"\n'
     )
-    (tmp_path / "plan.toml").write_text(claim + claim)
-    words = [sys.executable, "-I", "-m", "overclaim", "run", "plan.toml", "--jobs", "2", "--no-blind-spots"]
+    (tmp_path / "plan.toml").write_text(claim * jobs)
+    words = [sys.executable, "-I", "-m", "overclaim", "run", "plan.toml", "--jobs", str(jobs), "--no-blind-spots"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "2 falsified" in done.stdout
+    assert f"{jobs} falsified" in done.stdout

@@ -15,8 +15,10 @@ from overclaim.tests.support.command_line import overclaim
 def test_all_are_caught_and_none_is_false(every, monkeypatch):
     """Seed 1. A sound original is called broken with probability at most 1e-4; 14 of them, 0.14 %."""
     if not every:
-        monkeypatch.setattr(plants, "SUBJECTS", plants.SUBJECTS[:2])
+        # Whose sound original needs every budget: one is enough; what regret shows is asked below.
+        monkeypatch.setattr(plants, "SUBJECTS", plants.SUBJECTS[:1])
         monkeypatch.setattr(planted_learners, "CLASSES", planted_learners.CLASSES[:1])
+        monkeypatch.setattr(planted_regret, "SUBJECTS", planted_regret.SUBJECTS[1:])
     result = overclaim("selftest", "--jobs", "1", "--seed", "1", "--json")
     printed = json.loads(result.stdout)
     wrong = [f for f in printed["findings"] if f["outcome"] not in ("CAUGHT", "QUIET")]
