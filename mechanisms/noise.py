@@ -20,6 +20,8 @@ Shape = tuple[int, ...]
 Block = Callable[[Stream, float, Floats], None]
 #: What a kernel does with noise in a round: two functions of blocks.
 Blocks = tuple[Callable[..., None], Callable[..., None]]
+#: Squares of outcomes and of their quotients by a scale up to this are numbers still.
+LARGEST = 1e150
 
 
 class Noise(Protocol):
@@ -70,6 +72,8 @@ def _divided(scale: float, factor: float) -> float:
 def _check_scale(name: str, scale: float) -> None:
     if not (scale >= 0 and math.isfinite(scale)):
         raise ValueError(f"{name} must be finite and at least 0, got {scale!r}")
+    if scale and not 1 / LARGEST <= scale <= LARGEST:
+        raise ValueError(f"{name} must be 0, or from {1 / LARGEST:g} to {LARGEST:g}, got {scale!r}")
 
 
 def _over_coordinates(values: Floats) -> Floats:

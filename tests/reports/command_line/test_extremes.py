@@ -37,6 +37,14 @@ def test_a_claim_of_any_epsilon_has_a_verdict(epsilon, stop):
     assert run.exit_code == (1 if epsilon < 1 else 3)
 
 
+@pytest.mark.parametrize("epsilon", [1e-300, LARGE[-1]])
+@pytest.mark.parametrize("target", ["ftrl-experts", "gaussian-threshold", "reduction-threshold"])
+def test_noise_that_cannot_be_computed_with_is_refused(target, epsilon):
+    """Its scale follows from epsilon; what is computed of it would overflow."""
+    words = ("check", f"agarwal-singh/{target}", "--rounds", 2, "--epsilon", epsilon, "--runs", 100, "--jobs", 1)
+    assert fine(*words).exit_code == 2
+
+
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-160, 1e-10, 1e308])
 def test_a_mechanism_of_any_claim_has_a_verdict(epsilon):
     words = ("check", "mechanisms/laplace", "--epsilon", epsilon, "--set", "epsilon=1", "--runs", 2000, "--jobs", 1)
