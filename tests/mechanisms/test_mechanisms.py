@@ -188,7 +188,8 @@ def test_discrete_laplace_refuses_what_is_no_integer():
         ("rappor", {"q": None}, "p and q must be rates with 0 <= p < q <= 1, got 0.45 and None"),
         ("laplace", {"epsilon": "abc"}, "epsilon must be positive and finite, got 'abc'"),
         ("prefix-sum", {"epsilon": math.inf}, "epsilon must be positive and finite, got inf"),
-        ("noisy-max-1", {"epsilon": 1e-310}, "epsilon must be at least 1e-300, got 1e-310"),
+        ("noisy-max-1", {"epsilon": 1e-310}, "epsilon must be at least 1e-140, got 1e-310"),
+        ("laplace", {"epsilon": 1e141}, r"epsilon must be at most 1e\+140, got 1e\+141"),
         ("tree-sums-discrete", {"epsilon": 1e-9}, "epsilon must be at least 1e-06, got 1e-09"),
         ("truncated-geometric", {"epsilon": 1e-6}, "epsilon is too small for 64-bit integers, got 1e-06"),
         ("discrete-laplace", {"epsilon": math.inf}, "epsilon must be positive and finite, got inf"),
@@ -204,7 +205,8 @@ def test_a_parameter_outside_its_range_is_refused_when_the_mechanism_is_made(nam
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("svt1", {"epsilon": 1e-300, "limit": 10_000}),
+        ("svt1", {"epsilon": 1e-140, "limit": 10_000}),
+        ("laplace", {"epsilon": 1e140}),
         ("rappor", {"f": 1, "p": 0, "q": 1, "hashes": 40}),
         ("discrete-laplace", {"epsilon": 1e-6}),
         ("discrete-laplace", {"epsilon": 1999.9999999}),
