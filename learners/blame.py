@@ -22,6 +22,8 @@ _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     *("PIL", "attr", "contourpy", "cycler", "dateutil", "fontTools", "kiwisolver", "markupsafe", "msgpack"),
     *("mpl_toolkits", "packaging", "patsy", "pyparsing", "referencing", "rpds", "sqlalchemy", "tornado", "yaml"),
 }
+#: What the globals of a template's frames hold, which bear no module's name: templates are the reports' own.
+_OF_TEMPLATES = ("__jinja_template__", "__jinja_exception__")
 _MOST_LETTERS = 400
 
 
@@ -52,6 +54,8 @@ def audited_code(error: BaseException) -> str | None:
     """Return where in the code under audit an error was raised: the outermost function that is not ours; or None."""
     inside = False
     for frame, _ in frames(error):
+        if any(name in frame.f_globals for name in _OF_TEMPLATES):
+            continue
         name = str(frame.f_globals.get("__name__"))
         inside = inside or _of_rooms(name)
         if inside and not _of_rooms(name) and name.partition(".")[0] not in _LIBRARIES:

@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from jinja2 import DictLoader
 
 from overclaim.reports.command_line import cli
 from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
+from overclaim.reports.formats import html
 from overclaim.tests.support.command_line import check, overclaim
 
 OWN = """
@@ -137,6 +139,15 @@ def test_a_fault_of_our_own_exits_70(monkeypatch):
     assert result.exit_code == INTERNAL
     assert result.stderr.startswith("overclaim: internal error, a fault of overclaim: KeyError: ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
+def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
+    monkeypatch.setattr(html, "PackageLoader", lambda _: DictLoader({"report.html": fault}))
+    (tmp_path / "plan.toml").write_text(PLAN.rpartition("\n\n")[2])
+    result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
+    assert result.exit_code == INTERNAL
+    assert result.stderr.startswith("overclaim: internal error, a fault of overclaim: ")
 
 
 def test_an_unpicklable_target_has_the_same_result_in_one_process(own, monkeypatch):
