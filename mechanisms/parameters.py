@@ -33,7 +33,8 @@ def check_positive(name: str, value: float) -> None:
 
 def check_epsilon(value: float | Fraction, *, least: float = LEAST_EPSILON, most: float = MOST_EPSILON) -> None:
     """Raise ValueError unless the value is a positive, finite number that noise can be scaled by."""
-    check_positive("epsilon", value)
+    if not is_finite(value) or not value > 0:
+        raise ValueError(f"epsilon must be positive and finite, got {value!r}")
     if not least <= value <= most:
         bound = f"at least {least:g}" if value < least else f"at most {most:g}"
         raise ValueError(f"epsilon must be {bound}, got {value!r}")
