@@ -47,7 +47,7 @@ def test_a_report_without_matplotlib(tmp_path, record):
         ("jsonschema", ["report", "RECORD", "--html", "PAGE"]),
         ("numpy", ["list"]),
         (
-            "scipy",
+            "statsmodels",
             ["regret", "agarwal-singh/reduction-threshold", "--rounds", "32", "--runs", "20", "--jobs", "1"],
         ),
     ],
