@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-
-from ...mechanisms.draws import Floats
 
 #: Growth is fitted over at least this many doublings of the horizon.
 DOUBLINGS = 5
@@ -53,20 +50,12 @@ def growth(horizons: Sequence[int], regrets: Sequence[float], *, confidence: flo
     shown = [(t, r) for t, r in zip(horizons, regrets, strict=True) if r > 0]
     slope = lower = upper = None
     if len(shown) >= 3:
-        x, y = np.log(np.array(shown, dtype=float)).T
-        slope, off = _line(x, y, confidence)
+        from scipy.stats import linregress
+
+        line = linregress(*np.log(np.array(shown, dtype=float)).T)
+        slope, off = float(line.slope), float(special.stdtrit(len(shown) - 2, confidence) * line.stderr)
         lower, upper = slope - off, slope + off
     return Growth(tuple(horizons), tuple(float(r) for r in regrets), slope, lower, upper)
-
-
-def _line(x: Floats, y: Floats, confidence: float) -> tuple[float, float]:
-    """Return the slope of the least-squares line of y on x, and how far its one-sided limits lie from it."""
-    about = x - x.mean()
-    spread = float(about @ about)
-    slope = float(about @ y) / spread
-    errors = y - y.mean() - slope * about
-    deviation = math.sqrt(float(errors @ errors) / (x.size - 2) / spread)
-    return slope, float(special.stdtrit(x.size - 2, confidence)) * deviation
 
 
 def default_horizons(rounds: int) -> tuple[int, ...]:

@@ -105,13 +105,11 @@ def holm(p_values: Sequence[float], alpha: float, *, planned: int = 0) -> list[D
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
-    m = max(planned, len(p_values))
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    tests: list[Decision | None] = [None] * len(p_values)
-    going, adjusted = True, 0.0
-    for step, i in enumerate(order):
-        level = alpha / (m - step)
-        adjusted = max(adjusted, min(1.0, (m - step) * p_values[i]))
-        going = going and p_values[i] <= level
-        tests[i] = Decision(p_values[i], level, adjusted, going)
-    return [test for test in tests if test is not None]
+    if not p_values:
+        return []
+    from statsmodels.stats.multitest import multipletests  # a second of imports, for reports of several claims alone
+
+    m, many = max(planned, len(p_values)), len(p_values)
+    rejected, adjusted, _, _ = multipletests([*p_values, *[1.0] * (m - many)], alpha, method="holm")
+    rank = {i: step for step, i in enumerate(sorted(range(many), key=lambda i: p_values[i]))}
+    return [Decision(p, alpha / (m - rank[i]), float(adjusted[i]), bool(rejected[i])) for i, p in enumerate(p_values)]
