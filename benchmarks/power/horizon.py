@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overclaim.audit.attacks import learner_attacks as attacks
-from overclaim.audit.certification.falsify import falsify
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.speed.speed import one_differs
