@@ -5,24 +5,24 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries bench regret docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries libraries-few bench regret docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz libraries mutation regret test test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries mutation regret test test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz libraries mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 # Hundreds of processes start: none shall compile anew what another one has.
-audit bench coverage docs fuzz libraries mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
+audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, libraries, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, libraries, libraries-few, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -92,6 +92,11 @@ libraries: $(LIBRARIES)/ready
 	@$(LIBRARIES)/bin/python -m pytest -q tests/test_docs.py -k tutorial-
 	@echo 'libraries: what other libraries claim; record and report go to out/libraries/'
 	@$(LIBRARIES)/bin/overclaim run --libraries --out out/libraries
+
+# What CI audits of other people's code: a few claims, of the libraries that the development environment has.
+libraries-few: $(READY)
+	@echo 'libraries-few: some claims of other libraries; record and report go to out/libraries-few/'
+	@$(BIN)/overclaim run .ci/libraries.toml --no-blind-spots --out out/libraries-few
 
 bench: $(READY)
 	@echo 'bench: speed and tightness'

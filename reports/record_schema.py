@@ -173,6 +173,7 @@ RECORD = _table(
     processor=_maybe(_table(machine=TEXT, libc=TEXT, **_all(_list(TEXT), "numpy", "blas"))),
     baseline=_maybe(_table(findings=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID)))))),
     errors=_maybe(_list(_table(*_SAID, **_all(TEXT, *_SAID, "replay")))),
+    skipped=_maybe(_list(_table("name", "reason", **_all(TEXT, "name", "reason")))),
     regret=_maybe(_list(_REGRET)),
     regret_not_measured=_maybe(_list(_table(**_all(TEXT, "name", "source", "reason")))),
     utility=_maybe(_list(_table())),

@@ -64,6 +64,7 @@ def legible(record: Fields) -> JsonObject:
     shown = {**defaults, **{k: v for k, v in shown.items() if v is not None}}
     shown["claims"] = [filled(claim) for claim in shown["claims"]]
     shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
+    shown["skipped"] = shown.get("skipped", [])
     shown["findings"] = (shown.get("baseline") or {}).get("findings") or []
     return shown
 

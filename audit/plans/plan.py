@@ -38,6 +38,8 @@ class Plan:
         The chance that any true claim of the report is called false; None if each claim stands for itself.
     regret : tuple of RegretTask
         The utility claims to measure beside.
+    skipped : tuple of (str, str)
+        The entries of libraries that are not installed, with what is missing: nothing is said of their claims.
     published : bool
         Whether it is the audit of the literature: false statements about regret and the self-test come with that.
     """
@@ -47,6 +49,7 @@ class Plan:
     confidence: float = 0.99
     report_alpha: float | None = None
     regret: tuple[RegretTask, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
     published: bool = False
 
     @property
@@ -80,11 +83,21 @@ def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
 
 
 def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
-    """Return the audit of the libraries' catalogue: every entry under every relation that it may mean.
+    """Return the audit of the libraries that are installed: every entry under every relation that it may mean.
 
     `alpha` is for the whole report, as for the literature.
+
+    Raises
+    ------
+    ValueError
+        If none is installed.
     """
-    cases = [LibraryCase(entry, relation) for entry in library_entries().values() for relation in entry.relations]
+    known = library_entries().values()
+    entered = [entry for entry in known if entry.package.is_installed]
+    skipped = tuple((e.name, f"{e.package.asked} is not installed") for e in known if not e.package.is_installed)
+    if not entered:
+        raise ValueError("none of the libraries is installed: see make libraries")
+    cases = [LibraryCase(entry, relation) for entry in entered for relation in entry.relations]
     confidence = 1 - alpha / len(cases)
     tasks = tuple(
         Task(
@@ -97,7 +110,7 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
         )
         for case in cases
     )
-    return Plan(tasks, seed, confidence, alpha)
+    return Plan(tasks, seed, confidence, alpha, skipped=skipped)
 
 
 def _of_case(entry: Entry, case: Case, seed: int, confidence: float) -> Task:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from . import mabwiser, opendp, pydp, river
+from . import jax_privacy, mabwiser, opacus, opendp, pydp, river
 from .diffprivlib import mechanisms, models, tools
 from .entry import LibraryEntry
 
@@ -23,5 +23,7 @@ def library_entries() -> dict[str, LibraryEntry]:
         *pydp.ENTRIES,
         *river.ENTRIES,
         *mabwiser.ENTRIES,
+        *opacus.ENTRIES,
+        *jax_privacy.ENTRIES,
     ]
     return {entry.name: entry for entry in entries}

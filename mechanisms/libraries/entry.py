@@ -54,8 +54,8 @@ class Library:
         MissingLibraryError
             If it is not installed, or cannot be imported.
         """
-        asked = f"{self.distribution} {self.version}{f' with {self.needs}' if self.needs else ''}"
-        if importlib.util.find_spec(self.module.partition(".")[0]) is None:
+        asked = self.asked
+        if not self.is_installed:
             raise MissingLibraryError(
                 f"libraries/{self.name} needs {asked}, which is not installed: see make libraries"
             )
@@ -68,6 +68,16 @@ class Library:
             raise MissingLibraryError(
                 f"libraries/{self.name} needs {asked}; what is installed says: {message}"
             ) from None
+
+    @property
+    def asked(self) -> str:
+        """What must be installed, in words."""
+        return f"{self.distribution} {self.version}{f' with {self.needs}' if self.needs else ''}"
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it is there; whether it can be imported, only `load` tells."""
+        return importlib.util.find_spec(self.module.partition(".")[0]) is not None
 
     @property
     def installed(self) -> str:

@@ -80,6 +80,7 @@ def run_plan(
     tests = decide_together(claims, plan)
     record = run_record(claims, seed=plan.seed, alpha=plan.report_alpha or plan.alpha, command=command, errors=errors)
     record["ledger_of_tests"] = tests
+    record["skipped"] = [{"name": name, "reason": reason} for name, reason in plan.skipped]
     if plan.regret:
         rows = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
         record["regret"] = [row for row in rows if "error" not in row]

@@ -132,6 +132,7 @@ def view(record: Fields, *, jobs: int = 1) -> JsonObject:
         "selftest": record.get("selftest") or [],
         "undrawn": bool(falsified or record.get("regret")) and not available(),
         "errors": record["errors"],
+        "skipped": record["skipped"],
         "versions": record.get("versions") or {},
         "horizons": _span(c["rounds"] for c in claims),
         "surfaces": sorted({c["surface"] for c in claims}),

@@ -17,12 +17,14 @@ def junit(record: Fields) -> str:
     """Return a record as JUnit XML, in the schema of Apache Ant's reports.
 
     A verdict that is not as expected is a failure, as is what got worse since the baseline; a claim that could
-    not be decided or audited is an error: a skipped test would look green.
+    not be decided or audited is an error: a skipped test would look green. What is skipped is of a library that is not
+    installed, where no claim was asked for by its name.
     """
     record = legible(record)
     cases = [_of_claim(claim) for claim in record["claims"]]
     cases += [_of_finding(f) for f in record["findings"] if _fails(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
+    cases += [_case(s["name"], 0.0, ("skipped", "skipped", s["reason"], s["reason"])) for s in record["skipped"]]
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(
         root,
@@ -35,7 +37,7 @@ def junit(record: Fields) -> str:
         tests=str(len(cases)),
         failures=str(sum(case.find("failure") is not None for case in cases)),
         errors=str(sum(case.find("error") is not None for case in cases)),
-        skipped="0",
+        skipped=str(len(record["skipped"])),
         time=f"{sum(claim['seconds'] or 0.0 for claim in record['claims']):.3f}",
     )
     properties = ElementTree.SubElement(suite, "properties")

@@ -37,6 +37,7 @@ def markdown(record: Fields) -> str:
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
+    lines += [f"- **skipped**: {_text(s['name'])}: {_text(s['reason'])}" for s in record["skipped"]]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
     for title, rows in (("falsified, as expected" if unexpected else "falsified", falsified), ("all claims", claims)):
         if rows:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import click
@@ -143,6 +144,21 @@ def claims_table(record: JsonObject) -> str:
         f"{error['kind']}: {visible_line(error['name'])}: {visible_line(error['message'])}"
         for error in record.get("errors", ())
     ]
+    lines += _skipped_lines(record)
+    return "\n".join([*lines, "", *headline_lines(record), _sum_line(record, len(unexpected))])
+
+
+def _skipped_lines(record: Fields) -> list[str]:
+    """Return a line for every library that is not installed."""
+    rooms = Counter(
+        (visible_line(s["name"]).rpartition("/")[0], visible_line(s["reason"])) for s in record.get("skipped") or ()
+    )
+    return [f"skipped: {room}, {count} of its entries: {reason}" for (room, reason), count in rooms.items()]
+
+
+def _sum_line(record: Fields, unexpected: int) -> str:
+    """Return how many claims have which verdict, how many of them as expected, and how many entries were skipped."""
+    claims, skipped = record["claims"], record.get("skipped") or ()
     verdicts = [c["verdict"] for c in claims]
     counts = [
         click.style(f"{verdicts.count(v)} {v.lower()}", fg=colour(v), bold=True) for v in COLOURS if v in verdicts
@@ -152,9 +168,9 @@ def claims_table(record: JsonObject) -> str:
     if bounded := sum(map(is_bounded, claims)):
         counts.append(f"{bounded} of them bounded by their traces")
     judged = sum(1 for c in claims if c.get("expected"))
-    as_expected = f"; {judged - len(unexpected)} of {judged} as expected" if judged else ""
-    lines += ["", *headline_lines(record), f"{', '.join(counts) or 'no claim was audited'}{as_expected}"]
-    return "\n".join(lines)
+    as_expected = f"; {judged - unexpected} of {judged} as expected" if judged else ""
+    as_expected += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""
+    return f"{', '.join(counts) or 'no claim was audited'}{as_expected}"
 
 
 def _bound_lines(record: Fields) -> list[str]:

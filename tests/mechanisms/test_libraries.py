@@ -14,7 +14,7 @@ from overclaim.audit.inputs.neighbours import RELATIONS, neighbours_of
 from overclaim.audit.plans.plan import libraries_plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.mechanisms.libraries.catalogue import library_entries
-from overclaim.mechanisms.libraries.entry import LibraryCase, MissingLibraryError
+from overclaim.mechanisms.libraries.entry import Library, LibraryCase, MissingLibraryError
 from overclaim.reports.command_line.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,17 +61,56 @@ def test_nothing_false_is_said_of_a_claim_that_is_only_read():
 
 def test_what_is_installed_by_make_libraries_is_what_is_quoted():
     text = (ROOT / "benchmarks" / "libraries.txt").read_text(encoding="utf-8")
-    pinned = dict(re.findall(r"^([a-z-]+)==(\S+)$", text, re.MULTILINE))
+    text += (ROOT / "benchmarks" / "libraries-extra.txt").read_text(encoding="utf-8")
+    pinned = dict(re.findall(r"^([a-z_-]+)==(\S+)$", text, re.MULTILINE))
     quoted = {entry.package.distribution: entry.package.version for entry in ENTRIES.values()}
     assert quoted.items() <= pinned.items()
     assert "//" not in text  # no address of a registry
 
 
-def test_the_plan_has_every_entry_under_every_relation():
+def without(monkeypatch, *missing):
+    """Make libraries look as if they were not installed, by their names, and all others as if they were."""
+    monkeypatch.setattr(Library, "is_installed", property(lambda library: library.name not in missing))
+
+
+def test_the_plan_has_every_entry_under_every_relation(monkeypatch):
+    without(monkeypatch)
     plan = libraries_plan()
     assert len(plan.tasks) == sum(len(entry.relations) for entry in ENTRIES.values())
     assert {task.target for task in plan.tasks} == set(ENTRIES)
     assert plan.report_alpha == 0.01
+    assert plan.skipped == ()
+
+
+def test_what_is_not_installed_is_skipped_and_said_to_be(monkeypatch, tmp_path):
+    """Every library but river is missing: no report calls a claim of theirs audited, or as expected."""
+    others = {entry.package.name for entry in ENTRIES.values()} - {"river"}
+    without(monkeypatch, *others)
+    plan = libraries_plan()
+    assert {task.target for task in plan.tasks} | {name for name, _ in plan.skipped} == set(ENTRIES)
+    assert {task.target.split("/")[1] for task in plan.tasks} == {"river"}
+    monkeypatch.setattr("overclaim.audit.plans.plan.libraries_plan", lambda *_: replace(plan, tasks=()))
+    done = overclaim("run", "--libraries", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    pydp = sum(name.startswith("libraries/pydp/") for name, _ in plan.skipped)
+    assert f"skipped: libraries/pydp, {pydp} of its entries: python-dp 1.1.5 is not installed" in done.stdout
+    assert f"; {len(plan.skipped)} skipped, of which nothing is known" in done.stdout
+    assert "as expected" not in done.stdout
+    record = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in record["skipped"]] == [name for name, _ in plan.skipped]
+    assert "<b>Skipped:</b> <bdi>libraries/pydp/Count</bdi>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    files = {kind: tmp_path / f"report.{kind}" for kind in ("junit", "markdown")}
+    for kind, file in files.items():
+        assert overclaim("report", tmp_path / "record.json", f"--{kind}", file).exit_code == 0
+    assert files["junit"].read_text(encoding="utf-8").count("<skipped") == len(plan.skipped)
+    assert "- **skipped**: libraries/pydp/Count: " in files["markdown"].read_text(encoding="utf-8")
+
+
+def test_no_library_at_all_is_bad_input(monkeypatch, tmp_path):
+    without(monkeypatch, *(entry.package.name for entry in ENTRIES.values()))
+    done = overclaim("run", "--libraries", "--out", tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.strip() == "overclaim: none of the libraries is installed: see make libraries"
 
 
 def test_the_command_line_lists_them(tmp_path):

@@ -91,7 +91,7 @@ _LINEAR = Finding(
     false="the sensitivity of the sums of squares of a feature is the square of its lower bound, whatever its upper one: "
     "with the bounds (0, 1) they have no noise (`_construct_regression_obj` in "
     "`diffprivlib/models/linear_regression.py`: bounds_X[0][i] stands there twice)",
-    answer="A slip, which the tracker knows; it is harmless for bounds that are symmetric around 0.",
+    answer="A slip, which the tracker knows; without an intercept it is harmless for bounds that are symmetric around 0.",
     repair="take the larger of |bounds_X[0][i]| and |bounds_X[1][i]|",
     upstream=f"{TRACKER}/104 and {TRACKER}/105, open, with a patch in /110",
 )

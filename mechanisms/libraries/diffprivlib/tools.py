@@ -17,6 +17,10 @@ def _unit(st: ModuleType) -> object:
     return st.lists(hundredths(st), min_size=1, max_size=5)
 
 
+def _several(st: ModuleType) -> object:
+    return st.lists(hundredths(st), min_size=2, max_size=6)
+
+
 def _points(st: ModuleType) -> object:
     """Return the strategy of points in the unit square, as their two coordinates."""
     several = st.lists(st.tuples(hundredths(st), hundredths(st)), min_size=1, max_size=5)
@@ -68,6 +72,22 @@ _HISTOGRAM = Finding(
     repair="say so, or halve epsilon",
     upstream=NONE_FOUND,
 )
+_WEIGHTS = Finding(
+    false="a record moves a bin by its weight, and the noise is for 1 (`histogram`, `histogram2d` and `histogramdd` in "
+    "`diffprivlib/tools/histograms.py`: GeometricTruncated with sensitivity 1, whatever the weights)",
+    answer='Weights could be meant to be 1 at most. The documentation says that each value "only contributes its associated '
+    'weight towards the bin count (instead of 1)", and states no bound.',
+    repair="refuse weights above 1, or take a bound of the weights as the sensitivity",
+    upstream=NONE_FOUND,
+)
+_BINS = Finding(
+    false="where bins names a method, numpy computes their number from the data, and it is released without noise "
+    "(`histogram` in `diffprivlib/tools/histograms.py`: numpy.histogram with the given bins), also where the range is given",
+    answer="A method that looks at the data cannot be private. It is documented as an option, and no PrivacyLeakWarning is "
+    "given where the range is.",
+    repair="refuse names of methods, or warn as for a missing range",
+    upstream=NONE_FOUND,
+)
 _SIZE = Finding(
     false="the number of records is taken to be public: what is released lies between bounds that are multiples of it "
     "(`_sum` in `diffprivlib/tools/utils.py`: lower * array.size and upper * array.size), or has noise that is computed "
@@ -77,6 +97,27 @@ _SIZE = Finding(
     repair="say so",
     upstream=NONE_FOUND,
 )
+
+_WEIGHT = "Each value in `a` only contributes its associated weight towards the bin count (instead of 1)."
+_BIN_WIDTHS = "If `bins` is a string, it defines the method used to calculate the optimal bin width"
+
+
+def _weighted_histogram(factor: float) -> Mechanism:
+    """Return the histogram of values with weights."""
+    tool = LIBRARY.load("diffprivlib.tools").histogram
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        values, weights = np.array(data).T
+        options = {"bins": 2, "range": (0, 1), "weights": weights}
+        return tool(values, epsilon=factor, random_state=random_state(rng), **options)[0]
+
+    return quietly(mechanism)
+
+
+def _weighted(st: ModuleType) -> object:
+    """Return the strategy of values in [0, 1] with their weights."""
+    return st.lists(st.tuples(hundredths(st), st.sampled_from([1.0, 5.0])), min_size=1, max_size=4)
+
 
 #: Tool, its other arguments, its data, the first sentence of its documentation.
 _TOOLS: tuple[tuple[str, tuple[Any, ...], dict[str, Any], Any, str], ...] = (
@@ -182,4 +223,26 @@ def _tools() -> Iterator[LibraryEntry]:
         )
 
 
-ENTRIES: tuple[LibraryEntry, ...] = tuple(_tools())
+def _options_of_histograms() -> Iterator[LibraryEntry]:
+    of_widths = _tool("histogram", bins="auto", range=(0, 1))
+    for what, build, data, said, finding, relations in (
+        ("histogram-weights", _weighted_histogram, _weighted, _WEIGHT, _WEIGHTS, LibraryEntry.relations),
+        ("histogram-auto", of_widths, _several, _BIN_WIDTHS, _BINS, ("replace",)),
+    ):
+        yield LibraryEntry(
+            package=LIBRARY,
+            what=what,
+            claim=ONE,
+            quotation=said,
+            where="documentation of diffprivlib.tools.histogram, of the option",
+            strategy=data,
+            build=build,
+            weakened_by="epsilon",
+            runs=10_000,
+            finding=finding,
+            relations=relations,
+            false_under=relations,
+        )
+
+
+ENTRIES: tuple[LibraryEntry, ...] = (*_tools(), *_options_of_histograms())
