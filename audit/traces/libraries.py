@@ -94,14 +94,12 @@ class Mapped:
         if self.metric.startswith("SymmetricDistance"):
             a, b = Counter(map(repr, left)), Counter(map(repr, right))
             return float(((a - b) + (b - a)).total())
+        if not self.metric.startswith(("AbsoluteDistance", "L1Distance", "L2Distance")):  # others are not of numbers
+            raise UnreadNoiseError(f"OpenDP's {self.metric} is not watched in a trace")
         if np.shape(left) != np.shape(right):
             return math.inf
         d = np.abs(np.asarray(left, dtype=float) - np.asarray(right, dtype=float))
-        if self.metric.startswith(("AbsoluteDistance", "L1Distance")):
-            return float(d.sum())
-        if self.metric.startswith("L2Distance"):
-            return float(np.sqrt(np.square(d).sum()))
-        raise UnreadNoiseError(f"OpenDP's {self.metric} is not watched in a trace")
+        return float(np.sqrt(np.square(d).sum()) if self.metric.startswith("L2Distance") else d.sum())
 
     def loss(self, distance: float) -> float:
         """Return what a distance costs, in the output's measure."""

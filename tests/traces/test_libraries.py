@@ -10,7 +10,9 @@ import pytest
 from overclaim import Claim
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
+from overclaim.audit.traces.libraries import Mapped
 from overclaim.audit.traces.upper import tracing
+from overclaim.audit.traces.watched import UnreadNoiseError
 from overclaim.learners.protocol import LearnerError
 
 EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples")
@@ -73,3 +75,12 @@ def test_opendp(dp):
     claim = Claim(epsilon=1.0, delta=0.01)
     traced = tracing(lambda data, rng: gaussian(data), DataPair([0.0, 0.0], [1.0, 1.0]), claim)
     assert 0 < traced.pair_upper.epsilon < 3
+
+
+def test_a_metric_that_is_not_read_is_refused_before_its_data_is():
+    """Of counts by key, which are no numbers: a queryable's noise failed on them as a fault of our own."""
+    counts = Mapped("L01InfDistance(AbsoluteDistance(i32))", "MaxDivergence", float)
+    with pytest.raises(UnreadNoiseError, match="L01InfDistance"):
+        counts.distance({"a": 1}, {})
+    with pytest.raises(UnreadNoiseError, match="L01InfDistance"):
+        counts.distance({"a": 1}, {"a": 2})
