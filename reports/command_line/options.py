@@ -131,10 +131,11 @@ GAME = options(
 NEIGHBOURS = click.option(
     "--neighbours",
     type=Relation(),
-    metavar="|".join([*RELATIONS, "user:ROUNDS"]),
+    metavar="RELATION",
     default="replace",
     show_default=True,
-    help="All but the first two are for --inputs, or --left and --right; by user:3 a user has at most 3 rounds.",
+    help=f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or --left and --right; "
+    "by user:3 a user has at most 3 rounds.",
 )
 INPUTS = options(
     click.option(

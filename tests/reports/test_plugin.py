@@ -68,7 +68,7 @@ def test_promises_are_tests(project, workers):
         [
             "FALSIFIED: Parrot",
             "learner     Parrot (*learners.py:*)",
-            "claimed     epsilon 1, replace, losses unit, on actions",
+            "claimed     epsilon 1, replace: one round replaced, losses unit, on actions",
             "found       epsilon is at least 2.* (0.99 confidence)",
             "evidence    *, * right of * guesses in * certification runs",
             "at best     epsilon 1.*",

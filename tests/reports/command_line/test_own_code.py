@@ -318,7 +318,7 @@ def test_a_mechanism_of_the_zoo():
         ("mechanisms/svt1", ["--set", "limit=abc"], "limit must be an integer in 1..10000, got 'abc'"),
         ("mechanisms/svt1", ["--set", "limt=3"], "has no parameter 'limt'; did you mean limit?"),
         ("mechanisms/rappor", ["--set", "epsilon=3"], "has no parameter 'epsilon'; it has hashes, size, f, p, q"),
-        ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "is a learner: give it a pair"),
+        ("agarwal-singh/reduction-exp2", ["--left", "[0]"], "needs two inputs, left and right; right is missing"),
     ],
 )
 def test_bad_mechanism_input(target, words, message):
