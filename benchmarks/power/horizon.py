@@ -112,7 +112,6 @@ def of_releases(runs: int) -> Rows:
     rows: Rows = []
     for name, parameters in (
         ("asi-raman-talwar/batched-htinf", {"batch": 1}),
-        ("asi-raman-talwar/batched-ftpl", {"batch": 1, "eta": 0.5, "cap": 8}),
         ("asi-raman-talwar/exp4-local", {"eta": 0.5, "gamma": 0.1}),
     ):
         for rounds in ROUNDS:
