@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import json
 import zipfile
@@ -197,8 +198,23 @@ def _called(mechanism: Any, data: Any, *others: Any) -> object:
         message = f"took more than {error.seconds:g} s of processor time on {_on(data)}"
         raise SlowInputError(f"{name_of(mechanism)} {message}") from None
     except BaseException as error:
+        if isinstance(error, TypeError) and not _takes(mechanism, data, *others):
+            raise LearnerError(
+                f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}; one whose randomness "
+                "cannot be seeded takes the data alone, with os_random=True (--os-random)"
+            ) from None
         kind, colon, message = said(error).partition(": ")
         raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}") from error
+
+
+def _takes(mechanism: Any, *arguments: Any) -> bool:
+    try:
+        inspect.signature(mechanism).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # of a C extension: it is not told
+        return True
+    return True
 
 
 def _on(data: Any) -> str:

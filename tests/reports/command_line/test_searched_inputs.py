@@ -140,3 +140,13 @@ def test_bad_input_is_one_line(folder, words, message):
     assert done.exit_code == 2, done.output
     assert re.search(message, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_mechanism_without_a_generator_is_told_of_the_way_out(folder):
+    (folder / "alone.py").write_text("import random\n\ndef alone(data):\n    return data + random.random()\n")
+    pair = ["--left", "1", "--right", "0", "--runs", "200"]
+    done = check("alone.py:alone", *pair)
+    assert done.exit_code == 4, done.output
+    assert "alone cannot be called as mechanism(data, rng)" in done.stderr
+    assert "--os-random" in done.stderr
+    assert check("alone.py:alone", *pair, "--os-random").exit_code in (0, 1, 3)
