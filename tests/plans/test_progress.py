@@ -91,7 +91,8 @@ def test_attempts_that_keep_only_a_few_things_finish_with_the_same_record(own, m
             stages += kept
             most = 1 + attempts % 7  # one at a time, and several
     assert timeless(record) == whole
-    assert len(stages) == len(set(stages)) or "certify" in str(stages)  # nothing is computed twice
+    once = [stage for stage in stages if not stage.startswith(("certify", "graded"))]  # totals of these grow
+    assert len(once) == len(set(once))  # nothing is computed twice
     assert attempts > 2
 
 
