@@ -6,8 +6,9 @@ what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -98,6 +99,15 @@ def space_of(inputs: object, seed: int) -> Space:
     return Drawn(inputs, seed) if neighbours is None else Related(neighbours, seed)
 
 
+def another(make: Callable[[], Case | None], known: Container[str]) -> Case | None:
+    """Return a pair whose key is not known, where one of some tries makes it."""
+    for _ in range(TRIES):
+        case = make()
+        if case is not None and case.key not in known:
+            return case
+    return None
+
+
 @dataclass(frozen=True)
 class Drawn:
     """Pairs of a strategy of the user's own: as they are drawn."""
@@ -163,11 +173,9 @@ class Related:
         """Return up to so many different pairs."""
         cases: dict[str, Case] = {}
         for _ in range(many):
-            for _ in range(TRIES):
-                case = self._any(self.rng)
-                if case is not None and case.key not in cases:
-                    cases[case.key] = case
-                    break
+            case = another(partial(self._any, self.rng), cases)
+            if case is not None:
+                cases[case.key] = case
         if not cases:
             relation = self.neighbours.relation if isinstance(self.neighbours.relation, str) else "the relation"
             raise ValueError(
@@ -240,11 +248,7 @@ class Related:
 
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return a pair that differs from this one in its record, its data, its place or its order."""
-        for _ in range(TRIES):
-            changed = self._changed(case, rng)
-            if changed is not None and changed.key != case.key:
-                return changed
-        return None
+        return another(partial(self._changed, case, rng), (case.key,))
 
     def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         here, turn = records_of(case.base), int(rng.integers(8))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .cases import DRAWN, FILLED, TRIES, Case, Drawn, Related, Space
+from .cases import DRAWN, FILLED, Case, Drawn, Related, Space, another
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw
 from .extremes import extremes
@@ -126,11 +127,9 @@ class Sequences:
         """Return up to so many different pairs."""
         cases: dict[str, Case] = {}
         for _ in range(many):
-            for _ in range(TRIES):
-                case = self._any(self._base(self.rng), self.rng)
-                if case is not None and case.key not in cases:
-                    cases[case.key] = case
-                    break
+            case = another(lambda: self._any(self._base(self.rng), self.rng), cases)
+            if case is not None:
+                cases[case.key] = case
         if not cases:
             raise ValueError(
                 f"{self.relation.name} makes no two inputs that differ of what the strategy draws, such as "
@@ -179,11 +178,7 @@ class Sequences:
 
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return a pair that differs from this one in what differs, in its other rounds, or in which it has."""
-        for _ in range(TRIES):
-            changed = self._changed(case, rng)
-            if changed is not None and changed.key != case.key:
-                return changed
-        return None
+        return another(partial(self._changed, case, rng), (case.key,))
 
     def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         places, turn = differing(case.left, case.right), int(rng.integers(8))
