@@ -10,6 +10,8 @@ from .sanitise import is_untested
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
 OWN = "claims"
+#: Relations under which all that one user gave differs, and not one round or record.
+USER_LEVEL = ("user", "user-losses")
 
 
 def headline(claims: Sequence[Fields]) -> dict[str, int]:
@@ -50,10 +52,21 @@ def headline_words(record: Fields) -> str:
             return "No documented claim of a library was falsified."
         return f"{false} documented claim{'s' * (false != 1)} of libraries {'is' if false == 1 else 'are'} false."
     if counted == (OWN,):
-        false, total = counts[OWN], sum(not claim.get("standing") for claim in claims)
-        verb = "is" if false == 1 else "are"
-        return f"{false or 'None'} of {total} privacy claim{'s' * (total != 1)} {verb if false else 'is'} false."
+        return _own_words([claim for claim in claims if not claim.get("standing")])
     return f"No published statement was audited; falsified: {_listed(counts, ())}."
+
+
+def _own_words(claims: Sequence[Fields]) -> str:
+    false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
+    users, total = sum(map(_is_of_users, false)), f"{len(claims)} privacy claim{'s' * (len(claims) != 1)}"
+    some = f", {users} of them" if users < len(false) else ","
+    level = f"{some} at the level of users" if users else ""
+    return f"{len(false) or 'None'} of {total} {'are' if len(false) > 1 else 'is'} false{level}."
+
+
+def _is_of_users(claim: Fields) -> bool:
+    """Tell whether what one user gave may be in several rounds or rows of the worlds that are neighbours."""
+    return str(claim.get("neighbours")).partition(":")[0] in USER_LEVEL
 
 
 def _counted(claims: Sequence[Fields]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
+from ..mechanisms.claim import NEIGHBOURS
 from .record_types import Fields, JsonObject
 
 #: What a claim says where its record does not.
@@ -72,6 +73,17 @@ def legible(record: Fields) -> JsonObject:
 def is_mechanism(claim: Fields) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
+
+
+def relation_words(claim: Fields) -> str:
+    """Return which worlds are neighbours, where it is not that one round is replaced; nothing of two given inputs."""
+    neighbours = claim.get("neighbours")
+    if is_mechanism(claim):
+        asked = claim.get("inputs") or claim.get("standing") == "documented"
+        return f"{neighbours} neighbours" if asked and neighbours else ""
+    if neighbours in NEIGHBOURS:
+        return "" if neighbours == "replace" else f"{neighbours} neighbours"
+    return str(claim.get("relation") or "")
 
 
 def rounds_words(rounds: Sequence[int]) -> str:

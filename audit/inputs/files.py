@@ -62,6 +62,16 @@ def read_schema(value: object) -> object:
     return value.data if isinstance(value, InputFile) else value
 
 
+def names_a_file(text: str) -> bool:
+    """Tell whether an option's text is the name of a file of data, and not JSON that ends like one."""
+    return text.endswith(SUFFIXES) and not text.lstrip().startswith(("{", "[", '"'))
+
+
+def written_schema(value: object) -> str:
+    """Return how `--inputs` gives a schema again: of a plan, text is always the name of a file."""
+    return value if isinstance(value, str) and names_a_file(value) else written(value)
+
+
 def written(value: object) -> str:
     """Return how an option gives this again."""
     return str(value.path) if isinstance(value, InputFile) else json.dumps(value)

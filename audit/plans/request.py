@@ -17,7 +17,7 @@ from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.stated import number_text, option_words
 from ...mechanisms.one_shot.zoo import zoo
 from ..assumptions.attributes import check_attributes
-from ..inputs.files import read_input, written
+from ..inputs.files import read_input, written, written_schema
 from ..inputs.rounds import Relation
 from ..play.execution import BUDGET, Budget
 from ..play.kernels import require_numba
@@ -196,7 +196,7 @@ class Request:
             words += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():
             words += [f"--{side}", written(value)]
-        words += [] if self.input_schema is None else ["--inputs", written(self.input_schema)]
+        words += [] if self.input_schema is None else ["--inputs", written_schema(self.input_schema)]
         words += [] if self.call_limit is None else ["--call-limit", number_text(self.call_limit)]
         if self.attributes is not None:
             named = [self.attributes] if isinstance(self.attributes, str) else self.attributes

@@ -82,9 +82,9 @@ class Json(Kind):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Read the text."""
-        from ...audit.inputs.files import SUFFIXES, InputFile
+        from ...audit.inputs.files import InputFile, names_a_file
 
-        if isinstance(value, str) and value.endswith(SUFFIXES) and not value.lstrip().startswith(("{", "[", '"')):
+        if isinstance(value, str) and names_a_file(value):
             return InputFile(Path(value))
         try:
             if isinstance(value, str):

@@ -14,7 +14,6 @@ from ...audit.regret.verdicts import regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
-from ...mechanisms.claim import NEIGHBOURS
 from ..sanitise import (
     REPLAY_WORDS,
     counted_words,
@@ -23,6 +22,7 @@ from ..sanitise import (
     is_untested,
     lower,
     measure_of,
+    relation_words,
     replay_word,
     rounds_words,
     untested_words,
@@ -45,8 +45,9 @@ def claim_lines(claim: dict[str, Any]) -> str:
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
     best = "no violation nine times in ten" if caught is None else number(caught)
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
+    claimed = ", ".join(filter(None, (claimed_words(measure), visible_line(relation_words(claim)))))
     lines = [
-        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed_words(measure)}{_relation(claim)}",
+        f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed}",
         f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",
         *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
@@ -66,12 +67,6 @@ def claim_lines(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
-
-
-def _relation(claim: Mapping[str, Any]) -> str:
-    """Return which sequences of rounds are neighbours, where it is not one round's loss that differs."""
-    usual = is_mechanism(claim) or claim.get("neighbours") in NEIGHBOURS
-    return "" if usual or not claim.get("relation") else f", {visible_line(claim['relation'])}"
 
 
 def _worlds_line(claim: Mapping[str, Any]) -> str:

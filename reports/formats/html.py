@@ -36,6 +36,7 @@ from ..sanitise import (
     level,
     lower,
     measure_of,
+    relation_words,
     rounds_words,
     symbol,
 )
@@ -187,7 +188,7 @@ def statement(claim: Fields) -> str:
         names = {"gdp": "Gaussian DP", "zcdp": "zero-concentrated DP", "rdp": "Rényi DP", "profile": "privacy"}
         promise = f"{names.get(str(measure['kind']), str(measure['kind']))}, {claimed_words(measure)}"
     if is_mechanism(claim):
-        return promise
+        return ", ".join(filter(None, (promise, relation_words(claim))))
     losses = LOSSES.get(claim["losses"], claim["losses"])
     usual = claim["neighbours"] in NEIGHBOURS or not claim.get("relation")
     neighbours = f"{claim['neighbours']} neighbours" if usual else str(claim["relation"])

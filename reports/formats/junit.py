@@ -7,7 +7,16 @@ from xml.etree import ElementTree
 
 from ...audit.statistics.measure_words import claimed_words
 from ..record_types import Fields
-from ..sanitise import bound_words, is_untested, legible, measure_of, replay_word, untested_words
+from ..sanitise import (
+    bound_words,
+    is_mechanism,
+    is_untested,
+    legible,
+    measure_of,
+    relation_words,
+    replay_word,
+    untested_words,
+)
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -51,8 +60,11 @@ def junit(record: Fields) -> str:
 
 
 def _of_claim(claim: Fields) -> ElementTree.Element:
-    setting = [str(claim[key]) for key in ("calibration", "losses", "surface", "neighbours") if claim.get(key)]
-    name = f"{claim['name']} {claimed_words(measure_of(claim))} ({', '.join(setting)})"
+    # A mechanism has neither losses nor surfaces, and a relation only where one was asked for.
+    of_learner = [str(claim[key]) for key in ("losses", "surface", "neighbours") if claim.get(key)]
+    setting = [claim["calibration"], *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
+    within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
+    name = f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
     expected = (claim["expected"] or "survived").upper()
     text = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     untested = is_untested(claim) and not claim.get("untested_allowed")

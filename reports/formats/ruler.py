@@ -10,7 +10,7 @@ from ...audit.certification.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ..record_types import Fields
-from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of
+from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of, relation_words
 from ..upper_words import binding
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
@@ -99,7 +99,8 @@ def setting(claim: Fields) -> str:
     elif measure.get("order"):
         delta = f"Rényi DP of order {measure['order']:g}"
     if is_mechanism(claim):
-        return ", ".join(word for word in ("mechanism", delta) if word)
+        relation = str(claim["neighbours"]) if relation_words(claim) else ""
+        return ", ".join(word for word in ("mechanism", relation, delta) if word)
     words = [
         {"as_published": "as published", None: ""}.get(claim.get("calibration"), str(claim.get("calibration"))),
         {"unit": "losses in [0,\u00a01]", "symmetric": "losses in [-1,\u00a01]"}.get(

@@ -8,7 +8,17 @@ from urllib.parse import quote
 
 from ...audit.statistics.measure_words import claimed_words
 from ..record_types import Fields, JsonObject
-from ..sanitise import bound_words, is_untested, json_text, legible, measure_of, replay_word, untested_words, visible
+from ..sanitise import (
+    bound_words,
+    is_untested,
+    json_text,
+    legible,
+    measure_of,
+    relation_words,
+    replay_word,
+    untested_words,
+    visible,
+)
 from ..upper_words import place_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -62,7 +72,8 @@ def _of_claim(claim: Fields, where: Fields | None) -> JsonObject | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = (claim["expected"] or "survived").upper()
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
-    head = f"{claim['name']} claims {claimed_words(measure_of(claim))}{whose}"
+    claimed = ", ".join(filter(None, (claimed_words(measure_of(claim)), relation_words(claim))))
+    head = f"{claim['name']} claims {claimed}{whose}"
     tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"

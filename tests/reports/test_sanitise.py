@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from overclaim.reports.sanitise import json_text, visible, visible_line
+from overclaim.reports.sanitise import json_text, relation_words, visible, visible_line
 from overclaim.tests.support.command_line import check, overclaim
 
 #: A colour, a window's title, a C1 control, a right-to-left override, an isolate, a tag, a line separator, half a
@@ -102,3 +102,18 @@ def test_text_that_is_plain_stays():
     clean(json_text(HIDDEN))
     clean(visible(HIDDEN))
     assert visible({"a\x1b": ["\u202e", ("\t",)]}) == {"a\\u001b": ["\\u202e", [" "]]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"arms": 2, "neighbours": "replace", "relation": "one round replaced"}, ""),
+        ({"arms": 2, "neighbours": "zero-out"}, "zero-out neighbours"),  # of an older record
+        ({"arms": 2, "neighbours": "user:3", "relation": "user: up to 3 rounds"}, "user: up to 3 rounds"),
+        ({"mechanism": True, "neighbours": "replace", "inputs": None}, ""),  # two inputs were given
+        ({"mechanism": True, "neighbours": "replace", "inputs": {"schema": {}}}, "replace neighbours"),
+        ({"mechanism": True, "neighbours": "add-remove", "standing": "documented"}, "add-remove neighbours"),
+    ],
+)
+def test_a_relation_is_named_where_it_was_asked_for_and_is_not_the_usual_one(fields, words):
+    assert relation_words(fields) == words

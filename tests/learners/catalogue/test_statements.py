@@ -310,3 +310,16 @@ def test_the_page_of_findings_has_every_published_statement_that_is_false():
     for said in false.values():
         for words in (said.source, said.text, said.where, said.false, said.answer, said.repair):
             assert " ".join(words.split()) in page, words
+
+
+@pytest.mark.parametrize(
+    ("relations", "words"),
+    [
+        ("user user:3", "2 of 2 privacy claims are false, at the level of users."),
+        ("user-losses replace", "2 of 2 privacy claims are false, 1 of them at the level of users."),
+        ("replace-losses zero-out", "2 of 2 privacy claims are false."),
+    ],
+)
+def test_the_headline_tells_claims_about_users_from_those_about_rounds(relations, words):
+    audited = [{**claim("FALSIFIED", None), "neighbours": relation} for relation in relations.split()]
+    assert headline_words({"claims": audited}) == words

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from overclaim.reports.command_line.cli import main
+from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
@@ -104,6 +105,9 @@ def test_a_plan_says_it_too_and_no_report_promises_a_replay(folder):
     assert (system["replayable"], total["replayable"]) == (False, True)
     assert len(system["outputs_digest"]) == 64
     assert total["smallest_inputs"]["epsilon_lower"] > 1
+    assert total["replay"].endswith("--neighbours add-remove --inputs schema.json")
+    for text in (claim_lines(total), markdown(record), junit(record), sarif(record), render(record)):
+        assert "add-remove" in text.replace("--neighbours add-remove", "")
     alone = {**record, "claims": [system]}
     for text in (markdown(alone), junit(alone), sarif(alone)):
         assert "again, on other random numbers" in text.lower()
