@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -163,3 +164,13 @@ def test_an_entry_is_audited_where_its_library_is(name, library):
     assert record["standing"] == prepared.case.standing
     assert record["replayable"] is (library == "river")
     assert record["quotation"]["text"]
+
+
+@pytest.mark.parametrize("name", ["mean", "RandomForestClassifier"])
+def test_a_run_of_diffprivlib_does_not_slow_down_those_after_it(name):
+    """Its default accountant would keep what every run has spent, and a forest copies that."""
+    accountant = pytest.importorskip("diffprivlib.accountant").BudgetAccountant
+    mechanism, rng = ENTRIES[f"libraries/diffprivlib/{name}"].build(1.0), np.random.default_rng(0)
+    for _ in range(5):
+        mechanism(([[0.5], [0.2]], [0, 1]) if name != "mean" else [0.5, 0.2], rng)
+    assert len(accountant.pop_default()) <= 2

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..entry import Finding, LibraryEntry, Mechanism, quietly
-from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, hundredths, random_state
+from ..entry import Finding, LibraryEntry, Mechanism
+from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
 
 
 def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[Any], object]:
@@ -54,7 +54,7 @@ def _model(name: str, attributes: tuple[str, ...], **options: object) -> Callabl
             model = kind(epsilon=factor, random_state=random_state(rng), **options).fit(*parts)
             return {attribute: np.asarray(getattr(model, attribute)) for attribute in attributes}
 
-        return quietly(mechanism)
+        return accounted_alone(mechanism)
 
     return build
 
@@ -74,7 +74,7 @@ def _forest(name: str, **options: object) -> Callable[[float], Mechanism]:
                 "label": [tree.value[1:, 0].argmax(axis=1).tolist() for tree in trees],  # below it, and above
             }
 
-        return quietly(mechanism)
+        return accounted_alone(mechanism)
 
     return build
 

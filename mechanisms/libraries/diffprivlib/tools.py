@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..entry import Finding, LibraryEntry, Mechanism, quietly
-from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, hundredths, random_state
+from ..entry import Finding, LibraryEntry, Mechanism
+from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
 
 
 def _unit(st: ModuleType) -> object:
@@ -50,7 +50,7 @@ def _tool(name: str, *more: object, **options: object) -> Callable[[float], Mech
             released = tool(*parts, *more, epsilon=factor, random_state=random_state(rng), **options)
             return released[0] if isinstance(released, tuple) else released
 
-        return quietly(mechanism)
+        return accounted_alone(mechanism)
 
     return build
 
@@ -111,7 +111,7 @@ def _weighted_histogram(factor: float) -> Mechanism:
         options = {"bins": 2, "range": (0, 1), "weights": weights}
         return tool(values, epsilon=factor, random_state=random_state(rng), **options)[0]
 
-    return quietly(mechanism)
+    return accounted_alone(mechanism)
 
 
 def _weighted(st: ModuleType) -> object:
