@@ -1,5 +1,6 @@
 """What all tests share. No test fails because a machine is slow: hypothesis times its examples by default."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -26,6 +27,15 @@ class PlainRoot:
 
 def pytest_configure(config):
     config.pluginmanager.register(PlainRoot())
+
+
+def pytest_collection_finish(session):
+    """Let no collection of garbage walk through what all tests keep: statsmodels asks for one at each of Holm's."""
+    gc.freeze()
+
+
+def pytest_unconfigure(config):
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ spec.loader.exec_module(commands)
 #: Pages on other people's code, run by `make libraries` too: what they show are the files of a folder of examples/.
 TUTORIALS = {"tutorial-opendp.md": "visits", "tutorial-diffprivlib.md": "scale", "tutorial-river.md": "articles"}
 #: Pages whose audits take long.
-LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md", *TUTORIALS)
+LONG = ("tutorial.md", "mechanisms.md", "findings.md", "index.md", "inputs.md", *TUTORIALS)
 
 
 @pytest.mark.parametrize(

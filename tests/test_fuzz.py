@@ -179,9 +179,7 @@ def changed(data, path, value):
     return data
 
 
-@cases(40)
-@given(st.data())
-def test_records(folder, record, data):
+def report_of_a_broken_record(folder, record, data):
     broken = json.loads(record)
     # Every level is as likely as every other: most places lie deep in the figures' data.
     for _ in range(data.draw(st.integers(1, 3))):
@@ -197,6 +195,19 @@ def test_records(folder, record, data):
     files = {name: folder / f"report.{name}" for name in ("markdown", "junit", "sarif", "html")}
     for name in ("markdown", "junit", "sarif") if data.draw(st.integers(0, 3)) else files:
         answer("report", path, f"--{name}", files[name])
+
+
+@cases(12)
+@given(st.data())
+def test_some_records(folder, record, data):
+    report_of_a_broken_record(folder, record, data)
+
+
+@pytest.mark.slow
+@cases(40)
+@given(st.data())
+def test_records(folder, record, data):
+    report_of_a_broken_record(folder, record, data)
 
 
 vectors = st.lists(st.sampled_from([0.0, 0.5, -1.0]) | numbers, min_size=1, max_size=2)

@@ -201,10 +201,29 @@ OUTPUTS = {
 }
 
 
-@cases(60)
-@given(st.sampled_from(list(OUTPUTS)), st.sampled_from([0.0, 0.5, 0.99]), values, values, st.integers(0, 10**6))
-def test_mechanisms_that_misbehave(output, rate, left, right, seed):
+MISBEHAVING = (
+    st.sampled_from(list(OUTPUTS)),
+    st.sampled_from([0.0, 0.5, 0.99]),
+    values,
+    values,
+    st.integers(0, 10**6),
+)
+
+
+def misbehaves(output, rate, left, right, seed):
     def mechanism(data, rng):
         return OUTPUTS[output]() if rng.random() >= rate else 0
 
     settled(lambda: falsify_mechanism(mechanism, Claim(epsilon=1.0), left=left, right=right, runs=200, seed=seed))
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_mechanism_that_misbehaves(output):
+    misbehaves(output, 0.5, [0], {"a": None}, 0)
+
+
+@pytest.mark.slow
+@cases(60)
+@given(*MISBEHAVING)
+def test_mechanisms_that_misbehave(output, rate, left, right, seed):
+    misbehaves(output, rate, left, right, seed)

@@ -9,6 +9,7 @@ import sys
 import tomllib
 import zipfile
 from collections import Counter
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,20 +38,26 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def files():
+    """Every Python file below the root whose path has no hidden folder, from the root."""
+    walked = [file for top in ROOT.glob("[!.]*") for file in (top.rglob("*.py") if top.is_dir() else [top])]
+    places = [file.relative_to(ROOT) for file in walked if file.suffix == ".py"]
+    return [place for place in places if not any(name.startswith(".") for name in place.parts)]
+
+
+@cache
 def sources():
     """Every Python file of the repository, with its text."""
-    for file in ROOT.rglob("*.py"):
-        place = file.relative_to(ROOT)
-        if place.parts[0] not in WRITTEN and not any(name.startswith(".") for name in place.parts):
-            yield place, file.read_text(encoding="utf-8")
+    return [(place, (ROOT / place).read_text(encoding="utf-8")) for place in files() if place.parts[0] not in WRITTEN]
 
 
 def packages_on_disk() -> set[str]:
     """Every folder below the root that holds Python code of ours, at any depth."""
     packages = {"overclaim"}
-    for file in ROOT.rglob("*.py"):
-        folders = file.relative_to(ROOT).parent.parts
-        if folders and folders[0] not in NOT_ROOMS and not any(name.startswith(".") for name in folders):
+    for file in files():
+        folders = file.parent.parts
+        if folders and folders[0] not in NOT_ROOMS:
             packages.add(".".join(("overclaim", *folders)))
     return packages
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy import stats
 
 from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.assumptions.mechanism_runs import DataPair, Sample
@@ -48,14 +49,18 @@ def says_its_world(data, draws, runs):
 says_its_world.batched = True
 
 
-@pytest.mark.parametrize("mechanism", [batched, pytest.param(tight, marks=pytest.mark.slow)])
-def test_tight_claims_are_rarely_falsified(mechanism):
-    """60 audits of 600 runs at alpha = 0.1, of claims that are just true: more than 19 with probability below 1e-6."""
+@pytest.mark.parametrize(
+    ("mechanism", "audits", "most"),
+    [(batched, 12, 8), *(pytest.param(one, 60, 19, marks=pytest.mark.slow) for one in (batched, tight))],
+)
+def test_tight_claims_are_rarely_falsified(mechanism, audits, most):
+    """Audits of 600 runs at alpha = 0.1, of claims that are just true: more with probability below 1e-6."""
+    assert stats.binom.sf(most, audits, 0.1) < 1e-6
     alarms = [
         falsify_mechanism(mechanism, Claim(epsilon=1.0), **PAIR, runs=600, seed=seed, confidence=0.9, stop="early")
-        for seed in range(60)
+        for seed in range(audits)
     ]
-    assert sum(result.verdict is Verdict.FALSIFIED for result in alarms) <= 19
+    assert sum(result.verdict is Verdict.FALSIFIED for result in alarms) <= most
     assert max(result.epsilon_lower for result in alarms) > 0.5  # they look, and see
 
 

@@ -67,6 +67,7 @@ def test_what_learns_what_chooses_and_what_certifies_share_no_draw():
     assert not any(one & another for one, another in itertools.combinations(parts, 2))
 
 
+@pytest.mark.slow
 def test_the_choice_does_not_depend_on_the_number_of_processes():
     audit = audit_of("numerical-svt", 0.1, 1_000_000)
     pair = DataPair([1] * 10, [2] * 5 + [0] * 5)

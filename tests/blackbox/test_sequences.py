@@ -23,6 +23,12 @@ PRIVATE = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
 FIRST, SECOND = [[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """As many sequences as a refusal needs; searches look for odd numbers among more."""
+    monkeypatch.setattr("overclaim.audit.inputs.sequences.SEQUENCES", 60)
+
+
 def audit(learner, inputs=None, epsilon=1.0, neighbours="replace", **options):
     claim = Claim(epsilon=epsilon, neighbours=neighbours, losses=options.pop("losses", "unit"))
     return falsify(learner, claim, inputs=inputs, **{"runs": 6000} | options)
@@ -78,6 +84,7 @@ def test_a_value_that_few_rounds_have_is_found_and_shrunk(leaks, numbers):
     assert result.pair.to_json()["rounds"] == [result.pair.to_json()["round"]] == [place + 1]
 
 
+@pytest.mark.usefixtures("few")
 def test_what_is_private_by_event_is_not_by_user():
     by_event = audit(PRIVATE, neighbours(SEQUENCES), runs=2000)
     assert by_event.verdict is Verdict.SURVIVED
@@ -122,6 +129,7 @@ class Follows:
 CONTEXTS = st.fixed_dictionaries({"context": st.fixed_dictionaries({"arm": st.integers(0, 1)}), "losses": LOSSES})
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(("relation", "false"), [("replace", True), ("replace-losses", False)])
 def test_contexts_are_replaced_with_their_rounds_unless_they_are_public(relation, false):
     result = audit(Follows, neighbours(st.lists(CONTEXTS, min_size=1, max_size=3), relation), runs=3000, shrink=False)
@@ -185,6 +193,7 @@ def test_a_function_may_say_who_is_a_neighbour():
 PAIRS_OF_TWO = st.just((FIRST, SECOND))
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     ("inputs", "options", "message"),
     [
@@ -234,6 +243,7 @@ def test_two_sequences_may_be_given():
     assert result.pair.difference == "pair differing in rounds 1, 2"
 
 
+@pytest.mark.usefixtures("few")
 def test_a_learner_that_raises_on_every_pair_has_crashed():
     def fails(losses):
         raise RuntimeError("no losses today")
@@ -253,6 +263,7 @@ def test_a_learner_that_raises_on_some_is_audited_on_the_others():
     assert result.searched.refused > 0
 
 
+@pytest.mark.usefixtures("few")
 def test_runs_that_share_randomness_are_refused():
     class Shared:
         feedback, arms = "full", 2

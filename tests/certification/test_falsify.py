@@ -307,7 +307,9 @@ def test_small_audits_start_no_processes(monkeypatch):
     assert set(started) == {2}
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 1.2])  # one that survives, one that ends within an epoch
+@pytest.mark.parametrize(
+    "epsilon", [1.0, pytest.param(1.2, marks=pytest.mark.slow)]
+)  # one that survives, one that ends within an epoch
 def test_early_audits_use_every_process(monkeypatch, epsilon):
     """Later epochs are long enough to be shared: same guesses, same end, whoever plays them."""
     learner, shared, real = BatchedLaplace(EXP3, epsilon=epsilon, batch=1), [], workers._on_processes

@@ -68,6 +68,13 @@ def test_what_no_learner_can_be_told_is_said_in_one_line(data, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """As many sequences as a test of what is allowed needs; searches look for odd numbers among more."""
+    monkeypatch.setattr("overclaim.audit.inputs.sequences.SEQUENCES", 100)
+
+
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_all_pairs_of_a_search_are_neighbours_and_allowed(relation):
     labelled = relation in ("user", "user-losses")
@@ -79,12 +86,12 @@ def test_all_pairs_of_a_search_are_neighbours_and_allowed(relation):
     cases = space.first(40)
     assert len(cases) > 20
     rng = np.random.default_rng(2)
-    for case in list(cases):
+    for case in cases[:20]:
         for _ in range(4):
             changed = space.changed(case, rng)
             if changed is not None:
                 cases.append(case := changed)
-    cases += [simpler for case in cases[:20] for simpler in space.simpler(case)]
+    cases += [simpler for case in cases[:8] for simpler in space.simpler(case)]
     drawn = {key_of(number) for base in space.bases for number in _numbers(base)} | {key_of(0.0)}
     for case in cases:
         known.check(case.left, case.right)
@@ -155,6 +162,7 @@ def test_rounds_per_user_is_of_users(relation, rounds):
         neighbours(SEQUENCES, relation, rounds_per_user=rounds)
 
 
+@pytest.mark.usefixtures("few")
 def test_where_holds_for_every_pair():
     first_is_zero = neighbours(SEQUENCES, "replace", where=lambda rounds: rounds[0][0] == 0.0)
     space = sequences_of(first_is_zero, GAME, Relation("replace"), 0, examples_of(first_is_zero, 0))

@@ -386,7 +386,16 @@ TWINS = [
 ]
 
 
-@pytest.mark.parametrize(("learner", "cls", "parameters"), TWINS, ids=["exp3", "reduction", "batched", "mini-batch"])
+LATER = [
+    pytest.param(*twin, marks=pytest.mark.slow, id=name)
+    for twin, name in ((TWINS[1], "reduction"), (TWINS[3], "mini-batch"))
+]
+
+
+@pytest.mark.parametrize(
+    ("learner", "cls", "parameters"),
+    [pytest.param(*TWINS[0], id="exp3"), pytest.param(*TWINS[2], id="batched"), *LATER],
+)
 def test_learners_have_the_law_of_their_twins(learner, cls, parameters):
     """Chi-square over the last six actions, 8192 runs each, false alarm 1e-6."""
     check_learner(learner, twin=lambda arms, rounds: as_learner(cls, arms=arms, rounds=rounds, **parameters))

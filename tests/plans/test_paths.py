@@ -131,6 +131,14 @@ def test_the_replay_of_a_task_is_one_for_a_shell(target):
     assert '"`x`"' in words
 
 
+CLAIM = '[[claims]]\ntarget = "mine.py:noisy"\nepsilon = 1\nleft = 1\nright = 0\nruns = 4000\nexpect = "falsified"\n'
+#: A run in two processes writes a report, too: it imports more.
+WORDS = {
+    1: ["check", "mine.py:noisy", "--epsilon", "1", "--left", "1", "--right", "0", "--runs", "4000", "--jobs", "1"],
+    2: ["run", "plan.toml", "--jobs", "2", "--no-blind-spots"],
+}
+
+
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path, jobs):
     """Not for what is imported after the target was loaded, nor in other processes; other neighbours are its own."""
@@ -142,11 +150,8 @@ def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path, jo
         "    try:\n        import winreg, msvcrt\n    except ImportError:\n        pass\n"  # as libraries do
         "    return data + rng.laplace(scale=SCALE)\n"
     )
-    claim = (
-        '[[claims]]\ntarget = "mine.py:noisy"\nepsilon = 1\nleft = 1\nright = 0\nruns = 4000\nexpect = "falsified"\n'
-    )
-    (tmp_path / "plan.toml").write_text(claim * jobs)
-    words = [sys.executable, "-I", "-m", "overclaim", "run", "plan.toml", "--jobs", str(jobs), "--no-blind-spots"]
+    words = [sys.executable, "-I", "-m", "overclaim", *WORDS[jobs]]
+    (tmp_path / "plan.toml").write_text(CLAIM * jobs)
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert f"{jobs} falsified" in done.stdout
+    assert (done.returncode, done.stderr) == (int(jobs == 1), ""), done.stdout
+    assert ("2 falsified" if jobs == 2 else "FALSIFIED") in done.stdout

@@ -119,6 +119,13 @@ def test_a_plan_its_reports_and_its_gate_tell_users_from_events(folder):
     assert again.exit_code == 0, again.output
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """As many sequences as a refusal needs."""
+    monkeypatch.setattr("overclaim.audit.inputs.sequences.SEQUENCES", 60)
+
+
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
