@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -30,17 +31,21 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
     precision : float
         In L2 distance.
     """
-    x = start.copy()
+    x, moving = start.copy(), np.arange(start.shape[1])
+    here = x
     for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2))):
-        gradient = x + linear
-        move = oracle.minimise(gradient) - x
-        gap = -(gradient * move).sum(axis=0)
-        moving = gap > precision**2 / 2
-        if not moving.any():
-            break
-        length = np.square(move).sum(axis=0)
-        step = np.where(moving, np.minimum(gap / np.where(length > 0, length, 1.0), 1.0), 0.0)
-        x += step * move
+        gradient = here + linear
+        move = oracle.minimise(gradient) - here
+        gap = -reduce(np.add, gradient * move)  # row by row: the same bits whatever other runs go on
+        far = np.flatnonzero(gap > precision**2 / 2)
+        if far.size < gap.size:  # most runs need a step or two: the others go on without them
+            x[:, moving] = here
+            if not far.size:
+                return x
+            here, linear, move = (rows.take(far, axis=1) for rows in (here, linear, move))
+            moving, gap = moving[far], gap[far]
+        here = here + np.minimum(gap / reduce(np.add, move * move), 1.0) * move
+    x[:, moving] = here
     return x
 
 
