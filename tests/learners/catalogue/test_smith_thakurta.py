@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import kstest
 
-from overclaim.audit.laws.pftal_law import ActionLikelihood, applies, release_loss
+from overclaim.audit.laws.pftal_law import ActionLikelihood, _distinct_columns, applies, release_loss
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.search.families import first_round
@@ -327,3 +327,11 @@ def test_the_law_declines_what_it_does_not_cover():
     assert release_loss(smith_thakurta.pftal_bandit(setting()), worst("pftal-bandit")).epsilon(0) == pytest.approx(
         4 / 3, abs=1e-4
     )
+
+
+def test_distinct_columns_are_those_of_numpy():
+    actions = np.random.default_rng(0).integers(-1, 2, size=(5, 400)) * 0.5
+    first, inverse = _distinct_columns(actions)
+    distinct, place = np.unique(actions, axis=1, return_inverse=True)
+    np.testing.assert_array_equal(actions[:, first], distinct)
+    np.testing.assert_array_equal(inverse, place.reshape(-1))
