@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .binomial_bounds import (
@@ -29,10 +29,13 @@ from .binomial_bounds import (
 from .intervals import NUISANCE_SHARE
 from .joint_cover import MARGINS, Ends, proved
 
+#: Which rows of a problem are meant: their numbers, or all.
+Rows = NDArray[np.intp] | slice
 _COARSE = np.linspace(0.0, 1.0, 25)  # places in the box, in units of its width (about eight sd)
 _FINE = np.linspace(-1.0, 1.0, 9)  # places around the coarse minimum, in units of a coarse cell
 _SCAN = np.linspace(0.0, 1.0, 12)  # places in the bracket of epsilon, looked at before searching between two
 _STEPS, _CLOSE, _FAR = 30, 1e-7, 9.0  # of that search: steps, width of the last bracket, largest score
+_ALL = slice(None)
 _CHUNK = 512  # rows of a joint problem solved at once: bounds the memory
 
 
@@ -104,12 +107,15 @@ def _joint_rows(
     box = (p_box[live], q_box[live])
     quantile = -special.ndtri((alpha - g)[live])
 
-    def excess(epsilon: Floats) -> Floats:
-        """Return by how much the smallest score passes the quantile, (rows, columns): rejected where positive."""
+    def excess(epsilon: Floats, of: Rows = _ALL) -> Floats:
+        """Return by how much the smallest score of rows passes the quantile, (rows, columns): rejected where positive.
+
+        Of some rows alone, where the others are not asked for.
+        """
         many = epsilon.shape[1]
-        rows, ends = (tuple(np.repeat(column, many, axis=0) for column in columns) for columns in (data, box))
+        rows, ends = (tuple(np.repeat(column[of], many, axis=0) for column in columns) for columns in (data, box))
         worst = _smallest_score(rows, (ends[0], ends[1]), epsilon.ravel()[:, None]).reshape(epsilon.shape)
-        over: Floats = np.clip(worst - quantile, -_FAR, _FAR)  # infinite scores have no slope
+        over: Floats = np.clip(worst - quantile[of], -_FAR, _FAR)  # infinite scores have no slope
         return over
 
     low, high = floor[live], ceiling[live]
@@ -128,23 +134,28 @@ def _joint_rows(
     return answer
 
 
-def _crossing(excess: Callable[[Floats], Floats], ends: Ends, values: Ends, level: float | None) -> Floats:
+def _crossing(excess: Callable[[Floats, Rows], Floats], ends: Ends, values: Ends, level: float | None) -> Floats:
     """Return the lower ends of brackets that are cut until they are narrow, or lie on one side of the level."""
     (low, high), (above, below) = ends, values
+    found, of = low.copy(), np.arange(len(low))
     for _ in range(_STEPS):
-        wide = high - low > _CLOSE  # a row that is found stays as it is, whatever the others need
+        wide = high - low > _CLOSE  # a row that is found is left behind, whatever the others need
         if level is not None:
             wide &= (low <= level) & (high > level)
-        if not wide.any():
+        if not wide.all():
+            kept = np.flatnonzero(wide)
+            of, (low, high, above, below) = of[kept], (x[kept] for x in (low, high, above, below))
+        if not of.size:
             break
         # Regula falsi, the end that stays twice at half its value (Illinois); bisection where it says nothing.
         with np.errstate(invalid="ignore", divide="ignore"):
             middle = low + (high - low) * (above / (above - below))
         middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
-        passed = (value := excess(middle)) > 0
-        low, high = np.where(wide & passed, middle, low), np.where(wide & ~passed, middle, high)
+        passed = (value := excess(middle, of)) > 0
+        low, high = np.where(passed, middle, low), np.where(passed, high, middle)
         above, below = np.where(passed, value, above / 2), np.where(passed, below / 2, value)
-    return low
+        found[of] = low
+    return found
 
 
 def _smallest_score(data: tuple[Floats, ...], box: tuple[Floats, Floats], epsilon: Floats) -> Floats:
