@@ -35,8 +35,8 @@ BOOKKEEPING = frozenset(_TEXT.split())
 _HOOKS = {"__getattr__", "__getattribute__", "__class__"}
 #: A place, a name in it, and what we wrote there; without a name, all the names of a class.
 _Written = tuple[Mapping[str, Any], str, Any]
-#: A place with all its names that matter, what we wrote at each, and all the names of a class, or None.
-_Place = tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...], Any]
+#: A place, those of its names that matter, what we wrote at each, and all the names that a class had, or None.
+_Place = tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...], frozenset[str] | None]
 
 
 #: What else a class of ours may hold that can be called or bound.
@@ -72,9 +72,14 @@ def is_written(kind: type) -> bool:
         return False
     # Asked at every look at an ability, of hundreds of names: in loops of the interpreter's own.
     return all(
-        all(map(is_, map(place.get, names), values)) and (every is None or playing(place) == every)
+        all(map(is_, map(place.get, names), values)) and (every is None or _has_the_names(place, every))
         for place, names, values, every in beneath
     )
+
+
+def _has_the_names(place: Mapping[str, Any], every: frozenset[str]) -> bool:
+    """Tell whether a class has the names that it had, but for those that do not matter to play."""
+    return place.keys() == every or playing(place.keys() ^ every) == set()
 
 
 @cache  # a failure is not kept: what was replaced may be put back
@@ -95,7 +100,7 @@ def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
         module = vars(sys.modules[owner.__module__])
         if not owner.__module__.startswith(_ROOMS) or module.get(owner.__qualname__) is not owner:
             raise _ReplacedError(owner.__qualname__)
-        written[id(owner), ""] = (vars(owner), "", playing(vars(owner)))
+        written[id(owner), ""] = (vars(owner), "", frozenset(vars(owner)))
         for name, value in vars(owner).items():
             if name in BOOKKEEPING - {"__post_init__"} or (id(owner), name) in written:
                 continue

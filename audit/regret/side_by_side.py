@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +69,15 @@ class SideBySide:
         groups: dict[int, list[int]] = {}
         for i, world in enumerate(self.worlds):
             groups.setdefault(id(world[t]), []).append(i)
-        parts: list[Any] = [None] * len(self.worlds)
+        told: Floats | None = None
         for same in groups.values():
             columns = np.concatenate([np.arange(i * self.runs, (i + 1) * self.runs) for i in same])
             losses = feedback(cast(Loss, self.worlds[same[0]][t]), actions.take(columns, axis=-1), kind)
-            losses = np.broadcast_to(losses, (*losses.shape[:-1], columns.size))
-            for i, part in zip(same, np.split(losses, len(same), axis=-1), strict=True):
-                parts[i] = part
-        return np.concatenate(parts, axis=-1)
+            if told is None:
+                told = np.empty((*losses.shape[:-1], actions.shape[-1]))
+            told[..., columns] = losses
+        assert told is not None
+        return told
 
 
 @blaming

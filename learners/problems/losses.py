@@ -45,7 +45,7 @@ class Adaptive(Protocol):
 
 def resolve(loss: Loss | Adaptive, actions: Sequence[Actions]) -> Loss:
     """Return the round's loss: `loss` itself, or what an adaptive one becomes after `actions`."""
-    return loss.given(actions) if isinstance(loss, Adaptive) else loss
+    return loss.given(actions) if hasattr(loss, "given") else loss  # isinstance takes 20 times as long
 
 
 def feedback(loss: Loss, actions: Actions, kind: FeedbackKind) -> Floats:
