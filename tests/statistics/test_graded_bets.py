@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.statistics.events import Counts
-from overclaim.audit.statistics.graded_bets import GRADES, SIZES, GradedBets, Stakes, by_grade
+from overclaim.audit.statistics.graded_bets import _SHARES, _WEIGHTS, GRADES, SIZES, GradedBets, Stakes, by_grade
 from overclaim.audit.statistics.sequential import AnytimeBets, choose_stakes
 
 
@@ -139,6 +139,55 @@ def test_the_stakes_are_kellys():
         assert Stakes.of_cells([0.0], [-odds, odds], epsilon).grades == (-grade, grade)
     assert [int(stakes.of(odds)) for odds in (0.0, 0.7, -0.6, math.nan)] == [0, 0, 0, 0]
     assert int(stakes.of(math.inf)) == 1
+
+
+def test_cells_that_bet_alike_are_one_step():
+    """Where an edge is too small for the last grade, or none, nothing is staked."""
+    epsilon, odds = 0.5, 3.0
+    grade = int(Stakes.of_log_odds(epsilon).of(odds))
+    assert Stakes.of_cells([0.0, 1.0], [-odds, 0.1, odds], epsilon) == Stakes((0.0, 1.0), (-grade, 0, grade))
+    cells = Stakes.of_cells([0.0, 1.0, 2.0, 3.0], [0.0, odds, odds, 0.4, -odds], epsilon)
+    assert cells == Stakes((0.0, 2.0, 3.0), (0, grade, 0, -grade))
+    # Edges of half a grade around the last one, a little to either side.
+    least = [2.0 ** (-x / 2) for x in (GRADES - 1.51, GRADES - 1.49, GRADES - 0.51, GRADES - 0.49)]
+    edges = [math.log((edge + math.exp(epsilon)) / (1 - edge)) for edge in least]
+    assert [Stakes.of_cells([], [at], epsilon).grades[0] for at in edges] == [GRADES - 1, GRADES, GRADES, 0]
+
+
+def test_a_score_at_an_edge_is_beyond_it():
+    grades = Stakes((-1.0, 2.0), (-3, 0, 5)).of([-1.5, -1.0, 1.9, 2.0, 3.0, math.nan])
+    assert grades.dtype == np.int8
+    assert grades.tolist() == [-3, 0, 0, 5, 5, 0]
+
+
+@pytest.mark.parametrize("against", [0.1, 0.6, 1.0, 2.0, 40.0])
+def test_the_wealth_is_its_definition(against):
+    """Its slow twin: every gambler stakes a share of the largest grade's allowed loss, and pays for delta each run."""
+    claimed, delta = 0.6, 0.05
+    rng = np.random.default_rng(8)
+    right, wrong = rng.integers(0, 4, (2, 3, GRADES)), rng.integers(0, 2, (2, 3, GRADES))
+    runs = right.sum(axis=-1) + wrong.sum(axis=-1) + rng.integers(0, 30, (2, 3))
+    wealth = GradedBets(claimed, delta).log_wealth(right, wrong, runs, against)
+    assert wealth.shape == (2, 3)
+    for place in np.ndindex(2, 3):
+        total, idle = 0.0, runs[place] - right[place].sum() - wrong[place].sum()
+        for share, weight in zip(_SHARES, _WEIGHTS, strict=True):
+            stake = share / (math.exp(claimed) + delta)
+            if stake * (math.exp(against) + delta) >= 1:
+                continue  # more than it has could be lost
+            one = (1 - stake * delta) ** idle
+            for size, hits, misses in zip(SIZES, right[place], wrong[place], strict=True):
+                one *= (1 + stake * (size - delta)) ** hits
+                one *= (1 - stake * (size * math.exp(against) + delta)) ** misses
+            total += weight * one
+        expected = math.log(total) if total else -math.inf
+        assert float(wealth[place]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_stakes_on_scores_of_which_there_are_none():
+    stakes, some, none = Stakes((-1.0, 2.0), (-3, 0, 5)), np.array([-2.0, 0.0, 3.0]), np.full(3, math.nan)
+    assert stakes.transferred(some, none) == stakes.transferred(none, some) == stakes
+    assert Stakes((3.5,), (1, 2)).transferred(some, some).edges == (math.inf,)
 
 
 def test_stakes_as_json_and_on_other_scores():
