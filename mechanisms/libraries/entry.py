@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ..claim import Claim
 from ..statement import Statement
 
@@ -181,7 +183,7 @@ class LibraryEntry:
         """The library, its version and what it is."""
         return f"{self.package.distribution} {self.package.version}, {self.where}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what `overclaim list` says of it."""
         said = {"quotation": self.quotation, "where": self.where, "relations": list(self.relations)}
         claimed = {"epsilon": self.claim.epsilon, "delta": self.claim.delta}
@@ -231,7 +233,7 @@ class LibraryCase:
 def quietly(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism without the warnings of its library, which say what its documentation says too."""
 
-    def quiet(data: Any, rng: Any) -> Any:
+    def quiet(data: object, rng: np.random.Generator) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return mechanism(data, rng)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ..claim import Claim
 from ..measures.gaussian_dp import GDP
 from .entry import Library, LibraryEntry, Mechanism
@@ -23,14 +25,14 @@ def _noisy_sum(relation: str) -> Callable[[float], Mechanism]:
         gradient = clipping.clipped_grad(_loss, l2_clip_norm=1.0)
         stddev = gradient.sensitivity(neighbours[relation]) / factor
 
-        def step(x: Any, y: Any, key: Any) -> Any:
+        def step(x: object, y: object, key: object) -> Any:
             privatizer = noise.gaussian_privatizer(stddev=stddev, prng_key=key)
             clipped = gradient(0.0, (x, y))
             return privatizer.update(clipped, privatizer.init(clipped))[0]
 
         compiled = jax.jit(step)
 
-        def mechanism(data: Any, rng: Any) -> object:
+        def mechanism(data: object, rng: np.random.Generator) -> object:
             x, y = jax.numpy.array(data, dtype="float32").T
             return float(compiled(x, y, jax.random.key(int(rng.integers(2**31)))))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+
+import numpy as np
 
 from ..claim import Claim
 from .entry import Library, LibraryEntry, Mechanism
@@ -14,7 +15,7 @@ _OURS = (
 )
 
 
-def noisy_rewards(data: Any, rng: Any, factor: float) -> list[float]:
+def noisy_rewards(data: Sequence[float], rng: np.random.Generator, factor: float) -> list[float]:
     """Return rewards in [0, 1] with Laplace noise of scale 1, each by itself, or of a smaller scale by a factor."""
     return [float(reward + rng.laplace(scale=1 / factor)) for reward in data]
 

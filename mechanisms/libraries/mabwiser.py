@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from .entry import Library, LibraryEntry, Mechanism, quietly
 from .local_noise import local_noise, noisy_rewards
@@ -15,7 +16,7 @@ def _policy(name: str, **options: object) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         mab = LIBRARY.load("mabwiser.mab")
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
             policy = getattr(mab.LearningPolicy, name)(**options)
             bandit = mab.MAB(arms=[0, 1], learning_policy=policy, seed=int(rng.integers(2**31)))
             bandit.fit([i % 2 for i in range(len(data))], noisy_rewards(data, rng, factor))

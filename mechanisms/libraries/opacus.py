@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ..claim import Claim
 from .entry import Finding, Library, LibraryEntry, Mechanism, quietly
 
@@ -28,7 +30,12 @@ _ADAPTIVE: dict[str, Any] = {
 
 
 def _step(
-    name: str, reduction: str = "mean", norm: Any = 1.0, noise: float = 1.0, with_bound: bool = False, **options: Any
+    name: str,
+    reduction: str = "mean",
+    norm: Any = 1.0,
+    noise: float = 1.0,
+    with_bound: bool = False,
+    **options: object,
 ) -> Callable[[float], Mechanism]:
     """Return what fits y to w x by one step from w = 0 with rate 1, and releases w, on request with the clipping bound."""
 
@@ -36,7 +43,7 @@ def _step(
         kind, wrapped = getattr(LIBRARY.load("opacus.optimizers"), name), LIBRARY.load().GradSampleModule
         torch = LIBRARY.load("torch")
 
-        def mechanism(data: Any, rng: Any) -> object:
+        def mechanism(data: object, rng: np.random.Generator) -> object:
             model = wrapped(torch.nn.Linear(1, 1, bias=False), loss_reduction=reduction)
             (weight,) = model.parameters()
             with torch.no_grad():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +26,7 @@ def _measured(make: Callable[[ModuleType, float], Any]) -> Callable[[float], Mec
     def build(factor: float) -> Mechanism:
         measurement = make(_prelude(), factor)
 
-        def mechanism(data: Any) -> Any:
+        def mechanism(data: object) -> object:
             return measurement(data)
 
         return mechanism
@@ -60,11 +60,11 @@ def _weighted_counts(dp: ModuleType) -> tuple[object, object]:
     return dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)), dp.l02inf_distance(dp.absolute_distance(T=int))
 
 
-def _beside(value: Any) -> list[object]:
+def _beside(value: float) -> list[object]:
     return [value - 1, value + 1]
 
 
-def _beside_scores(data: Any) -> list[object]:
+def _beside_scores(data: Sequence[float]) -> list[object]:
     """Return scores of which each moved by at most 1."""
     one = [[u + s for u in data] for s in (-1, 1)]
     return [
@@ -73,7 +73,7 @@ def _beside_scores(data: Any) -> list[object]:
     ]
 
 
-def _beside_counts(data: Any) -> list[object]:
+def _beside_counts(data: Mapping[str, float]) -> list[object]:
     """Return counts of which one moved by at most 1, was 1 and is gone, or is 1 and new."""
     one = next(iter(data.values()), 1) * 0 + 1
     new = next(name for name in "abcdefgh" if name not in data)
@@ -122,7 +122,7 @@ def _alp(dp: ModuleType, factor: float) -> object:
     """Return what makes a queryable of counts, and asks it for three keys."""
     measurement = dp.m.make_alp_queryable(*_counts(dp, int), scale=1.0 / factor, total_limit=10, value_limit=5)
 
-    def asked(data: Any) -> list[float]:
+    def asked(data: Sequence[float]) -> list[float]:
         queryable = measurement(data)
         return [queryable(key) for key in ("a", "b", "c")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -10,9 +10,9 @@ from ..claim import Claim
 from .entry import Library, LibraryEntry, Mechanism
 
 LIBRARY = Library(name="pydp", distribution="python-dp", version="1.1.5", module="pydp")
-_BOUNDS: dict[str, Any] = {"lower_bound": 0.0, "upper_bound": 1.0}
+_BOUNDS: dict[str, object] = {"lower_bound": 0.0, "upper_bound": 1.0}
 #: Algorithm, its options, the words of its documentation.
-_ALGORITHMS: tuple[tuple[str, dict[str, Any], str], ...] = (
+_ALGORITHMS: tuple[tuple[str, dict[str, object], str], ...] = (
     (
         "BoundedMean",
         _BOUNDS,
@@ -41,11 +41,11 @@ _ALGORITHMS: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-def _algorithm(name: str, options: dict[str, Any]) -> Callable[[float], Mechanism]:
+def _algorithm(name: str, options: dict[str, object]) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("pydp.algorithms.laplacian"), name)
 
-        def mechanism(data: Any) -> Any:
+        def mechanism(data: Sequence[float]) -> object:
             return kind(epsilon=factor, dtype="float", **options).quick_result(list(data))
 
         return mechanism
@@ -64,7 +64,7 @@ def _noise(name: str, **options: object) -> Callable[[float], Mechanism]:
         kind = getattr(LIBRARY.load("pydp.algorithms.numerical_mechanisms"), name)
         noise = kind(sensitivity=1.0 / factor, **options)
 
-        def mechanism(data: Any) -> Any:
+        def mechanism(data: object) -> object:
             return noise.add_noise(data)
 
         return mechanism
@@ -79,7 +79,7 @@ def _kept_keys(name: str) -> Callable[[float], Mechanism]:
         make = LIBRARY.load("pydp.algorithms.partition_selection").create_partition_strategy
         strategy = make(name, factor, 0.01, 1)
 
-        def mechanism(data: Any) -> Any:
+        def mechanism(data: object) -> object:
             return strategy.should_keep(data)
 
         return mechanism
@@ -87,11 +87,11 @@ def _kept_keys(name: str) -> Callable[[float], Mechanism]:
     return build
 
 
-def _beside(value: Any) -> list[object]:
+def _beside(value: float) -> list[object]:
     return [value - 1, value + 1]
 
 
-def _users(value: Any) -> list[int]:
+def _users(value: int) -> list[int]:
     return [number for number in (value - 1, value + 1) if number >= 0]
 
 

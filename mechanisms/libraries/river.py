@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from .entry import Library, LibraryEntry, Mechanism
 from .local_noise import local_noise, noisy_rewards
@@ -11,11 +12,11 @@ from .local_noise import local_noise, noisy_rewards
 LIBRARY = Library(name="river", distribution="river", version="0.26.1", module="river")
 
 
-def _policy(name: str, **options: Any) -> Callable[[float], Mechanism]:
+def _policy(name: str, **options: object) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("river.bandit"), name)
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
             policy, arms = kind(seed=int(rng.integers(2**31)), **options), [0, 1]
             for i, reward in enumerate(noisy_rewards(data, rng, factor)):
                 policy.update(arms[i % 2], reward)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...claim import Claim
 from ..entry import Finding, LibraryEntry, Mechanism, quietly
@@ -21,7 +22,7 @@ def _mechanism(name: str, **options: object) -> Callable[[float], Mechanism]:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
         chosen = _weaker(options, factor)
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: object, rng: np.random.Generator) -> object:
             return kind(random_state=random_state(rng), **chosen).randomise(data)
 
         return quietly(mechanism)
@@ -42,7 +43,7 @@ def _chosen(name: str) -> Callable[[float], Mechanism]:
     def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.mechanisms"), name)
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
             return kind(
                 epsilon=factor, sensitivity=1.0, utility=list(data), random_state=random_state(rng)
             ).randomise()
@@ -52,15 +53,15 @@ def _chosen(name: str) -> Callable[[float], Mechanism]:
     return build
 
 
-def _beside(value: Any) -> list[object]:
+def _beside(value: float) -> list[object]:
     return [value - 1, value + 1]
 
 
-def _beside_in_unit(value: Any) -> list[object]:
+def _beside_in_unit(value: float) -> list[object]:
     return [0.0, 1.0] if 0 <= value <= 1 else []
 
 
-def _beside_utilities(data: Any) -> list[object]:
+def _beside_utilities(data: Sequence[float]) -> list[object]:
     return [
         [u + s for u, s in zip(data, step, strict=True)] for step in itertools.product((-1.0, 1.0), repeat=len(data))
     ]
@@ -245,7 +246,7 @@ def _vector(factor: float) -> Mechanism:
     """Return what perturbs the mean of linear functions, z w of each number z, and releases its value at 1."""
     kind = LIBRARY.load("diffprivlib.mechanisms").Vector
 
-    def mechanism(data: Any, rng: Any) -> Any:
+    def mechanism(data: Sequence[float], rng: np.random.Generator) -> object:
         known = {"function_sensitivity": 0.0, "dimension": 1, "alpha": 1.0, "n": len(data)}
         noisy = kind(epsilon=factor, random_state=random_state(rng), **known).randomise(
             lambda point: float(np.mean(data) * point[0])
@@ -259,7 +260,7 @@ def _bingham(factor: float) -> Mechanism:
     """Return what draws a direction of the second moments of rows of norm 1 at most."""
     kind = LIBRARY.load("diffprivlib.mechanisms").Bingham
 
-    def mechanism(data: Any, rng: Any) -> Any:
+    def mechanism(data: NDArray[np.float64], rng: np.random.Generator) -> object:
         direction = kind(epsilon=1.0, sensitivity=1.0 / factor, random_state=random_state(rng)).randomise(
             data.T @ data
         )

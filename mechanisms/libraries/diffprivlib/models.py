@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +15,7 @@ from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundred
 def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[Any], object]:
     """Return the strategy of (X, y), rows of numbers with their labels."""
 
-    def strategy(st: ModuleType) -> Any:
+    def strategy(st: ModuleType) -> object:
         row = st.tuples(*[values(st)] * features, labels(st))
         lists = st.lists(row, min_size=least, max_size=5)
         return lists.map(lambda rows: (np.array([row[:-1] for row in rows]), np.array([row[-1] for row in rows])))
@@ -24,7 +24,7 @@ def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[
 
 
 def _points(values: Any, features: int, least: int = 2) -> Callable[[Any], object]:
-    def strategy(st: ModuleType) -> Any:
+    def strategy(st: ModuleType) -> object:
         lists = st.lists(st.tuples(*[values(st)] * features), min_size=least, max_size=5)
         return lists.map(lambda rows: np.array(rows, dtype=float))
 
@@ -35,7 +35,7 @@ def _classes(st: ModuleType) -> object:
     return st.integers(0, 1)
 
 
-def _both_classes(data: Any) -> bool:
+def _both_classes(data: Sequence[float]) -> bool:
     return len(np.unique(data[1])) == 2
 
 
@@ -49,7 +49,7 @@ def _model(name: str, attributes: tuple[str, ...], **options: object) -> Callabl
     def build(factor: float) -> Mechanism:
         kind = getattr(LIBRARY.load("diffprivlib.models"), name)
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: object, rng: np.random.Generator) -> object:
             parts = data if isinstance(data, tuple) else (data,)
             model = kind(epsilon=factor, random_state=random_state(rng), **options).fit(*parts)
             return {attribute: np.asarray(getattr(model, attribute)) for attribute in attributes}
@@ -66,7 +66,7 @@ def _forest(name: str, **options: object) -> Callable[[float], Mechanism]:
         kind = getattr(LIBRARY.load("diffprivlib.models"), name)
         known = {"max_depth": 1, "bounds": (0, 1), "classes": [0, 1], **options}
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: Sequence[object], rng: np.random.Generator) -> object:
             model = kind(epsilon=factor, random_state=random_state(rng), **known).fit(*data)
             trees = [tree.tree_ for tree in getattr(model, "estimators_", [model])]
             return {
@@ -129,10 +129,10 @@ _SAMPLES = Finding(
     repair="say so",
     upstream=NONE_FOUND,
 )
-_BOX: dict[str, Any] = {"bounds": (0, 1)}
+_BOX: dict[str, object] = {"bounds": (0, 1)}
 _COEFFICIENTS = ("coef_", "intercept_")
 #: Name of the entry, model, what it releases, its options, its data, its documentation's sentence, finding.
-_MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any], Any, str, Finding | None], ...] = (
+_MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, object], Any, str, Finding | None], ...] = (
     (
         "LinearRegression", "LinearRegression", ("coef_",),
         {"bounds_X": (0, 1), "bounds_y": (0, 1), "fit_intercept": False}, _rows(1, hundredths, hundredths),
@@ -171,7 +171,7 @@ _MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any], Any, str, Findin
     ),
 )  # fmt: skip
 #: Model, its options, its documentation's sentence, runs, what was certified to be false.
-_FORESTS: tuple[tuple[str, dict[str, Any], str, int, Finding | None], ...] = (
+_FORESTS: tuple[tuple[str, dict[str, object], str, int, Finding | None], ...] = (
     ("DecisionTreeClassifier", {}, "Decision Tree Classifier with differential privacy.", 4000, _LABELS),
     (
         "RandomForestClassifier",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -37,7 +37,7 @@ def _with_missing(st: ModuleType) -> object:
     return numbers.filter(_has_number)
 
 
-def _has_number(data: Any) -> bool:
+def _has_number(data: Iterable[float]) -> bool:
     return not all(map(math.isnan, data))
 
 
@@ -45,7 +45,7 @@ def _tool(name: str, *more: object, **options: object) -> Callable[[float], Mech
     def build(factor: float) -> Mechanism:
         tool = getattr(LIBRARY.load("diffprivlib.tools"), name)
 
-        def mechanism(data: Any, rng: Any) -> Any:
+        def mechanism(data: object, rng: np.random.Generator) -> object:
             parts = data if isinstance(data, tuple) else (np.asarray(data),)
             released = tool(*parts, *more, epsilon=factor, random_state=random_state(rng), **options)
             return released[0] if isinstance(released, tuple) else released
@@ -106,7 +106,7 @@ def _weighted_histogram(factor: float) -> Mechanism:
     """Return the histogram of values with weights."""
     tool = LIBRARY.load("diffprivlib.tools").histogram
 
-    def mechanism(data: Any, rng: Any) -> Any:
+    def mechanism(data: object, rng: np.random.Generator) -> object:
         values, weights = np.array(data).T
         options = {"bins": 2, "range": (0, 1), "weights": weights}
         return tool(values, epsilon=factor, random_state=random_state(rng), **options)[0]
@@ -120,7 +120,7 @@ def _weighted(st: ModuleType) -> object:
 
 
 #: Tool, its other arguments, its data, the first sentence of its documentation.
-_TOOLS: tuple[tuple[str, tuple[Any, ...], dict[str, Any], Any, str], ...] = (
+_TOOLS: tuple[tuple[str, tuple[Any, ...], dict[str, object], Any, str], ...] = (
     (
         "count_nonzero",
         (),
