@@ -41,7 +41,7 @@ class WithoutProbabilities:
         return getattr(self.learner, name)
 
 
-def takes_contexts(learner: Any) -> bool:
+def takes_contexts(learner: object) -> bool:
     """Tell whether a learner observes a context before it acts: it has a method `observe`, as has what it wraps."""
     inner = getattr(learner, "user_class", getattr(learner, "inner", None))
     return hasattr(learner, "observe") and (inner is None or takes_contexts(inner))

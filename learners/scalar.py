@@ -91,7 +91,7 @@ class Scalar:
             objects.append(learner)
         return ScalarState(objects, 0, np.zeros(runs, dtype=np.intp))
 
-    def observe(self, state: ScalarState, context: Any, runs: NDArray[np.bool_]) -> None:
+    def observe(self, state: ScalarState, context: object, runs: NDArray[np.bool_]) -> None:
         """Show the round's context to some of the objects, each a copy of its own."""
         for run in np.flatnonzero(runs).tolist():
             try:
@@ -184,7 +184,7 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     return cast(Learner, learner)
 
 
-def is_learner(target: Any) -> bool:
+def is_learner(target: object) -> bool:
     """Tell whether a target is a learner or makes one: it has what a learner has, or takes what a game has."""
     if hasattr(target, "act") or hasattr(target, "update"):
         return True
@@ -194,7 +194,7 @@ def is_learner(target: Any) -> bool:
     return not names or bool({"arms", "rounds"} & names)
 
 
-def is_mechanism(target: Any) -> bool:
+def is_mechanism(target: object) -> bool:
     """Tell whether a target is a mechanism, where nothing but the target says so."""
     if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
         played = any(hasattr(target, name) for name in ("start", "act", "update"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
@@ -20,6 +20,13 @@ BY_FUNCTION = "function "
 SURFACES = ("actions", "release", "publication")
 #: What an audit may be expected to find.
 EXPECTATIONS = ("falsified", "survived")
+
+
+class ClaimedJson(TypedDict):
+    """What is claimed as an epsilon at a delta, as a record has it."""
+
+    epsilon: float
+    delta: float
 
 
 @dataclass(frozen=True, kw_only=True, init=False)

@@ -19,9 +19,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 
 from ..audit.certification.blind_spot import words as blind_words
 from ..audit.certification.frozen import Frozen
@@ -33,10 +34,14 @@ from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json
-from .identity import LEVELS, matched, measure, why_another
+from .identity import matched, measure, why_another
 from .record import read_record
-from .record_types import Fields, JsonObject
+from .record_types import BaselineRecord, BeforeRecord, ClaimRecord, RunRecord, Said
 from .sanitise import lower, measure_of, named_world
+
+if TYPE_CHECKING:
+    from ..audit.statistics.events import CountsJson
+    from ..mechanisms.measures.measure import MeasureJson
 
 #: Probabilities, less one, at which two claimed profiles are compared.
 CURVE = 1000
@@ -44,6 +49,8 @@ CURVE = 1000
 DEFAULT = Path("overclaim-baseline.json")
 #: The audit lost power if the gap between the claim and the smallest violation it catches grew by more than this.
 SLACK = 1.10
+#: What a claim promises: the less, the better.
+_PROMISED: Final = ("epsilon", "mu", "rho", "delta")
 #: What fails a run; other findings are remarks.
 FAILING = ("regression", "weakened", "lost power", "missing")
 #: Guesses beyond which Fisher's test takes too long; exact intervals stand in for it.
@@ -79,17 +86,17 @@ class Again:
 
 
 #: Counts the events of baselines again: (claim, its baseline) each.
-Counting = Callable[[Sequence[tuple[JsonObject, JsonObject]]], Sequence[Again]]
+Counting = Callable[[Sequence[tuple[ClaimRecord, ClaimRecord]]], Sequence[Again]]
 
 
-def read_baseline(path: Path) -> JsonObject:
+def read_baseline(path: Path) -> RunRecord:
     """Read a baseline; asking for one that is not there is an error, never a silent pass."""
     if not exists(path, "cannot read the baseline"):
         raise ValueError(f"there is no baseline {str(path)!r}: make one by overclaim accept RECORD.json")
     return read_comparable(path)
 
 
-def read_comparable(path: Path) -> JsonObject:
+def read_comparable(path: Path) -> RunRecord:
     """Read a record whose claims have all that a comparison needs; a report makes do with less.
 
     Raises
@@ -104,10 +111,13 @@ def read_comparable(path: Path) -> JsonObject:
         lacking += [f"counts.{name}" for name in ("right", "runs") if name not in (claim.get("counts") or {})]
         if lacking:
             raise ValueError(f"{str(path)!r} cannot be compared: claims[{i}] has no {', '.join(lacking)}")
-    return {"alpha": 0.01, "errors": [], **{key: value for key, value in record.items() if value is not None}}
+    known = {key: value for key, value in record.items() if value is not None}
+    return cast(RunRecord, {"alpha": 0.01, "errors": [], **known})
 
 
-def compare(claims: Sequence[JsonObject], base: Fields, *, alpha: float, again: Counting | None = None) -> JsonObject:
+def compare(
+    claims: Sequence[ClaimRecord], base: RunRecord, *, alpha: float, again: Counting | None = None
+) -> BaselineRecord:
     """Return what changed since the baseline, and put each claim's baseline beside it.
 
     Parameters
@@ -130,7 +140,8 @@ def compare(claims: Sequence[JsonObject], base: Fields, *, alpha: float, again: 
     results = [Again(None, reason) if reason is not None else next(counted) for reason in reasons]
     tested = [_tested(new, old, result) for (new, old), result in zip(known, results, strict=True)]
     decisions = iter(holm([p for p in tested if p is not None], alpha))
-    findings, errors = [], []
+    findings: list[Said] = []
+    errors: list[Said] = []
     for (new, old), result, p in zip(known, results, tested, strict=True):
         if p is not None and (decision := next(decisions)).rejected:
             findings.append(_finding("regression", new, _regressed(new, old, decision.adjusted)))
@@ -141,14 +152,24 @@ def compare(claims: Sequence[JsonObject], base: Fields, *, alpha: float, again: 
         findings += _changes(new, old)
     findings += [_finding("new", new, "not in the baseline") for new, old in pairs if old is None]
     findings += [_finding("missing", old, "in the baseline, but not in this record") for old in missing]
-    about = {"created": base.get("created"), "digest": digest(base), "alpha": alpha, "test": TEST}
-    return {**about, "findings": findings, "errors": errors}
+    return {
+        "created": base.get("created"),
+        "digest": digest(base),
+        "alpha": alpha,
+        "test": TEST,
+        "findings": findings,
+        "errors": errors,
+    }
 
 
-def _tested(new: JsonObject, old: Fields, result: Again) -> float | None:
+def _tested(new: ClaimRecord, old: ClaimRecord, result: Again) -> float | None:
     """Return the p-value of a regression, or None; put it beside the new claim with what it rests on."""
-    before = {"epsilon_lower": old["epsilon_lower"], "lower": old.get("lower")}
-    beside: JsonObject = {**before, "p_value": None, "not_compared": None}
+    beside: BeforeRecord = {
+        "epsilon_lower": old["epsilon_lower"],
+        "lower": old.get("lower"),
+        "p_value": None,
+        "not_compared": None,
+    }
     if result.counts is None:
         beside["not_compared"] = result.reason
     else:
@@ -161,13 +182,17 @@ def _tested(new: JsonObject, old: Fields, result: Again) -> float | None:
         if beside["p_value"] is None:
             beside["not_compared"] = "the baseline's event named no world, then or now"
     new["baseline"] = beside
-    p: float | None = beside["p_value"]
-    return p
+    return beside["p_value"]
 
 
-def _not_compared(new: Fields, old: Fields) -> list[str]:
+def _beside(new: ClaimRecord) -> BeforeRecord:
+    """Return what `_tested` put beside a claim."""
+    return cast(BeforeRecord, new["baseline"])
+
+
+def _not_compared(new: ClaimRecord, old: ClaimRecord) -> list[str]:
     """Return why a claim, or else the power of its audit, was not compared with its baseline: one line at most."""
-    reason = new["baseline"]["not_compared"]
+    reason = _beside(new)["not_compared"]
     if reason is not None:
         return [reason]
     changed = _power_changed(new, old)
@@ -213,8 +238,8 @@ def _excess_p_value(new: Counts, old: Counts, epsilon: float) -> float:
     return math.exp(bisect(lambda log_alpha: not rejected(log_alpha), low, high, steps=24)[1])
 
 
-def _regressed(new: Fields, old: Fields, p: float) -> str:
-    beside, adjusted = new["baseline"], at_most(p, ".2g")
+def _regressed(new: ClaimRecord, old: ClaimRecord, p: float) -> str:
+    beside, adjusted = _beside(new), at_most(p, ".2g")
     return (
         f"{lower_words(measure_of(new), lower(new))}, it was {at_least(lower(old))}: the baseline's event "
         f"{_shown(beside['counts'])}; before: {_shown(beside['counts_before'])} (adjusted p-value {adjusted}); "
@@ -222,7 +247,7 @@ def _regressed(new: Fields, old: Fields, p: float) -> str:
     )
 
 
-def _shown(counts: Mapping[str, int]) -> str:
+def _shown(counts: CountsJson) -> str:
     tally = Counts.of_json(counts)
     world = named_world({"method": "joint", "counts": counts})
     two_sided = tally.left_upper + tally.right_upper and tally.left_lower + tally.right_lower
@@ -232,15 +257,14 @@ def _shown(counts: Mapping[str, int]) -> str:
     return f"says {name} in {100 * hits / runs:.3g} % of {name} runs and {100 * misses / others:.3g} % of {other} ones"
 
 
-def _changes(new: Fields, old: Fields) -> list[dict[str, str]]:
+def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     """Return what is weaker than before in one claim: its promise, or the power of its audit."""
     now, then = measure(new), measure(old)
-    same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in (*LEVELS, "delta"))
-    levels = [name for name in (*LEVELS, "delta") if same_kind and name in now and name in then]
+    same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in _PROMISED)
     changes = [
         _finding("weakened", new, f"the claimed {name} is {now[name]:g}, it was {then[name]:g}")
-        for name in levels
-        if now[name] > then[name]
+        for name in _PROMISED
+        if same_kind and name in now and name in then and now[name] > then[name]
     ]
     if now["kind"] == then["kind"] == "profile" and _allows_more(now, then):
         changes.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
@@ -250,27 +274,28 @@ def _changes(new: Fields, old: Fields) -> list[dict[str, str]]:
         text = f"at best it catches {catches}, before {caught} ({new['runs']:,} runs, were {old['runs']:,})"
         changes.append(_finding("lost power", new, text))
     if same and _blinder(new, old):
-        sees, saw = (blind_words(claim["blind_spot"]) for claim in (new, old))
+        sees, saw = (blind_words(claim["blind_spot"] or {}) for claim in (new, old))
         changes.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))
     return changes
 
 
-def _allows_more(now: Fields, then: Fields) -> bool:
+def _allows_more(now: MeasureJson, then: MeasureJson) -> bool:
     """Tell whether a profile lets some event be likelier than another profile does."""
     q = [i / CURVE for i in range(CURVE + 1)]
     most, before = (measure_from_json(stated).allowed(q) for stated in (now, then))
     return bool((most > before + 1e-9).any())
 
 
-def _blinder(new: Fields, old: Fields) -> bool:
+def _blinder(new: ClaimRecord, old: ClaimRecord) -> bool:
     """Tell whether an audit misses twice the factor that it caught before: one step of the factors may be chance."""
-    if not (new.get("blind_spot") and old.get("blind_spot")):
+    spot, before = new.get("blind_spot"), old.get("blind_spot")
+    if not (spot and before):
         return False
-    now, then = (claim["blind_spot"]["factor"] for claim in (new, old))
+    now, then = spot["factor"], before["factor"]
     return then is not None and (now is None or now > 2 * then)
 
 
-def _power_changed(new: Fields, old: Fields) -> str | None:
+def _power_changed(new: ClaimRecord, old: ClaimRecord) -> str | None:
     """Return what else than the runs changed what an audit would catch, in words: its confidence, its way to stop."""
     for name in ("confidence", "stop"):
         now, then = new.get(name), old.get(name)
@@ -279,7 +304,7 @@ def _power_changed(new: Fields, old: Fields) -> str | None:
     return None
 
 
-def _gap(claim: Fields) -> float:
+def _gap(claim: ClaimRecord) -> float:
     detectable = claim.get("detectable_epsilon")
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
 
@@ -288,32 +313,32 @@ def _text(value: object) -> str:
     return "nothing" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _finding(kind: str, claim: Fields, message: str) -> dict[str, str]:
+def _finding(kind: str, claim: ClaimRecord, message: str) -> Said:
     return {"kind": kind, "name": claim["name"], "message": message}
 
 
-def failed(record: Fields) -> bool:
+def failed(record: RunRecord) -> bool:
     """Tell whether a record's comparison with its baseline fails the run."""
     return any(finding["kind"] in FAILING for finding in (record.get("baseline") or {}).get("findings", ()))
 
 
-def lines(record: Fields) -> list[str]:
+def lines(record: RunRecord) -> list[str]:
     """Return the findings, one line each."""
     findings = (record.get("baseline") or {}).get("findings", ())
     return [f"{finding['kind']}: {finding['name']}: {finding['message']}" for finding in findings]
 
 
-def digest(record: Fields) -> str:
+def digest(record: RunRecord) -> str:
     """Return the hash of a baseline, as its file holds it."""
     return hashlib.sha256(json.dumps(slim(record), sort_keys=True).encode()).hexdigest()
 
 
-def made_against(record: Fields, base: Fields) -> bool:
+def made_against(record: RunRecord, base: RunRecord) -> bool:
     """Tell whether a record holds its comparison with this baseline."""
     return (record.get("baseline") or {}).get("digest") == digest(base)
 
 
-def slim(record: Fields) -> JsonObject:
+def slim(record: RunRecord) -> dict[str, object]:
     """Return a record as a baseline: without the data of figures and without its own comparison."""
     claims = [{k: v for k, v in claim.items() if k not in ("evidence", "baseline")} for claim in record["claims"]]
     return {**{k: v for k, v in record.items() if k != "baseline"}, "claims": claims}

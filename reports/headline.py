@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..learners.catalogue.statements import PUBLISHED, STANDINGS
-from .record_types import Fields
+from .record_types import ClaimRecord, RunRecord
 from .sanitise import is_untested
 
 #: The name under which falsified claims without a standing are counted: those of a user's own targets.
@@ -14,7 +14,7 @@ OWN = "claims"
 USER_LEVEL = ("user", "user-losses")
 
 
-def headline(claims: Sequence[Fields]) -> dict[str, int]:
+def headline(claims: Sequence[ClaimRecord]) -> dict[str, int]:
     """Return how many are false, by standing: statements for `theorem` and `proof`, claims for the others.
 
     A statement counts once, however many claims of the record falsify it. `untested` counts the claims that survived
@@ -32,7 +32,7 @@ def headline(claims: Sequence[Fields]) -> dict[str, int]:
     return {**counts, OWN: sum(not c.get("standing") for c in false), "untested": sum(map(is_untested, claims))}
 
 
-def headline_words(record: Fields) -> str:
+def headline_words(record: RunRecord) -> str:
     """Return the headline in one sentence: what is false of what counts most, which `beside_words` leaves out."""
     claims = record["claims"]
     if not claims:
@@ -56,7 +56,7 @@ def headline_words(record: Fields) -> str:
     return f"No published statement was audited; falsified: {_listed(counts, ())}."
 
 
-def _own_words(claims: Sequence[Fields]) -> str:
+def _own_words(claims: Sequence[ClaimRecord]) -> str:
     false = [claim for claim in claims if claim["verdict"] == "FALSIFIED"]
     users, total = sum(map(_is_of_users, false)), f"{len(claims)} privacy claim{'s' * (len(claims) != 1)}"
     some = f", {users} of them" if users < len(false) else ","
@@ -64,12 +64,12 @@ def _own_words(claims: Sequence[Fields]) -> str:
     return f"{len(false) or 'None'} of {total} {'are' if len(false) > 1 else 'is'} false{level}."
 
 
-def _is_of_users(claim: Fields) -> bool:
+def _is_of_users(claim: ClaimRecord) -> bool:
     """Tell whether what one user gave may be in several rounds or rows of the worlds that are neighbours."""
     return str(claim.get("neighbours")).partition(":")[0] in USER_LEVEL
 
 
-def _counted(claims: Sequence[Fields]) -> tuple[str, ...]:
+def _counted(claims: Sequence[ClaimRecord]) -> tuple[str, ...]:
     """Return the standings that the headline counts: the first of published, documented and own that a claim has."""
     standings = {claim.get("standing") or OWN for claim in claims}
     return next((kind for kind in (PUBLISHED, ("documented",), (OWN,)) if standings & set(kind)), ())
@@ -86,7 +86,7 @@ def _published_words(counts: Mapping[str, int]) -> str:
     return f"{false} published {verb} false{f' (and {proofs})' if steps else ''}."
 
 
-def beside_words(claims: Sequence[Fields]) -> str:
+def beside_words(claims: Sequence[ClaimRecord]) -> str:
     """Return what was falsified beside what the headline counts; nothing if nothing was."""
     counted = _counted(claims)
     apart = _listed(headline(claims), counted) if counted else ""

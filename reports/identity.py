@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
-from .record_types import Fields, JsonObject
+from .record_types import ClaimRecord
 from .sanitise import is_mechanism
 
-Claim = Fields
+if TYPE_CHECKING:
+    from ..mechanisms.measures.measure import MeasureJson
 
 #: The game of a claim: claims of other games are never taken for each other.
 _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
@@ -17,20 +19,20 @@ _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "ar
 LEVELS = ("epsilon", "mu", "rho")
 
 
-def game(claim: Claim) -> str:
+def game(claim: ClaimRecord) -> str:
     """Return the target of a claim and what is played, as text."""
     return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), claim.get("parameters") or {}])
 
 
-def measure(claim: Claim) -> JsonObject:
+def measure(claim: ClaimRecord) -> MeasureJson:
     """Return how a claim counts privacy, with its kind; epsilon and delta where the record says nothing else."""
     stated = dict(claim.get("measure") or claim["claimed"])
     if not stated.keys() - {"kind", "epsilon", "delta"}:
-        return {"kind": "approximate", "delta": 0.0, **{k: v for k, v in stated.items() if k != "kind"}}
-    return {"kind": None, **stated}
+        stated = {"delta": 0.0, **stated, "kind": "approximate"}
+    return cast("MeasureJson", {"kind": None, **stated})
 
 
-def details(claim: Claim) -> JsonObject:
+def details(claim: ClaimRecord) -> dict[str, object]:
     """Return what else identifies a claim and its audit, what matters most first."""
     pair = (claim.get("pair") or {}) if _is_given(claim) else {}
     stated = measure(claim)
@@ -50,13 +52,13 @@ def details(claim: Claim) -> JsonObject:
     }
 
 
-def _is_given(claim: Claim) -> bool:
+def _is_given(claim: ClaimRecord) -> bool:
     """Tell whether the two worlds were the user's, and not found by a search; older records say it in their replay."""
     words = (claim.get("replay") or "").split()
     return bool(claim.get("pair_given", "--left" in words or "--pair" in words))
 
 
-def why_another(new: Claim, old: Claim) -> str | None:
+def why_another(new: ClaimRecord, old: ClaimRecord) -> str | None:
     """Return what makes two claims of one game another question, in words; None if nothing does."""
     now, then = measure(new), measure(old)
     if now["kind"] != then["kind"]:
@@ -69,7 +71,7 @@ def why_another(new: Claim, old: Claim) -> str | None:
     return f"{' and '.join(changed)} changed{_from_to(changed, ours, theirs)}"
 
 
-def _from_to(changed: Sequence[str], ours: Claim, theirs: Claim) -> str:
+def _from_to(changed: Sequence[str], ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
     """Return the two values, where one short thing changed."""
     if len(changed) > 1:
         return ""
@@ -78,8 +80,8 @@ def _from_to(changed: Sequence[str], ours: Claim, theirs: Claim) -> str:
 
 
 def matched(
-    new: Sequence[JsonObject], old: Sequence[JsonObject]
-) -> tuple[list[tuple[JsonObject, JsonObject | None]], list[JsonObject]]:
+    new: Sequence[ClaimRecord], old: Sequence[ClaimRecord]
+) -> tuple[list[tuple[ClaimRecord, ClaimRecord | None]], list[ClaimRecord]]:
     """Return every new claim with the old one that it continues, if any, and the old ones that none continues.
 
     Claims of one game are matched by all their details where that can be; those left over by the most of them, what
@@ -102,7 +104,7 @@ def matched(
     return pairs, [claim for j, claim in enumerate(old) if j not in taken]
 
 
-def _difference(a: Claim, b: Claim) -> tuple[bool, ...]:
+def _difference(a: Mapping[str, object], b: Mapping[str, object]) -> tuple[bool, ...]:
     """Return in which details two claims differ: those that are equal in what matters most come first."""
     return tuple(_text(a.get(name)) != _text(b.get(name)) for name in {**a, **b})
 

@@ -22,6 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from ..audit.certification.verdict import Result
     from ..audit.regret.regret_audit import RegretAudit
+    from .record_types import ClaimRecord
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -236,7 +237,7 @@ class AuditedResult:
 
         result = self.result
         claim, pair = result.claim, result.pair
-        counts = {"method": result.certificate.method, **counted(result)}
+        counts: ClaimRecord = {"method": result.certificate.method, **counted(result)}
         measure = claim.measure.to_json()
         world = pair.to_json()
         sure = confidence({"confidence": result.confidence})
@@ -247,9 +248,10 @@ class AuditedResult:
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
         caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
-        inputs = not isinstance(pair, Pair | RoundsPair)
-        rounds = world.get("rounds", [world["round"]])
-        differ = "have these inputs" if inputs else f"differ in {rounds_words(rounds)} of {len(world['left'])}"
+        inputs, differ = True, "have these inputs"
+        if isinstance(pair, Pair | RoundsPair):
+            rounds = world.get("rounds", [world["round"]])
+            inputs, differ = False, f"differ in {rounds_words(rounds)} of {pair.rounds}"
         game = f", {neighbours_words(claim.neighbours)}, losses {claim.losses}, on {claim.surface}"
         rows = [
             ("mechanism" if inputs else "learner", f"{_name(self.learner)}{_place(self.learner)}"),

@@ -6,10 +6,10 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from .. import __version__
 from ..audit.attacks.rules import NotFrozenError
@@ -36,7 +36,12 @@ from ..learners.catalogue.statements import PUBLISHED
 from ..mechanisms.claim import neighbours_words
 from .headline import headline
 from .record_schema import fault
+from .record_types import ClaimRecord, RunRecord, Said
 from .sanitise import json_text
+
+if TYPE_CHECKING:
+    from ..audit.certification.evidence import EvidenceJson
+    from ..audit.regret.measurement import RegretJson
 
 SCHEMA = 1
 #: An exact epsilon below this, which is rounding, is none: both worlds act alike.
@@ -45,7 +50,7 @@ UNSEEN = 1e-9
 
 def claim_record(
     prepared: Prepared, result: Result, *, with_evidence: bool = False, with_trace: bool = False, jobs: int = 1
-) -> dict[str, object]:
+) -> ClaimRecord:
     """Return the record of one audited claim, on request with the data of its figures, its frozen event, its traces.
 
     No choice behind it hangs on the last bits of a float, unless it is `platform_dependent`: then the floating-point
@@ -53,7 +58,7 @@ def claim_record(
     """
     task, claim, certificate = prepared.task, result.claim, result.certificate
     exact = exact_epsilons(prepared, result, (claim.delta, *(PROFILE_DELTAS if with_evidence else ())))
-    record = {
+    record: ClaimRecord = {
         "name": task.target,
         "calibration": prepared.setting.calibration if prepared.setting else None,
         "surface": claim.surface,
@@ -100,7 +105,7 @@ def claim_record(
     return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
 
 
-def relations_of(prepared: Prepared, result: Result) -> dict[str, Any]:
+def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return which worlds are neighbours: by the claim, by what was asked of searched inputs, or by the entry.
 
     Of a learner's rounds in words too: what is replaced.
@@ -110,9 +115,9 @@ def relations_of(prepared: Prepared, result: Result) -> dict[str, Any]:
     return {"neighbours": named, "relation": None if prepared.mechanism else neighbours_words(own)}
 
 
-def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> dict[str, Any]:
+def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> ClaimRecord:
     """Return the frozen event of a claim, and the data of its figures where it has any."""
-    figures = {"frozen": frozen_event(prepared, result, jobs)}
+    figures: ClaimRecord = {"frozen": frozen_event(prepared, result, jobs)}
     return (
         figures
         if not isinstance(result.pair, Pair)
@@ -120,15 +125,16 @@ def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jo
     )
 
 
-def traces_of(prepared: Prepared, result: Result) -> dict[str, object]:
+def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what traces of the audited pair say: bounds from above, leaks, and the cause of what was falsified."""
     if prepared.of_sequences:
         return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
     falsified = result.verdict.value == "FALSIFIED"
-    return traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
+    traces = traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
+    return cast(ClaimRecord, traces)
 
 
-def of_inputs(prepared: Prepared, result: Result) -> dict[str, object]:
+def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what was asked of the search over inputs, and what it found; and whether the same seed gives the same."""
     task = prepared.task
     schema = None if task.input_schema is None else read_schema(task.input_schema)
@@ -142,7 +148,7 @@ def of_inputs(prepared: Prepared, result: Result) -> dict[str, object]:
     }
 
 
-def promised(result: Result) -> dict[str, Any]:
+def promised(result: Result) -> ClaimRecord:
     """Return what is claimed and what was certified, as an epsilon, in the claim's own measure and in all measures."""
     claim, certificate = result.claim, result.certificate
     # The intervals are of one event and a number of runs that were fixed before: an anytime audit has neither.
@@ -179,7 +185,7 @@ def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, obj
         return {"kind": "none", "reason": str(error)}
 
 
-def attack_facts(result: Result) -> dict[str, object]:
+def attack_facts(result: Result) -> ClaimRecord:
     """Return the attack, whether its score is the exact log-likelihood ratio, and of what, by its own words."""
     attack = result.scorer
     return {
@@ -189,13 +195,13 @@ def attack_facts(result: Result) -> dict[str, object]:
     }
 
 
-def asked(task: Task) -> dict[str, object]:
+def asked(task: Task) -> ClaimRecord:
     """Return how an audit was asked for, beside its claim and budget."""
     given = task.pair is not None or bool(task.inputs())
     return {"stop": task.budget.stop, "bits": task.bits, "pair_given": given}
 
 
-def counted(result: Result) -> dict[str, object]:
+def counted(result: Result) -> ClaimRecord:
     """Return the event and its counts."""
     event, counts = result.event, result.certificate.counts
     return {
@@ -215,7 +221,7 @@ def finite_function(function: StepFunction) -> dict[str, object]:
     return {**data, "edges": [finite(edge) for edge in data["edges"]]}
 
 
-def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> dict[str, object]:
+def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> EvidenceJson:
     """Return the data of a claim's figures, with the exact values where they are known."""
     figures = evidence(prepared.learner, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
@@ -226,7 +232,7 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
     return figures
 
 
-def standing_of(prepared: Prepared) -> dict[str, object]:
+def standing_of(prepared: Prepared) -> ClaimRecord:
     """Return whose claim it is, and the words that it audits; None for each where the catalogue has no such case."""
     case = prepared.case
     said = case.statement if case else None
@@ -239,13 +245,13 @@ def standing_of(prepared: Prepared) -> dict[str, object]:
     }
 
 
-def exact_levels(prepared: Prepared, result: Result) -> dict[str, object]:
+def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
     """Return what is exact on the audited pair beside epsilon: the level of another measure; mu and rho of a release.
 
     Of claims of an epsilon only a release with Gaussian noise has its mu and rho: they are in closed form.
     """
     measure, surface = result.claim.measure, result.claim.surface
-    levels: dict[str, Any] = {"exact_level": None, "exact_mu": None, "exact_rho": None}
+    levels: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
     if not isinstance(result.pair, Pair):
         return levels
     try:
@@ -280,15 +286,15 @@ def finite(value: float) -> float | None:
 
 
 def run_record(
-    claims: Sequence[dict[str, Any]],
+    claims: Sequence[ClaimRecord],
     *,
     seed: int,
     alpha: float,
     command: str,
-    errors: Sequence[dict[str, str]] = (),
-    regret: Sequence[dict[str, Any]] = (),
-    utility: Sequence[dict[str, Any]] = (),
-) -> dict[str, Any]:
+    errors: Sequence[Said] = (),
+    regret: Sequence[RegretJson] = (),
+    utility: Sequence[dict[str, object]] = (),
+) -> RunRecord:
     """Return the record of a run.
 
     Parameters
@@ -317,7 +323,7 @@ def run_record(
     }
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> RunRecord:
     """Read a record.
 
     Raises
@@ -337,7 +343,7 @@ def read_record(path: Path) -> dict[str, Any]:
     wrong = fault(data)
     if wrong is not None:
         raise ValueError(f"{str(path)!r} is no record: {wrong}")
-    return data
+    return cast(RunRecord, data)
 
 
 def _no_number(name: str) -> None:
@@ -370,6 +376,6 @@ def write_atomically(path: Path, text: str) -> None:
             raise
 
 
-def to_text(record: dict[str, Any]) -> str:
+def to_text(record: Mapping[str, object]) -> str:
     """Return the record as JSON text."""
     return json_text(record, indent=1) + "\n"

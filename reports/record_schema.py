@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from typing import Any, cast
 
 from ..learners.catalogue.statements import STANDINGS
 from ..mechanisms.measures.stated import measure_from_json
+from .record_types import ClaimRecord, RunRecord
 
 Schema = dict[str, Any]
 
@@ -182,18 +183,19 @@ RECORD = _table(
 )
 
 
-def fault(record: Mapping[str, Any]) -> str | None:
+def fault(record: Mapping[str, object]) -> str | None:
     """Return the first thing in a record that does not fit, with its place; None if all fits."""
     from jsonschema import Draft202012Validator
 
     wrong = next(Draft202012Validator(RECORD).iter_errors(record), None)
     if wrong is None:
-        return next((f"claims[{i}].{misfit}" for i, c in enumerate(record["claims"]) for misfit in _unfit(c)), None)
+        claims = cast(RunRecord, record)["claims"]
+        return next((f"claims[{i}].{misfit}" for i, claim in enumerate(claims) for misfit in _unfit(claim)), None)
     place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in wrong.absolute_path).lstrip(".")
     return f"{place or 'the record'}: {' '.join(wrong.message.split())[:200]}"
 
 
-def _unfit(claim: Mapping[str, object]) -> Iterator[str]:
+def _unfit(claim: ClaimRecord) -> Iterator[str]:
     """Yield what no schema says of a claim: a measure that is none, and figures that do not fit together."""
     if claim.get("measure") is not None:
         try:
@@ -203,12 +205,12 @@ def _unfit(claim: Mapping[str, object]) -> Iterator[str]:
     yield from (f"evidence.{misfit}" for misfit in _uneven(claim))
 
 
-def _uneven(claim: Mapping[str, Any]) -> Iterator[str]:
+def _uneven(claim: ClaimRecord) -> Iterator[str]:
     """Yield the figures whose lists are not of one length."""
     evidence = claim.get("evidence") or {}
     profile, scores = evidence.get("profile") or {}, evidence.get("scores") or {}
-    places = {
-        name: (evidence.get(name) or {}, names)
+    places: dict[str, tuple[Mapping[str, Sized], Sequence[str]]] = {
+        name: (cast("Mapping[str, Sized]", evidence.get(name) or {}), names)
         for name, names in (
             ("tradeoff", _ERRORS),
             ("profile", ("epsilon", "estimate", "lower")),
@@ -217,7 +219,7 @@ def _uneven(claim: Mapping[str, Any]) -> Iterator[str]:
             ("growth", ("runs", "bound")),
         )
     }
-    places["profile.exact"] = profile.get("exact") or {}, ("epsilon", "delta")
+    places["profile.exact"] = cast("Mapping[str, Sized]", profile.get("exact") or {}), ("epsilon", "delta")
     for place, (data, names) in places.items():
         if len({len(data[name]) for name in names if name in data}) > 1:
             yield f"{place}: {', '.join(names)} must be of one length"

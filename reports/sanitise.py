@@ -6,15 +6,21 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
 from ..mechanisms.claim import NEIGHBOURS
-from .record_types import Fields, JsonObject
+from .record_types import ClaimRecord, LegibleRecord, RunRecord
+
+if TYPE_CHECKING:
+    from ..mechanisms.claim import ClaimedJson
+    from ..mechanisms.measures.measure import MeasureJson
+
+_Json = TypeVar("_Json")
 
 #: What a claim says where its record does not.
-DEFAULTS: JsonObject = {
+DEFAULTS: ClaimRecord = {
     "calibration": None,
     "surface": "actions",
     "neighbours": "replace",
@@ -58,11 +64,10 @@ DEFAULTS: JsonObject = {
 REPLAY_WORDS = ("replay", "again, on other random numbers")
 
 
-def legible(record: Fields) -> JsonObject:
+def legible(record: RunRecord) -> LegibleRecord:
     """Return a record with nothing hidden in its strings, and with every field that the reports name."""
-    shown: JsonObject = visible(record)
     defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
-    shown = {**defaults, **{k: v for k, v in shown.items() if v is not None}}
+    shown = cast(LegibleRecord, defaults | {k: v for k, v in visible(record).items() if v is not None})
     shown["claims"] = [filled(claim) for claim in shown["claims"]]
     shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
     shown["skipped"] = shown.get("skipped", [])
@@ -70,12 +75,12 @@ def legible(record: Fields) -> JsonObject:
     return shown
 
 
-def is_mechanism(claim: Fields) -> bool:
+def is_mechanism(claim: ClaimRecord) -> bool:
     """Tell whether a mechanism was audited, on two inputs: older records say so by having one round and no arms."""
     return bool(claim.get("mechanism", claim.get("arms") is None and claim.get("rounds") == 1))
 
 
-def relation_words(claim: Fields) -> str:
+def relation_words(claim: ClaimRecord) -> str:
     """Return which worlds are neighbours, where it is not that one round is replaced; nothing of two given inputs."""
     neighbours = claim.get("neighbours")
     if is_mechanism(claim):
@@ -92,17 +97,23 @@ def rounds_words(rounds: Sequence[int]) -> str:
     return f"rounds {', '.join(first)} and {last}" if first else f"round {last}"
 
 
-def is_untested(claim: Fields) -> bool:
+def is_untested(claim: ClaimRecord) -> bool:
     """Tell whether a claim survived an audit that was seen to catch too little to be called a test."""
     return bool(claim["verdict"] == "SURVIVED" and claim.get("untested"))
 
 
-def replay_word(claim: Fields) -> str:
+def is_unexpected(claim: ClaimRecord) -> bool:
+    """Tell whether a verdict was expected, and another one came."""
+    expected = claim.get("expected")
+    return bool(expected and claim["verdict"] != expected.upper())
+
+
+def replay_word(claim: ClaimRecord) -> str:
     """Return what stands before a claim's command: it replays the counts, or audits again on other random numbers."""
     return REPLAY_WORDS[claim.get("replayable") is False]
 
 
-def untested_words(claim: Fields) -> str:
+def untested_words(claim: ClaimRecord) -> str:
     """Return why an audit that a claim survived is no test of it."""
     if not claim.get("blind_spot"):
         at = f" at delta {claim['claimed']['delta']:g}" if claim["claimed"]["delta"] else ""
@@ -110,43 +121,43 @@ def untested_words(claim: Fields) -> str:
     return "untested: this audit would not have caught three times too little noise"
 
 
-def by_holm(claim: Fields) -> bool:
+def by_holm(claim: ClaimRecord) -> bool:
     """Tell whether Holm's procedure over the report falsified a claim that its own bound, at alpha / m, does not."""
     return bool(claim.get("holm"))
 
 
-def measure_of(claim: Fields) -> Fields:
+def measure_of(claim: ClaimRecord) -> MeasureJson:
     """Return the measure of a claim: of an epsilon at a delta as `claimed` says, which older records have too."""
-    stated: Fields = claim.get("measure") or {}
+    stated: MeasureJson = claim.get("measure") or {}
     if stated.get("kind") in (None, "approximate"):
-        return {**claim["claimed"], "kind": "approximate"}
+        return cast("MeasureJson", {**claim["claimed"], "kind": "approximate"})
     return stated
 
 
-def level(claim: Fields) -> float:
+def level(claim: ClaimRecord) -> float:
     """Return what is claimed, in the unit of the claim's measure."""
     return measure_words.level_of(measure_of(claim))
 
 
-def lower(claim: Fields) -> float:
+def lower(claim: ClaimRecord) -> float:
     """Return what was certified, in that unit."""
     bound = None if measure_words.is_epsilon(measure_of(claim)) else claim.get("lower")
     return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
 
 
-def exact_level(claim: Fields) -> float | None:
+def exact_level(claim: ClaimRecord) -> float | None:
     """Return the exact value on the audited pair, in that unit, where it is known."""
     epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
     exact = claim.get("exact_level")
     return epsilon if exact is None else exact
 
 
-def symbol(claim: Fields) -> str:
+def symbol(claim: ClaimRecord) -> str:
     """Return the symbol of that unit."""
     return measure_words.SYMBOLS[measure_words.unit_of(measure_of(claim))]
 
 
-def bound_words(claim: Fields) -> str:
+def bound_words(claim: ClaimRecord) -> str:
     """Return what was certified about a claim, with everything that its error depends on."""
     measure, bound = measure_of(claim), lower(claim)
     own = f"at least {measure_words.bound_words(measure, bound)} ({confidence_text(claim['confidence'])} confidence)"
@@ -171,7 +182,7 @@ class ByWorld(NamedTuple):
     others: int
 
 
-def named_world(claim: Fields) -> ByWorld | None:
+def named_world(claim: ClaimRecord) -> ByWorld | None:
     """Return what a joint event shows of each world.
 
     None in the guess game, where right and wrong guesses are what counts, and where a record does not say.
@@ -185,7 +196,7 @@ def named_world(claim: Fields) -> ByWorld | None:
     return ByWorld("left", counts["left_upper"], left, "right", counts["right_upper"], right)
 
 
-def counted_words(claim: Fields) -> str:
+def counted_words(claim: ClaimRecord) -> str:
     """Return the counts that a certificate rests on."""
     world, counts = named_world(claim), claim["counts"]
     if claim.get("method") == "variational" and counts.get("tally"):
@@ -197,7 +208,7 @@ def counted_words(claim: Fields) -> str:
     return f"says {name} in {hits:,} of {runs:,} {name} runs and in {misses:,} of {others:,} {other} ones"
 
 
-def exact_words(claim: Fields, infinite: str = "inf") -> str:
+def exact_words(claim: ClaimRecord, infinite: str = "inf") -> str:
     """Return the exact value with four digits, what infinity is called, or a dash where it is not known."""
     if claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim)):
         return infinite
@@ -205,19 +216,24 @@ def exact_words(claim: Fields, infinite: str = "inf") -> str:
     return "-" if known is None else f"{known:.4g}"
 
 
-def filled(claim: Fields) -> JsonObject:
+def filled(claim: ClaimRecord) -> ClaimRecord:
     """Return a claim with every field that the reports name."""
-    claimed = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
-    return {**DEFAULTS, **{k: v for k, v in claim.items() if v is not None}, "claimed": claimed}
+    claimed: ClaimedJson = {"epsilon": claim["claimed"]["epsilon"], "delta": claim["claimed"].get("delta") or 0.0}
+    known = {key: value for key, value in claim.items() if value is not None}
+    return cast(ClaimRecord, {**DEFAULTS, **known, "claimed": claimed})
 
 
-def visible(value: object) -> Any:
+def visible(value: _Json) -> _Json:
     """Return the value with control characters and those that reorder text written out, in all of its strings."""
+    return cast(_Json, _visible(value))
+
+
+def _visible(value: object) -> object:
     if isinstance(value, str):
         return _UNUSUAL.sub(lambda match: _written(match[0]), value)
     if isinstance(value, Mapping):
-        return {visible(k): visible(v) for k, v in value.items()}
-    return [visible(v) for v in value] if isinstance(value, list | tuple) else value
+        return {_visible(k): _visible(v) for k, v in value.items()}
+    return [_visible(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def visible_line(text: object) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 from ..audit.statistics.digits import at_most, within
 from ..audit.statistics.measure_words import is_epsilon, unit_of
-from .record_types import Fields
+from .record_types import ClaimRecord
 from .sanitise import measure_of
+
+if TYPE_CHECKING:
+    from ..audit.traces.trace_types import PlaceJson
 
 #: Bounds and claims closer than this, relatively, are equal.
 _SAME = 1e-9
@@ -13,31 +19,32 @@ _SAME = 1e-9
 _OURS = ("mechanisms/", "learners/")
 
 
-def binding(claim: Fields) -> float | None:
+def binding(claim: ClaimRecord) -> float | None:
     """Return a claim's upper bound where it is one; None where paths were only sampled, or no trace was made."""
     upper = claim.get("epsilon_upper") if is_epsilon(measure_of(claim)) else claim.get("upper")
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
 
-def is_bounded(claim: Fields) -> bool:
+def is_bounded(claim: ClaimRecord) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)
     within = upper is not None and is_epsilon(measure_of(claim)) and upper <= claim["claimed"]["epsilon"] * (1 + _SAME)
     return claim["verdict"] == "SURVIVED" and within and not _contradicted(claim)
 
 
-def bounded_words(claim: Fields) -> str:
+def bounded_words(claim: ClaimRecord) -> str:
     """Return ", bounded: ..." to stand behind SURVIVED, or nothing."""
-    if not is_bounded(claim):
+    upper = claim.get("epsilon_upper")
+    if upper is None or not is_bounded(claim):
         return ""
-    return f", bounded: at most {at_most(claim['epsilon_upper'])} {_where(claim['upper_scope'])}"
+    return f", bounded: at most {at_most(upper)} {_where(claim['upper_scope'])}"
 
 
-def trace_lines(claim: Fields) -> list[str]:
+def trace_lines(claim: ClaimRecord) -> list[str]:
     """Return what a claim's traces say, line by line."""
     lines = _bounds(claim)
-    if claim.get("leak"):
-        lines.append(claim["leak"]["text"])
+    if leak := claim.get("leak"):
+        lines.append(leak["text"])
     why = claim.get("cause")
     if why and why["kind"] != "leak":
         lines.append(f"cause: {why['text']}")
@@ -46,7 +53,7 @@ def trace_lines(claim: Fields) -> list[str]:
     return lines
 
 
-def _bounds(claim: Fields) -> list[str]:
+def _bounds(claim: ClaimRecord) -> list[str]:
     upper, pair = claim.get("epsilon_upper"), claim.get("epsilon_upper_pair")
     if upper is None:
         return []
@@ -72,25 +79,27 @@ def _bounds(claim: Fields) -> list[str]:
     return [*lines, rests]
 
 
-def _contradicted(claim: Fields) -> bool:
+def _contradicted(claim: ClaimRecord) -> bool:
     """Tell whether more was certified than traces allow."""
     return binding(claim) is not None and (claim.get("epsilon_lower") or 0.0) > _top(claim) * (1 + _SAME)
 
 
-def _top(claim: Fields) -> float:
-    pair = claim.get("epsilon_upper_pair")
-    return float(claim["epsilon_upper"] if pair is None else pair)
+def _top(claim: ClaimRecord) -> float:
+    pair, every = claim.get("epsilon_upper_pair"), claim.get("epsilon_upper")
+    known = every if pair is None else pair
+    return math.inf if known is None else float(known)
 
 
-def _where(scope: str) -> str:
+def _where(scope: str | None) -> str:
     return "on every pair" if scope == "claim" else "on this pair"
 
 
-def place_of(claim: Fields) -> Fields | None:
+def place_of(claim: ClaimRecord) -> PlaceJson | None:
     """Return the line of a claim's cause, else that where its target is written.
 
     A cause in our own code is named relative to our package: it is a file of the repository only where the target is.
     """
-    place, where = (claim.get("cause") or {}).get("place"), claim.get("where")
+    cause, where = claim.get("cause"), claim.get("where")
+    place = cause.get("place") if cause else None
     foreign = place and place["file"].startswith(_OURS) and where and not where["file"].startswith(_OURS)
     return where if not place or foreign else place

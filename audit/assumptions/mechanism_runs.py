@@ -22,6 +22,7 @@ from ...mechanisms.draws import Draws
 from ..attacks.encoding import scalars
 from ..attacks.features import Outputs
 from ..inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
+from ..play.pairs import PairJson
 from .attributes import AttributesError
 from .call_limit import SlowCallError
 
@@ -74,7 +75,7 @@ class DataPair:
         """Where the two worlds differ, in words: a mechanism answers once."""
         return "one round"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PairJson:
         """Return the record's form."""
         return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}
 
@@ -167,7 +168,7 @@ def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: fl
     return Sample(join(halves), left)
 
 
-def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int, *more: Any) -> Outputs:
+def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int, *more: object) -> Outputs:
     """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
     if not getattr(mechanism, "batched", False):
         return [_called(mechanism, data, draws.generator) for _ in range(runs)]

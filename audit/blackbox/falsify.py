@@ -32,7 +32,7 @@ def falsify_mechanism(
     mechanism: Any,
     claim: Claim,
     *,
-    left: Any = None,
+    left: object = None,
     right: object = None,
     pairs: Iterable[tuple[object, object]] | None = None,
     inputs: object = None,
@@ -150,7 +150,7 @@ def audit_mechanism(
     budget: Budget,
     execution: Execution = HERE,
     *,
-    left: Any = None,
+    left: object = None,
     right: object = None,
     pairs: Iterable[tuple[object, object]] | None = None,
     inputs: object = None,
@@ -228,7 +228,7 @@ def _by_parameter(mechanism: Any, weaken: object) -> Weaken | None:
     return lambda factor: with_parameter(mechanism, parameter, factor)
 
 
-def _pairs(left: Any, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:
+def _pairs(left: object, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:
     if pairs is not None:
         if left is not None or right is not None:
             raise ValueError("give either left and right, or pairs")
@@ -241,7 +241,7 @@ def _pairs(left: Any, right: object, pairs: Iterable[tuple[object, object]] | No
     return [DataPair(left, right)]
 
 
-def _refuse_both(left: Any, right: object, pairs: object) -> None:
+def _refuse_both(left: object, right: object, pairs: object) -> None:
     if left is not None or right is not None or pairs is not None:
         raise ValueError("give either inputs, a strategy of pairs, or left and right, or pairs")
 

@@ -28,16 +28,16 @@ from .played import Played, RoundsPair
 
 
 def falsify(
-    learner: Any,
+    learner: object,
     claim: Claim,
     *,
     rounds: int | None = None,
     arms: int | None = None,
     pair: Pair | None = None,
     pairs: Iterable[Pair] | None = None,
-    left: Any = None,
-    right: Any = None,
-    inputs: Any = None,
+    left: object = None,
+    right: object = None,
+    inputs: object = None,
     runs: int = 100_000,
     seed: int = 0,
     confidence: float = 0.99,
@@ -146,16 +146,16 @@ def falsify(
 
 @blaming
 def audit_sequences(
-    learner: Any,
+    learner: object,
     claim: Claim,
     budget: Budget,
     execution: Execution = HERE,
     *,
     rounds: int | None = None,
     arms: int | None = None,
-    left: Any = None,
-    right: Any = None,
-    inputs: Any = None,
+    left: object = None,
+    right: object = None,
+    inputs: object = None,
     weaken: Asked = None,
     shrink: bool = False,
 ) -> Result:
@@ -193,7 +193,7 @@ def audit_sequences(
     return replace(result, pair=pair, shrunk=shrunk)
 
 
-def claimed_on(claim: Claim, inputs: Any) -> Claim:
+def claimed_on(claim: Claim, inputs: object) -> Claim:
     """Return the claim with the neighbour relation of its inputs; raise ValueError where it has another."""
     source = None if inputs is None else made_by(inputs)
     if source is None:
@@ -229,5 +229,5 @@ def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) 
         return check_fresh(learner, pair, seed)
 
 
-def _as_rounds(pair: Any) -> Any:
+def _as_rounds(pair: object) -> Any:
     return RoundsPair(as_sequence(pair.left), as_sequence(pair.right)) if isinstance(pair, DataPair) else pair

@@ -16,6 +16,7 @@ from ...learners.protocol import Actions, HasContexts, HasRelease, Learner
 from ...mechanisms.draws import Draws, Floats
 from ..assumptions.mechanism_runs import DataPair
 from ..inputs.rounds import Round, differing, loss_of
+from ..play.pairs import PairJson
 from ..play.transcripts import play_rounds
 
 
@@ -43,7 +44,7 @@ class RoundsPair(DataPair):
             return "one round"
         return f"pair differing in round{'s' * (len(self.places) > 1)} {', '.join(str(t + 1) for t in self.places)}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PairJson:
         """Return the record's form: the differing rounds from 1, the first alone too, and both sequences."""
         differ = [t + 1 for t in self.places]
         return {**super().to_json(), "round": differ[0], "rounds": differ}
@@ -107,7 +108,7 @@ class _Table:
         self.actions: list[Actions] = []
         self.releases: list[Floats] = []
 
-    def before(self, state: Any) -> None:
+    def before(self, state: object) -> None:
         """Show the round's context, in each world its own."""
         if not self.contexts:
             return
@@ -129,7 +130,7 @@ class _Table:
         told = [feedback(losses[t], played, self.learner.feedback) for losses in self.losses]
         return np.where(self.left, *told) if t in self.differ else told[0]
 
-    def learned(self, t: int, state: Any) -> None:
+    def learned(self, t: int, state: object) -> None:
         """Keep what was released."""
         released = cast(HasRelease, self.learner).release(state)
         if released is not None:

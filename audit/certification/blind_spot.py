@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
+
+
+class BlindSpotJson(TypedDict, total=False):
+    """A blind spot as a record has it."""
+
+    factor: float | None
+    missed: float | None
+    tried: float | None
+    bounds: list[list[float]]
+    runs: int | None
+    alpha: float
+    parameter: str | None
+    true_to: float | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ class BlindSpot:
     def __str__(self) -> str:
         return words(self.to_json())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> BlindSpotJson:
         """Return the record's `blind_spot`."""
         return {
             "factor": self.factor,
@@ -66,14 +78,14 @@ class BlindSpot:
         }
 
 
-def factor_words(blind_spot: Mapping[str, object] | None) -> str:
+def factor_words(blind_spot: BlindSpotJson | None) -> str:
     """Return the factor of a record's `blind_spot`, more than what was tried, or a dash where there is none."""
     if not blind_spot or (blind_spot["factor"] is None and not blind_spot.get("tried")):
         return "-"
     return f"> {blind_spot['tried']:g}" if blind_spot["factor"] is None else f"{blind_spot['factor']:g}"
 
 
-def words(blind_spot: Mapping[str, Any]) -> str:
+def words(blind_spot: BlindSpotJson) -> str:
     """Return what a record's `blind_spot` says, in one line."""
     factor, missed, name, slack = (blind_spot.get(key) for key in ("factor", "missed", "parameter", "true_to"))
     what = "noise divided by" if name in (None, "noise") else f"{name} times"

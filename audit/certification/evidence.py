@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
@@ -46,7 +46,85 @@ SHOWN_SEQUENCES = 3
 _Labels = NDArray[np.bool_]
 
 
-def evidence(learner: Learner, result: Result) -> dict[str, Any]:
+class TradeoffJson(TypedDict, total=False):
+    """Both errors of guessing the world at each threshold, with their intervals."""
+
+    threshold: list[float | None]
+    false_positive: list[float]
+    false_positive_low: list[float]
+    false_positive_high: list[float]
+    false_negative: list[float]
+    false_negative_low: list[float]
+    false_negative_high: list[float]
+
+
+class ExactProfileJson(TypedDict):
+    """The exact delta and epsilon."""
+
+    delta: list[float]
+    epsilon: list[float | None]
+
+
+class ProfileJson(TypedDict, total=False):
+    """The delta that is needed at each epsilon."""
+
+    epsilon: list[float]
+    estimate: list[float | None]
+    lower: list[float | None]
+    exact: ExactProfileJson
+
+
+class ScoresJson(TypedDict, total=False):
+    """Counts of the score by world, at each value or in bins; and how often it was -inf and inf."""
+
+    values: list[float]
+    edges: list[float]
+    left: list[int]
+    right: list[int]
+    left_infinite: list[int]
+    right_infinite: list[int]
+
+
+class ByRoundJson(TypedDict):
+    """Epsilon of the first rounds alone."""
+
+    kind: str
+    rounds: list[int]
+    epsilon: list[float | None]
+
+
+class GrowthJson(TypedDict, total=False):
+    """The bound of each prefix of the runs."""
+
+    runs: list[int]
+    bound: list[float | None]
+    source: str
+    decides: int | None
+
+
+class SequenceJson(TypedDict):
+    """A sequence of arms that the event names, with its probability in both worlds."""
+
+    arms: list[int]
+    says: str
+    left: float
+    right: float
+
+
+class EvidenceJson(TypedDict, total=False):
+    """What the figures of a claim show."""
+
+    alpha: float
+    runs: dict[str, int]
+    tradeoff: TradeoffJson
+    profile: ProfileJson
+    scores: ScoresJson
+    by_round: ByRoundJson
+    telling: list[SequenceJson]
+    growth: GrowthJson
+
+
+def evidence(learner: Learner, result: Result) -> EvidenceJson:
     """Return the data of a claim's figures: JSON-serialisable, below 20 kB.
 
     Parameters
@@ -69,7 +147,7 @@ def evidence(learner: Learner, result: Result) -> dict[str, Any]:
     scores, left = attack.score(seen), seen.left
     third = left.size // 3
     grid = _thresholds(scores[:third])
-    figures: dict[str, Any] = {
+    figures: EvidenceJson = {
         "alpha": round(alpha, 12) or alpha,
         "runs": {"left": int(left[third:].sum()), "right": int((~left[third:]).sum())},
         "tradeoff": _tradeoff(grid, scores[third:], left[third:], alpha),
@@ -125,22 +203,34 @@ def _at_least(grid: Floats, scores: Floats) -> NDArray[np.int64]:
     return np.asarray(ordered.size - np.searchsorted(ordered, grid, "left"), dtype=np.int64)
 
 
-def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> dict[str, object]:
+def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> TradeoffJson:
     """Return both errors of "left iff score >= threshold", with pointwise two-sided Clopper-Pearson intervals."""
-    curve: dict[str, Any] = {"threshold": [_finite(t) for t in grid]}
+    curve: TradeoffJson = {"threshold": [_finite(t) for t in grid]}
     p, q = int(left.sum()), int((~left).sum())
     if not p or not q:
         return curve
     false_positive = _at_least(grid, scores[~left])
     false_negative = p - _at_least(grid, scores[left])
-    for name, k, n in (("false_positive", false_positive, q), ("false_negative", false_negative, p)):
-        curve[name] = _short(k / n)
-        curve[f"{name}_low"] = _short(binomial_bounds.clopper_pearson_lower(k, n, alpha / 2))
-        curve[f"{name}_high"] = _short(binomial_bounds.clopper_pearson_upper(k, n, alpha / 2))
-    return curve
+    (positive, *of_positive), (negative, *of_negative) = (
+        (
+            _digits(k / n),
+            _digits(binomial_bounds.clopper_pearson_lower(k, n, alpha / 2)),
+            _digits(binomial_bounds.clopper_pearson_upper(k, n, alpha / 2)),
+        )
+        for k, n in ((false_positive, q), (false_negative, p))
+    )
+    return {
+        **curve,
+        "false_positive": positive,
+        "false_positive_low": of_positive[0],
+        "false_positive_high": of_positive[1],
+        "false_negative": negative,
+        "false_negative_low": of_negative[0],
+        "false_negative_high": of_negative[1],
+    }
 
 
-def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: float, alpha: float) -> dict[str, object]:
+def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: float, alpha: float) -> ProfileJson:
     """Return delta(epsilon): the excess P(S) - e^epsilon Q(S) of the best threshold event, and its lower bound.
 
     For each epsilon the event is chosen on the first third and counted on the rest.
@@ -165,33 +255,32 @@ def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: flo
             at_least = binomial_bounds.clopper_pearson_lower(hits[at], hit_runs[at], alpha / 2)
             at_most = binomial_bounds.clopper_pearson_upper(misses[at], miss_runs[at], alpha / 2)
             lower[i] = max(0.0, float(at_least - factor * at_most))
-    return {"epsilon": _short(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
+    return {"epsilon": _digits(epsilons), "estimate": _short(estimate), "lower": _short(lower)}
 
 
-def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> dict[str, object]:
+def _histogram(pilot: Floats, scores: Floats, left: _Labels) -> ScoresJson:
     """Return counts of the score by world: at each value where there are few, else in bins, ends included."""
     finite = pilot[np.isfinite(pilot)]
     values = np.unique(finite)
-    shown: dict[str, Any]
+    shown: ScoresJson
     if values.size <= BINS:
-        shown = {"values": _short(values)}
+        shown = {"values": _digits(values)}
         edges = np.concatenate([[-np.inf], (values[1:] + values[:-1]) / 2, [np.inf]]) if values.size else np.zeros(0)
     else:
         low, high = np.quantile(finite, [0.002, 0.998])
         if not high > low:
             low, high = values[0], values[-1]
         edges = np.linspace(low, high, BINS + 1)
-        shown = {"edges": _short(edges)}
-    for name, world in (("left", left), ("right", ~left)):
-        own = scores[world]
-        within = own[np.isfinite(own)]
-        if edges.size:
-            clipped = np.clip(within, edges[0], edges[-1])
-            shown[name] = np.histogram(clipped, edges)[0].tolist()
-        else:
-            shown[name] = []
-        shown[f"{name}_infinite"] = [int((own == -np.inf).sum()), int((own == np.inf).sum())]
-    return shown
+        shown = {"edges": _digits(edges)}
+    (in_left, left_ends), (in_right, right_ends) = (_binned(scores[world], edges) for world in (left, ~left))
+    return {**shown, "left": in_left, "left_infinite": left_ends, "right": in_right, "right_infinite": right_ends}
+
+
+def _binned(scores: Floats, edges: Floats) -> tuple[list[int], list[int]]:
+    """Return how many scores are in each bin, those beyond the ends in the last; and how many are -inf, and inf."""
+    within = scores[np.isfinite(scores)]
+    binned = np.histogram(np.clip(within, edges[0], edges[-1]), edges)[0].tolist() if edges.size else []
+    return binned, [int((scores == -np.inf).sum()), int((scores == np.inf).sum())]
 
 
 def _shown_rounds(pair: Pair) -> list[int]:
@@ -205,7 +294,7 @@ def _shown_rounds(pair: Pair) -> list[int]:
 
 def _by_round(
     learner: Learner, claim: Claim, attack: FittedAttack[Transcripts], pair: Pair, seen: Transcripts, alpha: float
-) -> dict[str, Any] | None:
+) -> ByRoundJson | None:
     """Return epsilon of what is released in the first t rounds; None where no attack covers a prefix.
 
     Exact where the law of the sequences is known; otherwise a lower bound of an event chosen for that prefix, on the
@@ -249,11 +338,11 @@ def _cut(seen: Transcripts, rounds: int) -> Transcripts:
     return Transcripts(seen.actions[:rounds], seen.left, releases)
 
 
-def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[dict[str, object]]:
+def _likeliest(learner: Learner, pair: Pair, attack: SequenceRatio, event: Event) -> list[SequenceJson]:
     """Return the likeliest sequences that the event names, with their probability in both worlds."""
     table, p, q = attack.laws
     sequences = all_sequences(learner.arms, decisions(pair.rounds, batch_of(learner)))
-    rows = []
+    rows: list[SequenceJson] = []
     for says, named, law in (("left", table >= event.upper, p), ("right", table <= event.lower, q)):
         for i in np.argsort(-rounded(np.where(named, law, -1.0)), kind="stable")[:SHOWN_SEQUENCES]:
             if named[i]:
@@ -271,7 +360,7 @@ def _prefixes(event: Event, scores: Floats, left: _Labels) -> list[Counts]:
     return [count(event, scores[a:b], left[a:b]) for a, b in zip(starts, cuts, strict=True)]
 
 
-def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> dict[str, object]:
+def _growth(measure: Measure, event: Event, parts: Sequence[Counts], alpha: float) -> GrowthJson:
     """Return the bound that each prefix of the runs would have given. Only the last one was meant to be read."""
     prefixes = list(_some_prefixes(parts, PREFIXES))
     before, last = prefixes[:-1], prefixes[-1:]
@@ -298,7 +387,11 @@ def _one(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _short(values: Any) -> list[float | None]:
+def _digits(values: ArrayLike) -> list[float]:
+    return [_one(v) for v in np.asarray(values, dtype=float).tolist()]
+
+
+def _short(values: ArrayLike) -> list[float | None]:
     return [_finite(v) for v in np.asarray(values, dtype=float).tolist()]
 
 

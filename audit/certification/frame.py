@@ -75,7 +75,7 @@ class Audit(ABC):
             return worth
         return float(counts.right / counts.guesses - 1)
 
-    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+    def once(self, stage: str, compute: Callable[[], object]) -> Any:
         """Return the JSON that a stage comes to, as the memory has it or computed now."""
         memory = self.execution.memory
         return compute() if memory is None else memory.once(stage, compute)

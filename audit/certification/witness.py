@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TypedDict, cast
 
 from ..assumptions.mechanism_runs import DataPair
-from ..play.pairs import Pair
+from ..play.pairs import Pair, PairJson
 from ..statistics.digits import at_least
+
+
+class CertificateJson(TypedDict, total=False):
+    """What was certified of a shrunk witness, as a record has it."""
+
+    epsilon_lower: float
+    claimed: float
+    seed: int
+    runs: int
+    confidence: float
+
+
+class ShrunkJson(CertificateJson, total=False):
+    """A shrunk witness as a record has it."""
+
+    rounds: int
+    arms: int | None
+    pair: PairJson
+    fresh: bool
+    replay: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +58,15 @@ class Shrunk:
     replay: str = ""
 
     @property
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> CertificateJson:
         """The record's form of what was certified."""
-        names = ("epsilon_lower", "claimed", "seed", "runs", "confidence")
-        return {name: getattr(self, name) for name in names}
+        return {
+            "epsilon_lower": self.epsilon_lower,
+            "claimed": self.claimed,
+            "seed": self.seed,
+            "runs": self.runs,
+            "confidence": self.confidence,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +75,14 @@ class ShrunkInputs(Shrunk):
 
     pair: DataPair
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ShrunkJson:
         """Return the record's form."""
-        shape = {"rounds": getattr(self.pair, "rounds", 1), "arms": None, "pair": self.pair.to_json(), "fresh": True}
+        shape: ShrunkJson = {
+            "rounds": getattr(self.pair, "rounds", 1),
+            "arms": None,
+            "pair": self.pair.to_json(),
+            "fresh": True,
+        }
         return {**shape, **self.certificate, "replay": self.replay}
 
 
@@ -72,30 +102,31 @@ class ShrunkWitness(Shrunk):
     arms: int
     fresh: bool = True
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ShrunkJson:
         """Return the record's form."""
-        shape = {"rounds": self.pair.rounds, "arms": self.arms, "pair": self.pair.to_json()}
+        shape: ShrunkJson = {"rounds": self.pair.rounds, "arms": self.arms, "pair": self.pair.to_json()}
         return {**shape, **self.certificate, "fresh": self.fresh, "replay": self.replay}
 
     def __str__(self) -> str:
         return "\n".join([*witness_lines(self.to_json()), *([f"  {self.replay}"] if self.replay else [])])
 
 
-def witness_lines(shrunk: Mapping[str, Any]) -> list[str]:
+def witness_lines(shrunk: ShrunkJson) -> list[str]:
     """Return a shrunk witness, in the record's form, as a line of its size and bound and the two lists of losses."""
     pair = shrunk["pair"]
-    left, right = (_row(pair[side], pair["round"] - 1) for side in ("left", "right"))
+    worlds = (cast("list[object]", world) for world in (pair["left"], pair["right"]))
+    left, right = (_row(world, pair["round"] - 1) for world in worlds)
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
     heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
     bound = f"epsilon at least {at_least(shrunk['epsilon_lower'])}, claimed {shrunk['claimed']:g}"
     return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
 
 
-def _count(number: int, noun: str) -> str:
+def _count(number: int | None, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _row(losses: list[Any], t0: int) -> str:
+def _row(losses: Sequence[object], t0: int) -> str:
     """Return the losses in words, the differing one between stars, equal neighbours counted."""
     words = [f"*{_shown(loss)}*" if t == t0 else _shown(loss) for t, loss in enumerate(losses)]
     groups = [(word, len(list(same))) for word, same in groupby(words)]

@@ -136,7 +136,7 @@ class Drawn:
         """Return none: what may be changed is not known."""
         return None
 
-    def case_of(self, left: Any, right: object) -> Case:
+    def case_of(self, left: object, right: object) -> Case:
         """Return the pair as it is."""
         return Case(left, right)
 
@@ -240,7 +240,7 @@ class Related:
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
         return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
 
-    def _pair(self, base: object, other: Any, index: int, record: object, flipped: bool) -> Case | None:
+    def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Case | None:
         if other is ... or key_of(base) == key_of(other) or not self.neighbours.allows(other):
             return None
         left, right = (other, base) if flipped else (base, other)
@@ -307,7 +307,7 @@ class Related:
             return cut
         return replace(cut, left=cut.right, right=cut.left, flipped=case.flipped)
 
-    def case_of(self, left: Any, right: object) -> Case:
+    def case_of(self, left: object, right: object) -> Case:
         """Return a pair that came from here, with how it came to be."""
         ours, theirs = records_of(left), records_of(right)
         if callable(self.neighbours.relation):
@@ -353,7 +353,7 @@ class Related:
             yield from (self._with(case, [i], record, rng) for record in simple[:2])
 
     def _with(
-        self, case: Case, places: Sequence[int], record: Any, rng: np.random.Generator, differing: Any = ...
+        self, case: Case, places: Sequence[int], record: object, rng: np.random.Generator, differing: object = ...
     ) -> Case | None:
         """Return the pair with a record at some places of both worlds, or another one where they differ."""
         base = case.base

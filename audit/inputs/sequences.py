@@ -41,7 +41,7 @@ class SequenceCase(Case):
         return len(self.places), *super().cost
 
 
-def examples_of(inputs: Any, seed: int) -> list[list[Round]]:
+def examples_of(inputs: object, seed: int) -> list[list[Round]]:
     """Return the sequences that a strategy draws, of single ones or of pairs."""
     check_strategy(inputs)
     source = made_by(inputs)
@@ -51,7 +51,7 @@ def examples_of(inputs: Any, seed: int) -> list[list[Round]]:
 
 
 def sequences_of(
-    inputs: Any, game: Game, relation: Relation | None, seed: int, examples: Sequence[list[Round]]
+    inputs: object, game: Game, relation: Relation | None, seed: int, examples: Sequence[list[Round]]
 ) -> Space:
     """Return where the pairs of a strategy come from.
 
@@ -87,7 +87,7 @@ class Checked:
         changed = self.space.changed(case, rng)
         return None if changed is None else self._checked(changed)
 
-    def case_of(self, left: Any, right: Any) -> Case:
+    def case_of(self, left: object, right: object) -> Case:
         """Return a pair that came from here."""
         return self.space.case_of(left, right)
 
@@ -215,7 +215,7 @@ class Sequences:
             return None
         return self._case([case.left[t] for t in kept], [case.right[t] for t in kept])
 
-    def case_of(self, left: Any, right: Any) -> Case:
+    def case_of(self, left: object, right: object) -> Case:
         """Return a pair that came from here, with how it came to be."""
         return SequenceCase(left, right, left)
 

@@ -6,14 +6,13 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...learners.catalogue.entries import Entry, Setting, entries, lookup
 from ...mechanisms.one_shot.zoo import Specimen
 from ..play.execution import HERE, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
-from ..regret.measurement import Played, Regret, play_sequences, regrets
+from ..regret.measurement import Played, Regret, RegretJson, play_sequences, regrets
 from ..regret.regret_audit import audit_regret
 from .targets import parse_parameters, resolve
 
@@ -37,7 +36,7 @@ class RegretTask:
     losses: str | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
 
-    def measure(self, execution: Execution = HERE) -> dict[str, Any]:
+    def measure(self, execution: Execution = HERE) -> RegretJson:
         """Return the measurement: what `overclaim regret` prints, with the target's name."""
         if self.bound is not None:
             learner, setting, own = regret_setting(self.target, self.rounds, self.arms, self.losses, self.parameters)
@@ -105,7 +104,7 @@ def not_measured() -> list[dict[str, str]]:
     ]
 
 
-def replay(command: str, blocks: list[Any]) -> str:
+def replay(command: str, blocks: Sequence[object]) -> str:
     """Return the command that plays what a search found again, alone."""
     return f"{command} --sequence {shlex.quote(json.dumps(blocks))}"
 

@@ -23,7 +23,7 @@ from ...mechanisms.claim import Claim
 from ..blackbox.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, to_certify
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result, Verdict
-from ..certification.witness import ShrunkWitness
+from ..certification.witness import ShrunkJson, ShrunkWitness
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
 from ..play.execution import HERE, Budget, Execution
@@ -95,16 +95,23 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
     return replace(shrunk, replay=f"{again.command()} --pair {shlex.quote(text)}")
 
 
-def smallest_inputs(prepared: Prepared, result: Result) -> dict[str, Any] | None:
+def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
     """Return the smallest inputs that an audit certified, in the record's form; None where it shrunk none."""
     shrunk, task = result.shrunk, prepared.task
     if shrunk is None:
         return None
     pair = shrunk.pair.to_json()
-    given = {"left": pair["left"], "right": pair["right"], "input_schema": None, "call_limit": None}  # no search
-    # A learner is built for its horizon, and a shorter sequence is the beginning of a game.
-    given |= {"rounds": prepared.rounds} if prepared.of_sequences else {"neighbours": "replace"}
-    again = replace(task, **given, budget=Budget(shrunk.runs, shrunk.seed, shrunk.confidence))
+    again = replace(
+        task,
+        left=pair["left"],
+        right=pair["right"],
+        input_schema=None,  # no search
+        call_limit=None,
+        # A learner is built for its horizon, and a shorter sequence is the beginning of a game.
+        rounds=prepared.rounds if prepared.of_sequences else task.rounds,
+        neighbours=task.neighbours if prepared.of_sequences else "replace",
+        budget=Budget(shrunk.runs, shrunk.seed, shrunk.confidence),
+    )
     return {**shrunk.to_json(), "replay": again.command()}
 
 

@@ -18,6 +18,7 @@ from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ..play.import_path import add_folder
+from ..traces.trace_types import PlaceJson
 from .paths import exists
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
@@ -175,7 +176,7 @@ def _literal(value: object) -> object:
         return value
 
 
-def source_place(learner: object) -> dict[str, Any] | None:
+def source_place(learner: object) -> PlaceJson | None:
     """Return the file and line where a learner or mechanism is written; None where Python cannot tell.
 
     The path is relative to the current folder where the file lies in it.

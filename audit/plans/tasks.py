@@ -116,7 +116,7 @@ class Task(Request):
         return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, **facts)
 
     def _with_parameter(
-        self, values: Mapping[str, Any], claimed: float, parameter: NoiseParameter, factor: float
+        self, values: Mapping[str, object], claimed: float, parameter: NoiseParameter, factor: float
     ) -> object:
         """Return a catalogue entry's learner with one of its parameters changed, the claim being the same."""
         name = parameter.name

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ...learners.abilities import batch_of
+from ...mechanisms.claim import ClaimedJson
 from ..assumptions.mechanism_runs import DataPair
-from ..play.pairs import check_pair
+from ..play.pairs import Pair, PairJson, check_pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
 from ..traces.causes import cause
 from ..traces.summary import call_rows, fields_of, worst_tracing
+from ..traces.trace_types import CallJson, TracesJson
 from .tasks import Prepared, Task
 
 
-def trace_task(task: Task) -> dict[str, object]:
+class TraceJson(TracesJson, total=False):
+    """The noisy calls of one run, what leaks around them, and what bounds them."""
+
+    name: str
+    claimed: ClaimedJson
+    surface: str
+    pair: PairJson
+    runs: int
+    calls: list[CallJson]
+    infinite: bool
+
+
+def trace_task(task: Task) -> TraceJson:
     """Return the noisy calls of one run of a target in both worlds, with what leaks around them and bounds them.
 
     Raises
@@ -47,7 +61,7 @@ def trace_task(task: Task) -> dict[str, object]:
     }
 
 
-def _pairs(prepared: Prepared) -> list[Any]:
+def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
     """Return the pairs to trace: those given, or the standard ones."""
     if prepared.mechanism:
         inputs = prepared.task.inputs()

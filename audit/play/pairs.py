@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,19 +29,20 @@ from ...mechanisms.draws import Floats
 World = Sequence[Loss | Adaptive] | NDArray[np.float64]
 
 
-def _world(losses: Any, side: str) -> World:
+def _world(given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
     """Return the losses as a float array (rounds, arms), or as a tuple where some are convex functions."""
+    losses = cast("Sequence[object]", given)
     if len(losses) == 0:
         raise ValueError(f"a pair needs at least one round, got an empty {side} sequence")
     if any(_is_function(loss) for loss in losses):
         for t, loss in enumerate(losses):
             numbers = isinstance(loss, np.ndarray) and loss.ndim == 1 and loss.size and loss.dtype.kind in "iuf"
-            if not _is_function(loss) and not (numbers and np.isfinite(loss).all()):
+            if not _is_function(loss) and not (numbers and np.isfinite(np.asarray(loss)).all()):
                 raise ValueError(
                     f"the {side} loss of round {t + 1} must be a convex function or, beside such, a NumPy vector of "
                     f"finite numbers, got {loss!r}"
                 )
-        return tuple(losses)
+        return cast(World, tuple(losses))
     try:
         array = np.asarray(losses, dtype=float)
     except (TypeError, ValueError):
@@ -63,6 +64,18 @@ def lengths_of(loss: object) -> set[int]:
         return lengths_of(loss.below) | lengths_of(loss.above)
     vector = loss if isinstance(loss, np.ndarray) else getattr(loss, "slope", getattr(loss, "centre", None))
     return {len(vector)} if isinstance(loss, np.ndarray | Family) and vector is not None else set()
+
+
+class PairJson(TypedDict, total=False):
+    """Two worlds as a record has them, losses or inputs, and the rounds in which they differ, from 1.
+
+    The first of them, and all where several may differ.
+    """
+
+    round: int
+    rounds: list[int]
+    left: object
+    right: object
 
 
 @dataclass(frozen=True)
@@ -209,13 +222,13 @@ class Pair:
         if claim.neighbours == "zero-out" and np.any(self.left[self.t0]) and np.any(self.right[self.t0]):
             raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PairJson:
         """Return the record's form: the differing round from 1, and both sequences."""
         left, right = ([loss_json(loss) for loss in world] for world in (self.left, self.right))
         return {"round": self.t0 + 1, "left": left, "right": right}
 
     @classmethod
-    def from_json(cls, data: Any) -> Pair:
+    def from_json(cls, data: object) -> Pair:
         """Read a pair from `{"left": [...], "right": [...]}`: loss vectors, or objects of convex losses."""
         if not isinstance(data, dict) or not {"left", "right"} <= data.keys():
             raise ValueError('a pair must be an object with "left" and "right", each a list of loss vectors')

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +22,18 @@ from ..play.workers import in_parallel
 from .measurement import Played
 
 #: From how often each arm was played so far, (arms, runs), and the last arms, (runs,), to which lose, (arms, runs).
-Adversary = Callable[[NDArray[Any], Arms], NDArray[np.bool_]]
+Adversary = Callable[[NDArray[np.integer], Arms], NDArray[np.bool_]]
 #: Draws of these measurements: no other has labels from here on.
 _LABEL = 2_000_000
 
 
-def punish_last(counts: NDArray[Any], last: Arms) -> NDArray[np.bool_]:
+def punish_last(counts: NDArray[np.integer], last: Arms) -> NDArray[np.bool_]:
     """Let the arm lose that was played in the round before."""
     chosen: NDArray[np.bool_] = np.arange(len(counts))[:, None] == last
     return chosen
 
 
-def chase_leader(counts: NDArray[Any], last: Arms) -> NDArray[np.bool_]:
+def chase_leader(counts: NDArray[np.integer], last: Arms) -> NDArray[np.bool_]:
     """Let the arm lose that was played most often, the first of equals."""
     chosen: NDArray[np.bool_] = np.arange(len(counts))[:, None] == counts.argmax(axis=0)
     return chosen

@@ -49,7 +49,7 @@ class BlockSequence:
         lengths = tuple(sum(n for n, _ in group) for group in groups)
         return BlockSequence(lengths, tuple(group[0][1] for group in groups))
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[list[object]]:
         """Return `[[rounds, loss], ...]`."""
         return [[n, loss_json(loss)] for n, loss in zip(self.lengths, self.losses, strict=True)]
 

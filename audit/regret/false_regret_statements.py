@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ class UtilityClaim:
     measured: str = ""
     verdict: str = "FALSIFIED"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return plain values."""
         return {**asdict(self), "witness": dict(self.witness)}
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,6 +31,61 @@ BETTING, ANYTIME, NORMAL = "betting", "betting, anytime-valid", "normal approxim
 EXACT = (BETTING, ANYTIME)
 #: The budget of a measurement that names none, and the fewest runs of one.
 BUDGET, FEWEST_RUNS = Budget(runs=5000), 2
+
+
+class UnnoticedJson(TypedDict):
+    """The regret with next to no noise."""
+
+    epsilon: float
+    mean_regret: float
+    interval: list[float]
+
+
+class AdaptiveJson(TypedDict):
+    """The regret against an adversary that adapts."""
+
+    adversary: str
+    mean_regret: float
+    interval: list[float]
+
+
+class RegretJson(TypedDict, total=False):
+    """A measurement of regret as a record has it."""
+
+    name: str
+    sequence: str
+    source: str | None
+    rounds: int | None
+    runs: int | None
+    mean_regret: float | None
+    interval: list[float] | None
+    interval_method: str
+    confidence: float
+    comparator: float
+    largest: float | None
+    expected_losses: bool
+    bound: float | None
+    exponent: float | None
+    bound_slope: float | None
+    slope: float | None
+    slope_lower: float | None
+    slope_upper: float | None
+    horizons: list[int]
+    regrets: list[float]
+    binds_from: int | None
+    verdict: str | None
+    bound_verdict: str | None
+    growth_verdict: str | None
+    growth_lower: float | None
+    growth_upper: float | None
+    by_sequence: dict[str, float]
+    found: list[list[object]] | None
+    adaptive: list[AdaptiveJson]
+    epsilons: list[float]
+    price: list[float]
+    price_intervals: list[list[float]]
+    unnoticed: UnnoticedJson | None
+    replay: str
 
 
 @dataclass(frozen=True)
@@ -66,9 +121,19 @@ class Regret:
     confidence: float
     expected_losses: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {**asdict(self), "interval": list(self.interval)}
+    def to_json(self) -> RegretJson:
+        """Return the record's form."""
+        return {
+            "mean_regret": self.mean,
+            "interval": list(self.interval),
+            "interval_method": self.interval_method,
+            "comparator": self.comparator,
+            "largest": self.largest,
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "confidence": self.confidence,
+            "expected_losses": self.expected_losses,
+        }
 
 
 @dataclass(frozen=True)

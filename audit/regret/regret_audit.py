@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -21,13 +20,14 @@ from .adversaries import check_losses, convex_opposites, regret_losses
 from .adversary_search import PILOT, find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
-from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, play_sequences, regrets, shares
+from .measurement import BUDGET, FEWEST_RUNS, Played, Regret, RegretJson, play_sequences, regrets, shares
 from .verdicts import (
     FEWEST_DOUBLINGS,
     HOLDS,
     UNDECIDED,
     VACUOUS,
     VIOLATED,
+    Judged,
     first_binding,
     judge_bound,
     judge_growth,
@@ -107,12 +107,10 @@ class RegretAudit:
         verdicts = (self.bound_verdict, self.growth_verdict)
         return next((v for v in (VIOLATED, UNDECIDED, VACUOUS, HOLDS) if v in verdicts), None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> RegretJson:
         """Return what `overclaim regret --json` prints."""
-        regret = self.regret.to_json()
         return {
-            "mean_regret": regret.pop("mean"),
-            **regret,
+            **self.regret.to_json(),
             "sequence": self.sequence,
             "bound": self.bound,
             "exponent": self.exponent,
@@ -358,7 +356,7 @@ def _play_early(
 
 def _judge(
     exponent: float, bound_at: Callable[[int], float], setting: Setting, here: _Played, played: Mapping[int, _Played]
-) -> dict[str, Any]:
+) -> Judged:
     """Return what a printed bound and growth rate come to."""
     bound, bounds = bound_at(setting.rounds), [bound_at(t) for t in played]
     largest = max(one.largest / one.rounds for one in here.played) if here.bounded else None  # type: ignore[operator]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
 
 from .measurement import EXACT, Regret
 
@@ -61,7 +62,24 @@ def first_binding(bound_at: Callable[[int], float], largest_per_round: float) ->
     return high
 
 
-def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> dict[str, object]:
+class JudgedGrowth(TypedDict, total=False):
+    """The verdict on growth, and its certified limits."""
+
+    growth_verdict: str
+    growth_lower: float | None
+    growth_upper: float | None
+
+
+class Judged(JudgedGrowth, total=False):
+    """What a printed bound and growth rate come to."""
+
+    bound: float | None
+    bound_slope: float | None
+    binds_from: int | None
+    bound_verdict: str
+
+
+def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> JudgedGrowth:
     """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
     if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
         return {"growth_verdict": VACUOUS}

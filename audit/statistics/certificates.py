@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from ...mechanisms.measures.approximate import epsilon_needed
 from ...mechanisms.measures.gaussian_dp import GDP
@@ -93,7 +92,20 @@ def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
     return level_lower(measure, half, half, 0, half, alpha=alpha)
 
 
-def translation(event: Event, counts: Counts, *, alpha: float) -> dict[str, Any] | None:
+class TranslationJson(TypedDict):
+    """What one region of an event's two probabilities says in all measures."""
+
+    alpha: float
+    named: str
+    p_lower: float
+    q_upper: float
+    epsilon: list[list[float]]
+    delta: float
+    mu: float
+    rho: float
+
+
+def translation(event: Event, counts: Counts, *, alpha: float) -> TranslationJson | None:
     """Return what one region of (p, q) says in all measures at once; None where the event has no such region.
 
     The region is the corner of two Clopper-Pearson intervals for one world's event: whatever it says holds together,
@@ -121,7 +133,7 @@ def translation(event: Event, counts: Counts, *, alpha: float) -> dict[str, Any]
     }
 
 
-def translation_words(translation: Mapping[str, Any]) -> str:
+def translation_words(translation: TranslationJson) -> str:
     """Return a translation in one line."""
     epsilons = ", ".join(f"{at_least(bound)} at delta {delta:g}" for delta, bound in translation["epsilon"])
     return (

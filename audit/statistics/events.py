@@ -8,24 +8,35 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .bounds import intervals, joint_bound
 from .bounds.joint_cover import MARGINS
-from .bounds.variational import StepFunction
-from .graded_bets import Stakes
+from .bounds.variational import StepFunction, StepsJson
+from .graded_bets import Stakes, StakesJson
 
 UNUSED = math.nan  # a threshold that no score meets: comparisons with nan are false, also for infinite scores
 
 _Floats = NDArray[np.float64]
 #: The fields of `Counts` that are single numbers.
-_NUMBERS = ("runs", "runs_left", "left_upper", "right_upper", "left_lower", "right_lower")
+_NUMBERS: Final = ("runs", "runs_left", "left_upper", "right_upper", "left_lower", "right_lower")
+
+
+class EventJson(TypedDict):
+    """An event as a ledger keeps it."""
+
+    lower: float
+    upper: float
+    method: str
+    share: float
+    function: StepsJson | None
+    stakes: StakesJson | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +85,29 @@ class Event:
         if self.lower >= self.upper:
             raise ValueError(f"lower must be below upper, but got lower={self.lower} and upper={self.upper}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> EventJson:
         """Return the event as JSON, but for nan."""
-        function = None if self.function is None else self.function.to_json()
-        stakes = None if self.stakes is None else self.stakes.to_json()
-        return {**vars(self), "function": function, "stakes": stakes}
+        return {
+            "lower": self.lower,
+            "upper": self.upper,
+            "method": self.method,
+            "share": self.share,
+            "function": None if self.function is None else self.function.to_json(),
+            "stakes": None if self.stakes is None else self.stakes.to_json(),
+        }
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Event:
+    def of_json(cls, data: EventJson) -> Event:
         """Return the event that `to_json` wrote."""
         function, stakes = data["function"], data.get("stakes")
-        more: dict[str, Any] = {"function": None if function is None else StepFunction.of_json(function)}
-        more["stakes"] = None if stakes is None else Stakes.of_json(stakes)
-        return cls(**{**data, **more})
+        return cls(
+            data["lower"],
+            data["upper"],
+            data["method"],
+            data["share"],
+            None if function is None else StepFunction.of_json(function),
+            None if stakes is None else Stakes.of_json(stakes),
+        )
 
     @property
     def direction(self) -> str:
@@ -103,9 +124,23 @@ class Event:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         lower, upper = (None if math.isnan(side) else side for side in (self.lower, self.upper))
         return lower, upper, self.method, self.share, self.function, self.stakes
+
+
+class CountsJson(TypedDict, total=False):
+    """Counts as a record has them, with the guesses that they come to."""
+
+    runs: int
+    runs_left: int
+    left_upper: int
+    right_upper: int
+    left_lower: int
+    right_lower: int
+    right: int
+    guesses: int
+    tally: list[int]
 
 
 @dataclass(frozen=True)
@@ -151,16 +186,24 @@ class Counts:
         """All of them, in a row."""
         return *(getattr(self, name) for name in _NUMBERS), *self.tally
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CountsJson:
         """Return the record's form."""
-        named = dict(zip(_NUMBERS, self.numbers, strict=False))
-        tally = {"tally": list(self.tally)} if self.tally else {}
-        return {**named, "right": self.right, "guesses": self.guesses, **tally}
+        named: CountsJson = {
+            "runs": self.runs,
+            "runs_left": self.runs_left,
+            "left_upper": self.left_upper,
+            "right_upper": self.right_upper,
+            "left_lower": self.left_lower,
+            "right_lower": self.right_lower,
+            "right": self.right,
+            "guesses": self.guesses,
+        }
+        return {**named, "tally": list(self.tally)} if self.tally else named
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Counts:
+    def of_json(cls, data: CountsJson) -> Counts:
         """Return the counts of a record."""
-        return cls(**{name: int(data[name]) for name in _NUMBERS}, tally=tuple(map(int, data.get("tally", ()))))
+        return cls.of_numbers([*(int(data[name]) for name in _NUMBERS), *map(int, data.get("tally", ()))])
 
     @property
     def tallies(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -27,13 +27,14 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+from .bounds.variational import transferred
 
 _Floats = NDArray[np.float64]
 
@@ -47,6 +48,13 @@ _SHARES = np.concatenate([[_TRUSTING], (np.arange(24) + 0.5) / 24, np.geomspace(
 _WEIGHTS = np.repeat([0.5, 0.45 / 24, 0.05 / 8], [1, 24, 8])
 #: Larger epsilons are taken as this one: exp(epsilon) stays finite.
 _LARGEST = 700.0
+
+
+class StakesJson(TypedDict):
+    """Stakes as a ledger keeps them."""
+
+    edges: list[float]
+    grades: list[int]
 
 
 @dataclass(frozen=True)
@@ -74,9 +82,9 @@ class Stakes:
         """Return the best ones where scores from one edge to the next have these log odds of the left world."""
         odds = np.asarray(log_odds, dtype=np.float64)
         edge = special.expit(np.abs(odds)) - special.expit(-np.abs(odds)) * math.exp(min(epsilon, _LARGEST))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore"):
             number = np.floor(-2 * np.log2(np.maximum(edge, 0.0)) + 1.5)
-        grades = np.where((edge > 0) & (number <= GRADES), np.sign(odds) * np.clip(number, 1, GRADES), 0)
+        grades = np.where((edge > 0) & (number <= GRADES), np.sign(odds) * np.minimum(number, GRADES), 0)
         # Neighbours of one grade are one step.
         new = np.flatnonzero(np.diff(grades))
         kept = np.asarray(edges, dtype=np.float64)[new]
@@ -95,23 +103,18 @@ class Stakes:
         """Return the grade of each score, negative where the right world is named."""
         values = np.asarray(scores, dtype=np.float64)
         steps = np.searchsorted(self.edges, values, side="right")
-        return np.where(np.isnan(values), 0, np.asarray(self.grades)[steps.clip(max=len(self.edges))]).astype(np.int8)
+        return np.where(np.isnan(values), 0, np.asarray(self.grades)[steps]).astype(np.int8)
 
     def transferred(self, scores: _Floats, others: _Floats) -> Stakes:
         """Return the stakes on other scores of the same runs, with about as many of them in each step."""
-        old, new = np.sort(scores[~np.isnan(scores)]), np.sort(others[~np.isnan(others)])
-        if not old.size or not new.size:
-            return self
-        below = np.searchsorted(old, self.edges) / old.size * new.size
-        edges = np.append(new, np.inf)[np.rint(below).astype(np.int64)]
-        return Stakes(tuple(edges.tolist()), self.grades)
+        return Stakes(transferred(self.edges, scores, others), self.grades)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StakesJson:
         """Return them as JSON."""
         return {"edges": list(self.edges), "grades": list(self.grades)}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Stakes:
+    def of_json(cls, data: StakesJson) -> Stakes:
         """Return the stakes that `to_json` wrote."""
         return cls(tuple(data["edges"]), tuple(data["grades"]))
 

@@ -6,19 +6,19 @@ A record may be an older one or anyone's: whatever fits its schema has words.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .digits import at_least
+
+if TYPE_CHECKING:
+    from ...mechanisms.measures.measure import MeasureJson
 
 #: The name of the level in each kind of measure, and its symbol.
 _UNITS = {"gdp": "mu", "zcdp": "rho", "profile": "multiple"}
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "multiple": "×"}
 
-Data = Mapping[str, Any]
 
-
-def unit_of(measure: Data) -> str:
+def unit_of(measure: MeasureJson) -> str:
     """Return the name of a measure's level: "epsilon", "delta", "mu", "rho" or "multiple"."""
     named = _UNITS.get(str(measure.get("kind")))
     if named is not None:
@@ -26,7 +26,7 @@ def unit_of(measure: Data) -> str:
     return "delta" if measure.get("epsilon") == 0 and measure.get("delta") else "epsilon"
 
 
-def level_of(measure: Data) -> float:
+def level_of(measure: MeasureJson) -> float:
     """Return what is claimed, in that unit; 1 where a record does not say."""
     level = measure.get(unit_of(measure))
     return float(level) if isinstance(level, int | float) and level > 0 else 1.0
@@ -37,12 +37,12 @@ def _written(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def is_epsilon(measure: Data) -> bool:
+def is_epsilon(measure: MeasureJson) -> bool:
     """Tell whether what is claimed is an epsilon above 0, at a delta."""
     return measure.get("kind") in (None, "approximate") and unit_of(measure) == "epsilon"
 
 
-def beside(measure: Data) -> str:
+def beside(measure: MeasureJson) -> str:
     """Return what the level is stated at, to be put behind a number."""
     if measure.get("kind") == "rdp":
         return f" at Rényi order {_written(measure.get('order', math.nan))}"
@@ -51,7 +51,7 @@ def beside(measure: Data) -> str:
     return f" at delta {measure['delta']:.10g}" if is_epsilon(measure) and measure.get("delta") else ""
 
 
-def claimed_words(measure: Data) -> str:
+def claimed_words(measure: MeasureJson) -> str:
     """Return what is claimed."""
     if measure.get("kind") == "profile":
         points = measure.get("points") or []
@@ -59,13 +59,13 @@ def claimed_words(measure: Data) -> str:
     return f"{unit_of(measure)} {level_of(measure):.10g}{beside(measure)}"
 
 
-def bound_words(measure: Data, lower: float, digits: str = ".4g") -> str:
+def bound_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:
     """Return a level behind "at least"."""
     times = " times the claimed profile" if measure.get("kind") == "profile" else beside(measure)
     return f"{at_least(lower, digits)}{times}"
 
 
-def lower_words(measure: Data, lower: float, digits: str = ".4g") -> str:
+def lower_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:
     """Return a level with the name of its unit, as "rho is at least 0.5"."""
     what = "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
     return f"{what} is at least {bound_words(measure, lower, digits)}"

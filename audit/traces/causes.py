@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.claim import Claim
 from ...mechanisms.measures.gaussian_dp import GDP
@@ -18,6 +18,7 @@ from ..statistics.bounds.bisection import bisect
 from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
 from .libraries import Mapped
 from .tape import Call, Place
+from .trace_types import CauseJson
 from .upper import Tracing
 
 #: How much a call's cost may be below the largest and still be named with it.
@@ -51,13 +52,21 @@ class Cause:
     differs: float | None = None
     calibrated_for: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CauseJson:
         """Return the record's form."""
-        place = None if self.place is None else {"file": self.place.file, "line": self.place.line}
-        numbers = {"call": self.call, "calls": self.calls}
-        sizes = {"differs": self.differs, "calibrated_for": self.calibrated_for}
-        known = {name: size if size is not None and math.isfinite(size) else None for name, size in sizes.items()}
-        return {"text": self.text, "kind": self.kind, "place": place, **numbers, **known}
+        return {
+            "text": self.text,
+            "kind": self.kind,
+            "place": None if self.place is None else {"file": self.place.file, "line": self.place.line},
+            "call": self.call,
+            "calls": self.calls,
+            "differs": _finite(self.differs),
+            "calibrated_for": _finite(self.calibrated_for),
+        }
+
+
+def _finite(size: float | None) -> float | None:
+    return size if size is not None and math.isfinite(size) else None
 
 
 def cause(tracing: Tracing, claim: Claim) -> Cause | None:
@@ -180,7 +189,7 @@ def _words(left: Call, right: Call, differs: float, allowed: float | None, claim
     return f"inputs differ by {differs:.6g}, noise is calibrated for {allowed:.4g} ({law})"
 
 
-def _together(changed: Any, account: Account) -> str:
+def _together(changed: NDArray[np.signedinteger], account: Account) -> str:
     total = f"no finite {account.unit}" if math.isinf(account.spent) else account.words
     if len(changed) == 1:
         return f"; it costs {total}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,13 +16,16 @@ from ...mechanisms.measures.renyi import RDP, ZCDP
 from .causes import cause
 from .costs import Cost, cost, path_cost, words_of
 from .tape import Call
+from .trace_types import CallJson, CauseJson, LeakJson, LossJson, TracesJson
 from .upper import Tracing, Upper, tracing
 
 #: Costs and claims closer than this, relatively, are equal.
 _SAME = 1e-9
 
+_Pair = TypeVar("_Pair")
 
-def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> dict[str, object]:
+
+def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed: int = 0) -> TracesJson:
     """Return the fields of a record that come from traces; where there are none, why, as `untraced`.
 
     Parameters
@@ -37,15 +40,22 @@ def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed:
     return {**fields_of(outcome, claim), "cause": _cause(outcome, claim) if falsified else None, "untraced": None}
 
 
-_NOTHING: dict[str, Any] = dict.fromkeys(
-    ("epsilon_upper", "epsilon_upper_pair", "upper", "upper_scope", "upper_how", "upper_rests_on", "leak", "cause")
-)
+_NOTHING: TracesJson = {
+    "epsilon_upper": None,
+    "epsilon_upper_pair": None,
+    "upper": None,
+    "upper_scope": None,
+    "upper_how": None,
+    "upper_rests_on": None,
+    "leak": None,
+    "cause": None,
+}
 
 
-def fields_of(tracing: Tracing, claim: Claim) -> dict[str, Any]:
+def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
     """Return the bounds and the leak of traces, as a record has them."""
     upper, on_pair = tracing.upper, tracing.pair_upper
-    leak = (
+    leak: LeakJson | None = (
         None
         if tracing.leak is None
         else {"text": str(tracing.leak), "what": tracing.leak.what, "round": tracing.leak.round}
@@ -94,12 +104,12 @@ def place_of_fault(target: object, pair: object, claim: Claim) -> str:
     return why.text
 
 
-def _cause(tracing: Tracing, claim: Claim) -> dict[str, Any] | None:
+def _cause(tracing: Tracing, claim: Claim) -> CauseJson | None:
     why = cause(tracing, claim)
     return None if why is None else why.to_json()
 
 
-def worst_tracing(target: object, pairs: Sequence[object], claim: Claim, *, seed: int = 0) -> tuple[Tracing, Any]:
+def worst_tracing(target: object, pairs: Sequence[_Pair], claim: Claim, *, seed: int = 0) -> tuple[Tracing, _Pair]:
     """Return the traces of the pair that leaks, else of that with the largest bound, and the pair.
 
     Raises
@@ -107,7 +117,7 @@ def worst_tracing(target: object, pairs: Sequence[object], claim: Claim, *, seed
     UntraceableError
         If the target draws in a way that is not watched.
     """
-    best: tuple[Tracing, Any] | None = None
+    best: tuple[Tracing, _Pair] | None = None
     for pair in pairs:
         outcome = tracing(target, pair, claim, seed=seed, every_pair=False)
         if outcome.leak is not None:
@@ -122,9 +132,10 @@ def _size(upper: Upper | None) -> float:
     return -1.0 if upper is None else upper.epsilon
 
 
-def call_rows(tracing: Tracing, claim: Claim) -> list[dict[str, Any]]:
+def call_rows(tracing: Tracing, claim: Claim) -> list[CallJson]:
     """Return the noisy calls of one run in both worlds: where, inputs, law, and the loss until there."""
-    rows, runs, run = [], tracing.worst.runs, tracing.run
+    rows: list[CallJson] = []
+    runs, run = tracing.worst.runs, tracing.run
     zero = np.zeros(runs)
     total = Cost(zero, zero, zero)
     for number, (left, right) in enumerate(tracing.worst.calls, start=1):
@@ -145,7 +156,7 @@ def call_rows(tracing: Tracing, claim: Claim) -> list[dict[str, Any]]:
     return rows
 
 
-def input_of(call: Call, run: int) -> list[Any]:
+def input_of(call: Call, run: int) -> list[float | None]:
     """Return a run's input of a call as numbers: of an outcome its probabilities."""
     if np.asarray(call.value).dtype == object:  # what a library was given, whole
         return [float(one) if isinstance(one, int | float) else None for one in np.ravel(call.value[0, 0])]
@@ -154,8 +165,9 @@ def input_of(call: Call, run: int) -> list[Any]:
     return [float(one) if math.isfinite(one) else None for one in column]
 
 
-def _loss(total: Cost, run: int, delta: float) -> dict[str, float | None]:
+def _loss(total: Cost, run: int, delta: float) -> LossJson:
     """Return the loss so far: epsilon, None where it is infinite, and mu where the noise is Gaussian."""
     epsilon = float(total.epsilon(delta)[run])
     mu = math.sqrt(float(total.mu_squared[run]))
-    return {"epsilon": epsilon if math.isfinite(epsilon) else None, **({"mu": mu} if mu else {})}
+    loss: LossJson = {"epsilon": epsilon if math.isfinite(epsilon) else None}
+    return {**loss, "mu": mu} if mu else loss

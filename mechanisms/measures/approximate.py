@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .measure import Floats, Measure, directed, is_number
+from .measure import Floats, Measure, MeasureJson, directed, is_number
 
 #: The largest delta.
 _BELOW_ONE = math.nextafter(1.0, 0.0)
@@ -180,6 +180,6 @@ class Profile(Measure):
         """The point of the largest epsilon."""
         return max(self.points)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> MeasureJson:
         """Return the record's `measure`."""
         return {"kind": self.kind, "points": [list(point) for point in self.points]}

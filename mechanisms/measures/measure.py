@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,18 @@ def require_level(name: str, value: float) -> None:
         raise ValueError(f"{name} must be at most {_LARGEST:g}, got {value!r}")
 
 
+class MeasureJson(TypedDict, total=False):
+    """A measure as a record has it: its kind, and what that is stated by."""
+
+    kind: str | None
+    epsilon: float
+    delta: float
+    mu: float
+    rho: float
+    order: float
+    points: list[list[float]]
+
+
 @dataclass(frozen=True)
 class Measure(ABC):
     """A claim in one measure; the guarantee holds for both orders of two neighbours.
@@ -73,9 +85,9 @@ class Measure(ABC):
         """Return the same measure at another level."""
         return replace(self, **{self.unit: level})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> MeasureJson:
         """Return the record's `measure`."""
-        return {"kind": self.kind, **vars(self)}
+        return cast(MeasureJson, {"kind": self.kind, **vars(self)})
 
     @abstractmethod
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:

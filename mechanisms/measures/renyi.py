@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .divergences import either_way
-from .measure import Floats, Measure, directed, require, require_level
+from .measure import Floats, Measure, MeasureJson, directed, require, require_level
 
 #: Orders, less 1, at which a divergence is looked at before and after its largest share of the order is bracketed; 0
 #: is the limit, the Kullback-Leibler divergence.
@@ -100,6 +100,6 @@ class ZCDP(Measure):
         """Return the least epsilon that Renyi DP of some order gives at a delta [4]_."""
         return min(RDP(1 + less, self.rho * (1 + less)).approximate(delta) for less in _ORDERS[1:].tolist())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> MeasureJson:
         """Return the record's `measure`."""
         return {"kind": self.kind, "rho": self.rho}

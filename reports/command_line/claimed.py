@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...audit.plans.paths import read_text
-from ..record_types import JsonObject
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
 
 
-def claimed_measure(choices: JsonObject) -> Measure | None:
+def claimed_measure(choices: MutableMapping[str, object]) -> Measure | None:
     """Return the measure that options name, taken out of them; None where they name an epsilon, or nothing.
 
     Raises
@@ -24,8 +24,8 @@ def claimed_measure(choices: JsonObject) -> Measure | None:
     from ...mechanisms.measures.stated import MEASURES, stated_measure
 
     given = {name: choices.pop(name, None) for name in MEASURES}
-    if given["profile"] is not None:
-        given["profile"] = _points(given["profile"])
+    if isinstance(path := given["profile"], Path):
+        given["profile"] = _points(path)
     return stated_measure({**given, "epsilon": choices.get("epsilon"), "delta": choices.get("delta")})
 
 

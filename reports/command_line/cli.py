@@ -13,7 +13,6 @@ import click
 
 from ... import __version__
 from ...audit.plans.paths import check_distinct, check_folder, exists
-from ..record_types import JsonObject
 from ..sanitise import json_text, visible
 from .comparing import hold_against
 from .computed import exact, power
@@ -46,6 +45,8 @@ from .trace_command import trace
 
 if TYPE_CHECKING:
     from ...audit.plans.plan import Plan
+    from ...mechanisms.claim import ClaimedJson
+    from ..record_types import SmokeRecord
 
 
 #: What `run` writes.
@@ -87,7 +88,7 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
     papers, specimens = entries().values(), zoo().values()
     libraries = library_entries().values() if room == "libraries" else ()
     if as_json:
-        rows: list[JsonObject] = [
+        rows: list[dict[str, object]] = [
             {
                 "name": e.name,
                 "summary": e.summary,
@@ -197,9 +198,9 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
         outcome = smoke_test(
             prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
-    claimed = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
-    outcome = {"name": target, "claimed": claimed, **outcome}
-    say(json_text(outcome, indent=1) if as_json else smoke_lines(outcome), styled=not as_json)
+    claimed: ClaimedJson = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
+    record: SmokeRecord = {"name": target, "claimed": claimed, **outcome}
+    say(json_text(record, indent=1) if as_json else smoke_lines(record), styled=not as_json)
     return VERDICTS[outcome["verdict"]]
 
 

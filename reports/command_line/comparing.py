@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..record_types import JsonObject
+from ..record_types import ClaimRecord, RunRecord
 from .console import own_process
 from .running import unaudited
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ..baseline import Again
 
 #: The task of a claim, its record, and its baseline's.
-Item = tuple["Task", JsonObject, JsonObject]
+Item = tuple["Task", ClaimRecord, ClaimRecord]
 
 
-def hold_against(record: JsonObject, base: JsonObject, file: Path | None, plan: Plan, *, jobs: int | None) -> None:
+def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Plan, *, jobs: int | None) -> None:
     """Put the comparison with a baseline into a record; learners that crash in it are errors of the record."""
     from ...audit.play.workers import cores
     from ..baseline import compare
@@ -32,7 +32,7 @@ def hold_against(record: JsonObject, base: JsonObject, file: Path | None, plan: 
     record["baseline"] = {"file": str(file), **compared}
 
 
-def count_again(plan: Plan, pairs: Sequence[tuple[JsonObject, JsonObject]], *, jobs: int) -> list[Again]:
+def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *, jobs: int) -> list[Again]:
     """Return what came of counting the events of baselines again: (claim, its baseline) each."""
     from ...audit.play.workers import DeadWorkerError, in_parallel
 

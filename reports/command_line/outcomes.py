@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from ..record_types import JsonObject
 
 if TYPE_CHECKING:
     from ...audit.plans.ledger import Ledger
@@ -62,7 +61,7 @@ def _unlike(outcome: object, name: str) -> str | None:
     return None if outcome.get("name") == name else f"it is that of {outcome.get('name')!r}"
 
 
-def _fault(record: JsonObject) -> str | None:
+def _fault(record: Mapping[str, object]) -> str | None:
     from ..record_schema import fault  # not before a command needs it: `--help` is instant
 
     return fault(record)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import is_untested, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ...audit.plans.tasks import Task
     from ...audit.play.cluster import Cluster
     from ...audit.play.execution import Execution
+    from ...audit.regret.measurement import RegretJson
 
 #: What the errors of claims are called whose exit code is not that of bad input; the first counts.
 KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
@@ -28,7 +30,7 @@ KINDS = {CRASHED: "crashed", INTERNAL: "internal error"}
 
 def audited(
     plan: Plan, out: Path, resume: bool, jobs: int | None, command: str, cluster: Cluster | None
-) -> tuple[Ledger, dict[str, object]]:
+) -> tuple[Ledger, RunRecord]:
     """Return the ledger of a plan's run and its record."""
     from ...audit.plans.ledger import Ledger
     from ...audit.play.cluster import ClusterError
@@ -55,7 +57,7 @@ def run_plan(
     command: str,
     ledger: Ledger | None = None,
     apart: bool = False,
-) -> dict[str, Any]:
+) -> RunRecord:
     """Audit the claims of a plan and return the record: claims side by side, one process each.
 
     Fewer claims than processes are audited one after another, each on all of them. On a cluster the processes here
@@ -83,8 +85,8 @@ def run_plan(
     record["skipped"] = [{"name": name, "reason": reason} for name, reason in plan.skipped]
     if plan.regret:
         rows = _measured(plan, measured, jobs=execution.jobs, ledger=ledger)
-        record["regret"] = [row for row in rows if "error" not in row]
-        record["errors"] += [row["error"] for row in rows if "error" in row]
+        record["regret"] = [row for row in rows if not isinstance(row, Unmeasured)]
+        record["errors"] += [row.error for row in rows if isinstance(row, Unmeasured)]
     if plan.published:
         record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
@@ -96,7 +98,7 @@ def run_plan(
     return record
 
 
-def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
+def decide_together(claims: list[ClaimRecord], plan: Plan) -> LedgerOfTests:
     """Return every test that shared the report's alpha; with an alpha for the report, Holm's procedure decides.
 
     A claim that Holm's procedure rejects is FALSIFIED, even where its own bound, at alpha / m, stays below the claim;
@@ -105,7 +107,7 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
     from ...audit.statistics.multiplicity import Decision, holm
 
     m, alpha = len(plan.tasks), plan.report_alpha
-    p_values = [claim["p_value"] for claim in claims]
+    p_values = [cast(float, claim["p_value"]) for claim in claims]
     if alpha is None:
         tests = [
             Decision(p, plan.alpha, p, claim["verdict"] == "FALSIFIED")
@@ -129,7 +131,7 @@ def decide_together(claims: list[dict[str, Any]], plan: Plan) -> dict[str, Any]:
 
 
 #: The claim's record, or what went wrong.
-Outcome = tuple[dict[str, Any] | None, dict[str, str] | None]
+Outcome = tuple[ClaimRecord | None, Said | None]
 Item = tuple["Task", int, "Ledger | None"]
 
 
@@ -207,7 +209,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
     return outcome
 
 
-def unaudited(task: Task | RegretTask, error: BaseException) -> dict[str, str]:
+def unaudited(task: Task | RegretTask, error: BaseException) -> Said:
     """Return what to say of a claim that could not be audited; what ends the whole run is raised again."""
     from ...audit.plans.ledger import LedgerError
     from ...audit.play.cluster import ClusterError
@@ -224,9 +226,15 @@ def unaudited(task: Task | RegretTask, error: BaseException) -> dict[str, str]:
     return {"name": task.target, "kind": kind, "message": failure.message, "replay": task.command()}
 
 
+class Unmeasured(NamedTuple):
+    """A measurement of regret that could not be made, and why."""
+
+    error: Said
+
+
 def _measured(
-    plan: Plan, known: dict[int, dict[str, Any]], *, jobs: int, ledger: Ledger | None
-) -> list[dict[str, Any]]:
+    plan: Plan, known: dict[int, RegretJson], *, jobs: int, ledger: Ledger | None
+) -> list[RegretJson | Unmeasured]:
     """Return the measurements of regret; in the ledger they come after the claims."""
     from ...audit.play.workers import in_parallel
 
@@ -237,7 +245,7 @@ def _measured(
     return [known[i] if i in known else next(measured) for _, i, _ in items]
 
 
-def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, object]:
+def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson | Unmeasured:
     """Return one measurement of regret, kept in the ledger; what a user's target does wrong, as an error."""
     from ...audit.play.workers import alone
 
@@ -247,10 +255,10 @@ def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, obje
     try:
         return alone(_measured_here, item) if ":" in task.target else _measured_here(item)
     except Exception as error:
-        return {"name": task.target, "error": unaudited(task, error)}
+        return Unmeasured(unaudited(task, error))
 
 
-def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any]:
+def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson:
     task, index, ledger = item
     from ...audit.play.execution import Execution
 
@@ -265,7 +273,7 @@ def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> dict[str, Any
     return outcome
 
 
-def exit_code(record: dict[str, Any]) -> int:
+def exit_code(record: RunRecord) -> int:
     """Return the exit code of a run: crashes first, then regressions and unexpected verdicts, then undecided ones."""
     from ..baseline import failed
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import click
 
 from ...audit.plans.selftest import Finding
-from ..record_types import JsonObject
 
 COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": "red"}
 
@@ -15,7 +14,7 @@ COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": 
 NOT_TRACED = ("nothing: ", "not traced: ")
 
 
-def summary(findings: Sequence[Finding]) -> JsonObject:
+def summary(findings: Sequence[Finding]) -> dict[str, float]:
     """Return the tally."""
     bugs, sound = [f for f in findings if f.bug], [f for f in findings if not f.bug]
     return {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -14,6 +14,7 @@ from ...audit.regret.verdicts import regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
+from ..record_types import SIDES, ClaimRecord, SmokeRecord
 from ..sanitise import (
     REPLAY_WORDS,
     counted_words,
@@ -32,8 +33,11 @@ from ..sanitise import (
 from ..upper_words import bounded_words, trace_lines
 from .terminal import confidence, number, shrunk_lines, verdict_word, width
 
+if TYPE_CHECKING:
+    from ...audit.regret.measurement import RegretJson
 
-def claim_lines(claim: dict[str, Any]) -> str:
+
+def claim_lines(claim: ClaimRecord) -> str:
     """Return one claim's outcome in a few lines."""
     claim = visible(claim)
     measure, caught, known = measure_of(claim), claim["detectable_epsilon"], exact_level(claim)
@@ -50,7 +54,7 @@ def claim_lines(claim: dict[str, Any]) -> str:
         f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed}",
         f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",
         *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
-        *([f"blind spot: {words(claim['blind_spot'])}"] if claim.get("blind_spot") else []),
+        *([f"blind spot: {words(spot)}"] if (spot := claim.get("blind_spot")) else []),
         *[visible_line(line) for line in trace_lines(claim)],
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
@@ -69,19 +73,20 @@ def claim_lines(claim: dict[str, Any]) -> str:
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
 
 
-def _worlds_line(claim: Mapping[str, Any]) -> str:
+def _worlds_line(claim: ClaimRecord) -> str:
     """Return the two inputs, or the rounds in which two sequences differ."""
     pair = claim["pair"]
     if is_mechanism(claim):
         return f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
     rounds = pair.get("rounds") or [pair["round"]]
-    sides = [[str(pair[side][t - 1]) for t in rounds] for side in ("left", "right")]
+    worlds = [cast("list[object]", pair[side]) for side in SIDES]
+    sides = [[str(world[t - 1]) for t in rounds] for world in worlds]
     alike = len(rounds) > 1 and all(len(set(side)) == 1 for side in sides)
     left, right = (side[0] if alike else " and ".join(side) for side in sides)
-    return f"pair: {rounds_words(rounds)} of {len(pair['left'])}, left {left}, right {right}{' in each' * alike}"
+    return f"pair: {rounds_words(rounds)} of {len(worlds[0])}, left {left}, right {right}{' in each' * alike}"
 
 
-def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
+def _searched_lines(claim: ClaimRecord) -> list[str]:
     """Return how inputs were searched, and the smallest that were certified; and what cannot be replayed."""
     lines, searched, small = [], claim.get("searched"), claim.get("smallest_inputs")
     if searched:
@@ -100,7 +105,7 @@ def _searched_lines(claim: Mapping[str, Any]) -> list[str]:
     return [visible_line(line) for line in lines]
 
 
-def _translation_lines(claim: Mapping[str, Any]) -> list[str]:
+def _translation_lines(claim: ClaimRecord) -> list[str]:
     """Return what the claim's event says in all measures, by one region of its two probabilities."""
     translation = claim.get("translation")
     if not translation:
@@ -110,7 +115,7 @@ def _translation_lines(claim: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
+def _standing_lines(claim: ClaimRecord) -> list[str]:
     """Return whose claim it is, in whose words, what is false about them and what their authors could answer."""
     said, lines = claim.get("quotation"), []
     if claim.get("standing"):
@@ -119,21 +124,25 @@ def _standing_lines(claim: Mapping[str, Any]) -> list[str]:
     if said:
         lines.append(f"says: “{said['text']}” ({said['where']})")
     if claim["verdict"] == "FALSIFIED":
-        parts = (("what is false", "false"), ("its authors could answer", "answer"), ("what mends it", "repair"))
-        lines += [f"{words}: {claim[name]}" for words, name in parts if claim.get(name)]
+        for what, text in (
+            ("what is false", claim.get("false")),
+            ("its authors could answer", claim.get("answer")),
+            ("what mends it", claim.get("repair")),
+        ):
+            lines += [f"{what}: {text}"] if text else []
     if claim.get("note"):
         lines.append(f"note: {claim['note']}")
     return [visible_line(line) for line in lines]
 
 
-def smoke_lines(smoke: dict[str, Any]) -> str:
+def smoke_lines(smoke: SmokeRecord) -> str:
     """Return the outcome of a one-run audit in a few lines."""
     smoke = visible(smoke)
-    claimed = smoke["claimed"]
+    claimed, sure = smoke["claimed"], confidence_text(smoke["confidence"])
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
         f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
-        f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f')} with {confidence(smoke)} confidence",
+        f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f')} with {sure} confidence",
         f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
         f"p-value {at_most(smoke['p_value'], '.3g')}",
     ]
@@ -152,17 +161,17 @@ def _filled(lines: Iterable[str]) -> str:
     )
 
 
-def _growth_words(audit: Mapping[str, Any]) -> str:
+def _growth_words(audit: RegretJson) -> str:
     if audit["slope"] is None:
         return f"no growth exponent: fewer than three of the horizons show any regret, T = {audit['horizons']}"
     low, high = within(audit["slope_lower"], audit["slope_upper"])
     return f"growth exponent {number(audit['slope'])}, between {low} and {high}, over T = {audit['horizons']}"
 
 
-def regret_lines(target: str, audit: dict[str, Any]) -> str:
+def regret_lines(target: str, audit: RegretJson) -> str:
     """Return a regret measurement in a few lines."""
     target, audit = visible(target), visible(audit)
-    low, high = within(*audit["interval"])
+    low, high = within(*(audit["interval"] or (None, None)))
     lines = [
         f"{target}: mean regret {audit['mean_regret']:.4g} in {audit['rounds']} rounds, {audit['sequence']} losses",
         f"interval [{low}, {high}] at {confidence_text(audit['confidence'])}, {audit['interval_method']}, "
@@ -183,13 +192,13 @@ def regret_lines(target: str, audit: dict[str, Any]) -> str:
             + f": {regret_verdict(audit['growth_verdict'])}"
             + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
-    if audit.get("found"):
-        blocks, means = ", ".join(f"{n} x {loss}" for n, loss in audit["found"]), audit["by_sequence"]
+    if found := audit.get("found"):
+        blocks, means = ", ".join(f"{n} x {loss}" for n, loss in found), audit["by_sequence"]
         listed = max(mean for name, mean in means.items() if name != "found by search")
         comparison = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
         lines.append(f"found by search: {blocks}: {comparison}")
     for one in audit.get("adaptive") or ():
-        low, high = within(*one["interval"])
+        low, high = within(one["interval"][0], one["interval"][1])
         lines.append(
             f"an adversary that {one['adversary']}: mean regret {one['mean_regret']:.4g}, interval "
             f"[{low}, {high}] (no verdict rests on it)"

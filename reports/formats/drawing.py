@@ -11,7 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from html import escape
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
 
 #: Stand-ins that matplotlib paints with, and the style sheet's colours that replace them.
 COLOURS = {
@@ -73,7 +76,7 @@ def matplotlib_library() -> ModuleType:
     return matplotlib
 
 
-def draw(paint: Callable[[Any], None], x: str, y: str) -> str:
+def draw(paint: Callable[[Axes], None], x: str, y: str) -> str:
     """Return the SVG text of one pair of axes."""
     from io import StringIO
 

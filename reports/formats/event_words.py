@@ -9,6 +9,7 @@ from typing import Any
 from ...audit.attacks.learner_attacks import wording_of
 from ...audit.statistics.measure_words import is_epsilon
 from ...mechanisms.measures.stated import measure_from_json
+from ..record_types import ClaimRecord
 from ..sanitise import measure_of, named_world
 
 
@@ -18,7 +19,7 @@ def coin_words(event: Mapping[str, object]) -> str:
     return "a fair coin" if share == 0.5 else f"a coin that says “left” with probability {share:g}"
 
 
-def event_words(claim: Mapping[str, Any]) -> str:
+def event_words(claim: ClaimRecord) -> str:
     """Return the separating event in words."""
     event, counts = claim["event"], claim.get("counts") or {}
     if not event:
@@ -27,11 +28,10 @@ def event_words(claim: Mapping[str, Any]) -> str:
     reads = claim.get("attack_reads", wording_of(claim["attack"]))
     about = reads or f"the score of the {claim['attack'] or 'attack'}"
     sides = []
-    for key, names, other, used in (
-        ("upper", "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
-        ("lower", "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
+    for key, threshold, names, other, used in (
+        ("upper", event.get("upper"), "left", "right", counts.get("left_upper", 0) + counts.get("right_upper", 0)),
+        ("lower", event.get("lower"), "right", "left", counts.get("left_lower", 0) + counts.get("right_lower", 0)),
     ):
-        threshold = event.get(key)
         if threshold is None:
             if used:
                 sides.append(f"“{names}” when that is impossible in the {other} world")
@@ -46,7 +46,7 @@ def event_words(claim: Mapping[str, Any]) -> str:
     return f"The observer looks at {about}, says " + " and ".join(sides) + f", and abstains otherwise.{words}"
 
 
-def named_rates(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+def named_rates(claim: ClaimRecord) -> dict[str, Any] | None:
     """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
     world, claimed = named_world(claim), claim["claimed"]
     if world is None or not world.runs or not world.others:
@@ -60,7 +60,7 @@ def named_rates(claim: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"name": world.name, "other": world.other, "here": here, "there": there, "most": most}
 
 
-def guess_shares(claim: Mapping[str, Any]) -> dict[str, float] | None:
+def guess_shares(claim: ClaimRecord) -> dict[str, float] | None:
     """Return the share of right guesses, and the largest that a learner which keeps the claim could reach."""
     counts, epsilon, delta = claim.get("counts") or {}, claim["claimed"]["epsilon"], claim["claimed"]["delta"]
     if claim["method"] != "guess" or not counts.get("guesses") or not counts.get("runs"):

@@ -6,14 +6,19 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import unit_of
 from ...mechanisms.measures.stated import measure_from_json
-from ..record_types import Fields
+from ..record_types import SIDES, ClaimRecord, EventRecord
 from ..sanitise import exact_level, level, lower, measure_of
 from .drawing import BAD, GOOD, INK, LEFT, RIGHT, available, draw, inline, matplotlib_library
+
+if TYPE_CHECKING:
+    from ...audit.certification.evidence import EvidenceJson
+    from ...audit.regret.measurement import RegretJson
+    from .drawing import Axes
 
 #: Steps of a claimed trade-off curve.
 CURVE = 64
@@ -29,7 +34,11 @@ class Figure:
     caption: str
 
 
-def of_claim(claim: Fields, prefix: str) -> list[Figure]:
+#: A claim, or else a measurement of regret, and the prefix of its names.
+Drawing = tuple["ClaimRecord | None", "RegretJson | None", str]
+
+
+def of_claim(claim: ClaimRecord, prefix: str) -> list[Figure]:
     """Return the figures of a claim's evidence that its record has the data for.
 
     Parameters
@@ -39,13 +48,13 @@ def of_claim(claim: Fields, prefix: str) -> list[Figure]:
     prefix : str
         Letters and digits that no other claim of the page has: names inside an SVG are global to the page.
     """
-    evidence = (claim.get("evidence") or {}) if available() else {}
-    unit = unit_of(measure_of(claim))
-    able: list[tuple[str, Callable[..., tuple[str, str, str]], Any]] = [
+    evidence: EvidenceJson = (claim.get("evidence") or {}) if available() else {}
+    unit, by_round = unit_of(measure_of(claim)), evidence.get("by_round")
+    able: list[tuple[str, Callable[[ClaimRecord, EvidenceJson], tuple[str, str, str]], object]] = [
         ("Trade-off curve", _tradeoff, (evidence.get("tradeoff") or {}).get("false_positive")),
         ("Privacy profile", _profile, (evidence.get("profile") or {}).get("epsilon")),
         ("Scores by world", _histogram, (evidence.get("scores") or {}).get("left")),
-        ("Leakage by round", _by_round, len((evidence.get("by_round") or {}).get("rounds", ())) > 2),
+        ("Leakage by round", _by_round, len(by_round["rounds"]) > 2 if by_round else False),
         (f"Certified {unit} against runs", _growth, (evidence.get("growth") or {}).get("runs")),
     ]
     figures = []
@@ -56,23 +65,24 @@ def of_claim(claim: Fields, prefix: str) -> list[Figure]:
     return figures
 
 
-def of_regret(entry: Fields, prefix: str) -> list[Figure]:
+def of_regret(entry: RegretJson, prefix: str) -> list[Figure]:
     """Return the growth curve of a regret audit, and the price of privacy where it was measured."""
     figures = []
-    for title, key, x in (("Regret against T", "regrets", "horizons"), ("The price of privacy", "price", "epsilons")):
-        points = [
-            (a, b) for a, b in zip(entry.get(x) or (), entry.get(key) or (), strict=False) if a > 0 and (b or 0) > 0
-        ]
+    for title, key, xs, ys in (
+        ("Regret against T", "regrets", entry.get("horizons"), entry.get("regrets")),
+        ("The price of privacy", "price", entry.get("epsilons"), entry.get("price")),
+    ):
+        points = [(x, y) for x, y in zip(xs or (), ys or (), strict=False) if x > 0 and y is not None and y > 0]
         if len(points) > 1 and available():
             svg, alternative, caption = _power_law(entry, points, of_horizon=key == "regrets")
             figures.append(Figure(title, inline(svg, f"{prefix}{key}", title, alternative), alternative, caption))
     return figures
 
 
-def drawn(item: tuple[bool, Fields, str]) -> list[Figure]:
-    """Return the figures of a claim, or of a measurement of regret: whether it is that, its data and the prefix."""
-    is_regret, data, prefix = item
-    return (of_regret if is_regret else of_claim)(data, prefix)
+def drawn(item: Drawing) -> list[Figure]:
+    """Return the figures of a claim, or of a measurement of regret."""
+    claim, entry, prefix = item
+    return of_claim(claim, prefix) if claim is not None else of_regret(entry, prefix) if entry is not None else []
 
 
 def count_text(value: float, _: object = None) -> str:
@@ -91,11 +101,11 @@ def _per_cent(value: float, _: object = None) -> str:
     return f"{100 * value:g}%"
 
 
-def _claimed(claim: Fields) -> tuple[float, float]:
+def _claimed(claim: ClaimRecord) -> tuple[float, float]:
     return claim["claimed"]["epsilon"], claim["claimed"].get("delta") or 0.0
 
 
-def _limit(claim: Fields) -> tuple[list[float], list[float]]:
+def _limit(claim: ClaimRecord) -> tuple[list[float], list[float]]:
     """Return the boundary of the errors that a claim allows, in whatever measure."""
     measure = measure_of(claim)
     if measure.get("kind") in (None, "approximate"):
@@ -113,12 +123,12 @@ def _region(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
     return x, [1 - delta, odds * (1 - delta - corner), 0.0]
 
 
-def _tradeoff(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+def _tradeoff(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
     curve = evidence["tradeoff"]
     fpr, fnr = curve["false_positive"], curve["false_negative"]
     edge_x, edge_y = _limit(claim)
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         axes.fill([*edge_x, 0.0], [*edge_y, 0.0], facecolor=BAD, alpha=0.13, linewidth=0)
         axes.plot(edge_x, edge_y, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
         # The band joins the boxes of the two intervals: low ends to low ends, high ends to high ends.
@@ -153,19 +163,19 @@ def _trim(text: str) -> str:
     return text.replace(".00%", "%")
 
 
-def _profile(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+def _profile(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
     profile = evidence["profile"]
     epsilon, delta = _claimed(claim)
     x, estimate, lower = profile["epsilon"], _shape(profile["estimate"]), _shape(profile["lower"])
     known = profile.get("exact") or {"epsilon": (), "delta": ()}
     exact = [(e, d) for e, d in zip(known["epsilon"], known["delta"], strict=True) if e and e <= x[-1]]
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         axes.fill_between(x, lower, color=LEFT, alpha=0.18, linewidth=0)
         axes.plot(x, lower, color=LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.plot(x, estimate, color=LEFT)
         axes.axvline(epsilon, ymax=0.72, color=BAD, linewidth=1.0, linestyle=(0, (4, 2)))
-        points = measure_of(claim).get("points") or [(epsilon, delta)]
+        points = measure_of(claim).get("points") or [[epsilon, delta]]
         axes.plot(*zip(*points, strict=True), color=BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
         if exact:
             e, d = zip(*exact, strict=True)
@@ -187,13 +197,14 @@ def _profile(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
     return draw(paint, "epsilon", "delta"), alternative, caption
 
 
-def _histogram(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+def _histogram(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
     scores = evidence["scores"]
-    totals = {side: max(1, sum(scores[side]) + sum(scores[f"{side}_infinite"])) for side in ("left", "right")}
-    share = {side: [n / totals[side] for n in scores[side]] for side in ("left", "right")}
-    event = claim.get("event") or {}
+    ends = {"left": scores["left_infinite"], "right": scores["right_infinite"]}
+    totals = {side: max(1, sum(scores[side]) + sum(ends[side])) for side in SIDES}
+    share = {side: [n / totals[side] for n in scores[side]] for side in SIDES}
+    event: EventRecord = claim.get("event") or {}
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         if "values" in scores:
             values = scores["values"]
             gaps = [b - a for a, b in itertools.pairwise(values)]
@@ -208,8 +219,7 @@ def _histogram(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
                 axes.stairs(share[side], edges, fill=True, facecolor=colour, alpha=0.2, linewidth=0)
                 axes.stairs(share[side], edges, edgecolor=colour, linewidth=1.5)
         low, high = axes.get_xlim()
-        for side in ("lower", "upper"):
-            threshold = event.get(side)
+        for threshold in (event.get("lower"), event.get("upper")):
             if threshold is not None and low <= threshold <= high:
                 axes.axvline(threshold, ymax=0.86, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.yaxis.set_major_formatter(_per_cent)
@@ -229,13 +239,13 @@ def _histogram(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
     return draw(paint, "score, evidence for the left world", "share of runs"), alternative, caption
 
 
-def _by_round(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+def _by_round(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
     leak = evidence["by_round"]
     epsilon, _ = _claimed(claim)
     rounds, values = leak["rounds"], _shape(leak["epsilon"])
     exact = leak.get("kind") == "exact"
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         axes.axhline(epsilon, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
         axes.plot(rounds, values, color=LEFT, marker="o", markersize=3.5)
         if rounds[-1] > 50:
@@ -261,7 +271,7 @@ def _by_round(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
     return draw(paint, "rounds seen", "epsilon"), alternative, caption
 
 
-def _growth(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
+def _growth(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
     growth = evidence["growth"]
     claimed, unit = level(claim), unit_of(measure_of(claim))
     exact, decides = exact_level(claim), growth.get("decides")
@@ -271,7 +281,7 @@ def _growth(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
         runs.append(total)
         bounds.append(lower(claim))
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         axes.set_xscale("log")
         axes.axhline(claimed, color=BAD, linewidth=1.2, linestyle=(0, (4, 2)))
         if exact is not None:
@@ -300,11 +310,11 @@ def _growth(claim: Fields, evidence: Fields) -> tuple[str, str, str]:
     return draw(paint, "certification runs", unit), alternative, caption
 
 
-def _power_law(entry: Fields, points: list[Any], *, of_horizon: bool) -> tuple[str, str, str]:
+def _power_law(entry: RegretJson, points: Sequence[tuple[float, float]], *, of_horizon: bool) -> tuple[str, str, str]:
     xs, ys = ([float(v) for v in side] for side in zip(*points, strict=True))
     exponent, slope, bound = entry.get("exponent"), entry.get("slope"), entry.get("bound")
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.plot(xs, ys, color=LEFT, marker="o", markersize=3.5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -23,7 +23,7 @@ from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
 from ...mechanisms.claim import NEIGHBOURS
 from ..headline import beside_words, headline_words
-from ..record_types import Fields, JsonObject
+from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     by_holm,
@@ -31,6 +31,7 @@ from ..sanitise import (
     exact_words,
     filled,
     is_mechanism,
+    is_unexpected,
     is_untested,
     legible,
     level,
@@ -46,6 +47,13 @@ from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
 from .terminal import number
 
+if TYPE_CHECKING:
+    from ...audit.play.pairs import PairJson
+    from ...audit.regret.measurement import RegretJson
+    from ...audit.statistics.events import CountsJson
+
+#: What the template reads by name.
+View = dict[str, Any]
 VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
 WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "undecided"}
 #: Claims whose figures are drawn, the worst first; the others refer to the record.
@@ -63,7 +71,7 @@ LOSSES = {
 }
 
 
-def render(record: Fields, *, jobs: int = 1) -> str:
+def render(record: RunRecord, *, jobs: int = 1) -> str:
     """Return the HTML page of a record, its figures drawn by so many processes; every value is escaped."""
     environment = Environment(
         loader=PackageLoader(__package__ or "overclaim.reports.formats"),
@@ -88,7 +96,7 @@ def share(value: float) -> str:
     return f"{100 * value:.{max(3, digits)}g}\u202f%"
 
 
-def view(record: Fields, *, jobs: int = 1) -> JsonObject:
+def view(record: RunRecord, *, jobs: int = 1) -> View:
     """Return what the template shows."""
     record = legible(record)
     alpha = record["alpha"]
@@ -141,11 +149,10 @@ def view(record: Fields, *, jobs: int = 1) -> JsonObject:
     }
 
 
-def _claim(claim: Fields, index: int) -> JsonObject:
+def _claim(claim: ClaimRecord, index: int) -> View:
     shown = filled(claim)
     left = (claim.get("pair") or {}).get("left")
     shown["rounds"] = shown["rounds"] or (len(left) if isinstance(left, list) else None) or None
-    expected = shown["expected"]
     before = ruler.baseline_of(claim)
     return {
         **shown,
@@ -155,7 +162,7 @@ def _claim(claim: Fields, index: int) -> JsonObject:
         "mark": ruler.mark(shown),
         "is_untested": is_untested(shown),
         "blind": factor_words(shown["blind_spot"]),
-        "unexpected": bool(expected) and shown["verdict"] != expected.upper(),
+        "unexpected": is_unexpected(shown),
         "baseline": before,
         "change": None if before is None else lower(shown) - before,
         "bound": lower(shown),
@@ -180,7 +187,7 @@ def _claim(claim: Fields, index: int) -> JsonObject:
     }
 
 
-def statement(claim: Fields) -> str:
+def statement(claim: ClaimRecord) -> str:
     """Return a claim in words."""
     measure = measure_of(claim)
     promise = f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:.3g})-DP"
@@ -195,32 +202,32 @@ def statement(claim: Fields) -> str:
     return promise + (f" on {losses}" if losses else "") + f", {neighbours}"
 
 
-def _groups(claims: Sequence[JsonObject]) -> list[tuple[str, list[JsonObject]]]:
+def _groups(claims: Sequence[View]) -> list[tuple[str, list[View]]]:
     """Return the claims by paper, in the order of the record."""
-    groups: dict[str, list[JsonObject]] = {}
+    groups: dict[str, list[View]] = {}
     for claim in claims:
         groups.setdefault(claim["name"].rpartition("/")[0], []).append(claim)
     return list(groups.items())
 
 
-def _with_figures(claims: Sequence[JsonObject], entries: Sequence[Fields], jobs: int) -> list[JsonObject]:
+def _with_figures(claims: Sequence[View], entries: Sequence[RegretJson], jobs: int) -> list[View]:
     """Draw the figures of claims, which are changed, and return the measurements of regret with theirs."""
     regret = [_regret(entry) for entry in entries]
-    items: list[tuple[bool, Fields, str]] = [(False, claim, f"c{claim['index']}") for claim in claims]
-    items += [(True, entry, f"r{index}") for index, entry in enumerate(entries)]
+    items: list[figures.Drawing] = [(cast(ClaimRecord, claim), None, f"c{claim['index']}") for claim in claims]
+    items += [(None, entry, f"r{index}") for index, entry in enumerate(entries)]
     drawn = in_parallel(figures.drawn, items, jobs=jobs, alike=True, progress="figures")
     for one, drawings in zip([*claims, *regret], drawn, strict=True):
         one["figures"] = _figures(drawings)
     return regret
 
 
-def _figures(drawn: Sequence[figures.Figure]) -> list[JsonObject]:
+def _figures(drawn: Sequence[figures.Figure]) -> list[View]:
     return [{"title": f.title, "svg": Markup(f.svg), "caption": f.caption} for f in drawn]
 
 
-def _counts(counts: Fields) -> JsonObject:
+def _counts(counts: CountsJson) -> View:
     """Return right and wrong guesses, and the table by world where the record has it."""
-    shown: JsonObject = {
+    shown: View = {
         "runs": counts.get("runs"),
         "right": counts.get("right"),
         "guesses": counts.get("guesses"),
@@ -237,19 +244,20 @@ def _counts(counts: Fields) -> JsonObject:
     return shown
 
 
-def _witness(claim: Fields) -> JsonObject | None:
+def _witness(claim: ClaimRecord) -> View | None:
     """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
     if is_mechanism(claim):
         inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
         return {"inputs": inputs, "steps": []}
-    shrunk = claim.get("shrunk") or {}
-    pair = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
+    shrunk: Mapping[str, object] = claim.get("shrunk") or {}
+    shrunken = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
+    pair = cast("PairJson", shrunken)
     left, right = pair.get("left"), pair.get("right")
     if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
         return None
     first = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
     differ = pair.get("rounds") or [first]
-    steps: list[JsonObject] = []
+    steps: list[View] = []
     for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
         row = (_vector(a), _vector(b))
         row = (shown(a), shown(b)) if t in differ and row[0] == row[1] else row  # as 0 and -0, or 1 and 1.00001
@@ -285,11 +293,11 @@ def _vector(loss: object) -> str:
     return "(" + ", ".join(words) + ")"
 
 
-def _p_value(claim: Fields, level: float) -> float:
+def _p_value(claim: View, level: float) -> float:
     """Return the p-value of a claim; where the record has none, the level if the counts reject at it, else 1."""
-    if claim.get("p_value") is not None:
+    if claim["p_value"] is not None:
         return float(claim["p_value"])
-    if not is_epsilon(measure_of(claim)):
+    if not claim["is_epsilon"]:
         return 1.0
     table = claim["counts"]["table"]
     if not table or not 0 < level < 1 or claim["method"] not in ("guess", "joint"):
@@ -309,7 +317,7 @@ def _facts(witness: object) -> str:
     return ", ".join(f"{k} {v:.5g}" if isinstance(v, float) else f"{k} {v}" for k, v in witness.items())
 
 
-def _mends(claim: Fields, claims: Sequence[Fields]) -> JsonObject | None:
+def _mends(claim: View, claims: Sequence[View]) -> View | None:
     """Return how to mend a falsified claim, and which cases of this report tried it.
 
     A claim of the factor-2 kind is false because its noise is scaled to one loss, and replacing it moves twice as far.
@@ -332,34 +340,34 @@ def _mends(claim: Fields, claims: Sequence[Fields]) -> JsonObject | None:
         ]
         alike.sort(key=lambda c: c["rounds"] != claim["rounds"])
         tried += [{"text": text, "claim": sibling} for sibling in alike[:1]]
-    ratio = _true(claim) / level(claim)
+    ratio = _true(claim) / claim["level"]
     factor_two = claim["neighbours"] == "replace" and claim["losses"] not in ("unit", "") and ratio <= 2.05
     ways = "Add twice the noise, " + ("or take losses from [0, 1], " if claim["losses"] == "symmetric" else "")
     mends = {"repair": claim["repair"], "factor_two": factor_two, "ways": ways, "tried": tried}
     return mends if any((tried, factor_two, claim["repair"])) else None
 
 
-def _guarantees(falsified: Sequence[JsonObject]) -> list[JsonObject]:
+def _guarantees(falsified: Sequence[View]) -> list[View]:
     """Return the published statements that are false, each with its worst case.
 
     What the paper says for other losses, or does not say at all, is no published guarantee.
     """
-    worst: dict[str, JsonObject] = {}
+    worst: dict[str, View] = {}
     for claim in falsified:
         stated = claim["published"] and claim["calibration"] == "as_published" and claim["source"]
         if not stated or claim["source"].startswith("none"):
             continue
         known = worst.get(claim["source"])
-        if known is None or _true(claim) / level(claim) > _true(known) / level(known):
+        if known is None or _true(claim) / claim["level"] > _true(known) / known["level"]:
             worst[claim["source"]] = claim
     return list(worst.values())
 
 
-def _true(claim: Fields) -> float:
-    return exact_level(claim) or lower(claim)
+def _true(claim: View) -> float:
+    return exact_level(cast(ClaimRecord, claim)) or float(claim["bound"])
 
 
-_REGRET: JsonObject = dict.fromkeys(
+_REGRET: View = dict.fromkeys(
     (
         "mean_regret",
         "interval",
@@ -380,8 +388,8 @@ _REGRET: JsonObject = dict.fromkeys(
 _PAINTED = {"VIOLATED": "FALSIFIED", "HOLDS": "SURVIVED"}
 
 
-def _regret(entry: Fields) -> JsonObject:
-    shown = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
+def _regret(entry: RegretJson) -> View:
+    shown: View = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")

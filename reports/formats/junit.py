@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from ...audit.statistics.measure_words import claimed_words
-from ..record_types import Fields
+from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import (
     bound_words,
     is_mechanism,
@@ -22,7 +22,7 @@ from ..sanitise import (
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(record: Fields) -> str:
+def junit(record: RunRecord) -> str:
     """Return a record as JUnit XML, in the schema of Apache Ant's reports.
 
     A verdict that is not as expected is a failure, as is what got worse since the baseline; a claim that could
@@ -59,9 +59,9 @@ def junit(record: Fields) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _of_claim(claim: Fields) -> ElementTree.Element:
+def _of_claim(claim: ClaimRecord) -> ElementTree.Element:
     # A mechanism has neither losses nor surfaces, and a relation only where one was asked for.
-    of_learner = [str(claim[key]) for key in ("losses", "surface", "neighbours") if claim.get(key)]
+    of_learner = [str(word) for word in (claim["losses"], claim["surface"], claim["neighbours"]) if word]
     setting = [claim["calibration"], *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
     within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
     name = f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
@@ -81,7 +81,7 @@ def _of_claim(claim: Fields) -> ElementTree.Element:
     )
 
 
-def _of_finding(finding: Fields) -> ElementTree.Element:
+def _of_finding(finding: Said) -> ElementTree.Element:
     return _case(
         f"{finding['name']} since the baseline",
         0.0,
@@ -89,7 +89,7 @@ def _of_finding(finding: Fields) -> ElementTree.Element:
     )
 
 
-def _fails(finding: Fields) -> bool:
+def _fails(finding: Said) -> bool:
     from ..baseline import FAILING
 
     return finding["kind"] in FAILING

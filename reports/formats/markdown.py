@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline_words
-from ..record_types import Fields
-from ..sanitise import by_holm, exact_words, is_untested, legible, level, lower, replay_word
+from ..record_types import ClaimRecord, RunRecord
+from ..sanitise import by_holm, exact_words, is_unexpected, is_untested, legible, level, lower, replay_word
 from . import ruler
 from .html import WORDS
 from .terminal import number
@@ -17,7 +17,7 @@ from .terminal import number
 MOST_ROWS = 12
 
 
-def markdown(record: Fields) -> str:
+def markdown(record: RunRecord) -> str:
     """Return a short summary of a record in GitHub's Markdown; every value from the record is escaped."""
     record = legible(record)
     claims, errors = record["claims"], record["errors"]
@@ -25,7 +25,7 @@ def markdown(record: Fields) -> str:
     counts = ", ".join(f"{tally[v]} {word}" for v, word in WORDS.items() if tally[v] or v != "UNDERPOWERED")
     untested = sum(map(is_untested, claims))
     counts += f", {untested} of them untested: no attack known" if untested else ""
-    unexpected = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    unexpected = [c for c in claims if is_unexpected(c)]
     lines = [f"### overclaim: {counts}", ""]
     if unexpected:
         lines += [f"**{len(unexpected)} not as expected:**", "", *_table(unexpected), ""]
@@ -54,7 +54,7 @@ def markdown(record: Fields) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
-def _table(claims: Sequence[Fields]) -> list[str]:
+def _table(claims: Sequence[ClaimRecord]) -> list[str]:
     with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
     with_standing = any(c.get("standing") for c in claims)
     standing_head = ["standing"] if with_standing else []

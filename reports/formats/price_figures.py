@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ..record_types import Fields
 from .drawing import COLOURS, available, draw, inline
 from .figures import Figure, count_text
+
+if TYPE_CHECKING:
+    from ...audit.regret.measurement import RegretJson
+    from .drawing import Axes
 
 #: What papers state of lower bounds. None has a constant in the texts that we have, so no line can be drawn.
 LOWER_BOUNDS = {
@@ -24,27 +27,27 @@ LOWER_BOUNDS = {
 _MARKERS = "os^vDP*Xp<"
 
 
-def of_papers(rows: Sequence[Fields]) -> list[Figure]:
+def of_papers(rows: Sequence[RegretJson]) -> list[Figure]:
     """Return a figure for every paper, by the part of the names before the stroke, of which prices are known."""
-    papers: dict[str, list[Fields]] = {}
+    papers: dict[str, list[RegretJson]] = {}
     for row in rows if available() else ():
         if _is_priced(row):
             papers.setdefault(str(row.get("name") or "").partition("/")[0], []).append(row)
     return [_of_paper(paper, priced, f"p{i}") for i, (paper, priced) in enumerate(papers.items())]
 
 
-def _is_priced(row: Fields) -> bool:
+def _is_priced(row: RegretJson) -> bool:
     """Tell whether a row has a price and an interval for every one of several epsilons that can be drawn."""
-    epsilons, price, intervals = (row.get(name) or () for name in ("epsilons", "price", "price_intervals"))
+    epsilons, price, intervals = row.get("epsilons") or (), row.get("price") or (), row.get("price_intervals") or ()
     drawable = all(1e-12 < epsilon < 1e12 for epsilon in epsilons) and None not in price
     numbers = [*(x for x in price if x is not None), *(end for interval in intervals for end in interval)]
     return len(epsilons) == len(price) == len(intervals) > 1 and drawable and all(abs(x) < 1e15 for x in numbers)
 
 
-def _of_paper(paper: str, rows: Sequence[Fields], prefix: str) -> Figure:
+def _of_paper(paper: str, rows: Sequence[RegretJson], prefix: str) -> Figure:
     colours = list(COLOURS.values())[3:]
 
-    def paint(axes: Any) -> None:
+    def paint(axes: Axes) -> None:
         axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=10)
         for i, row in enumerate(rows):
@@ -52,11 +55,18 @@ def _of_paper(paper: str, rows: Sequence[Fields], prefix: str) -> Figure:
             ends = list(zip(*row["price_intervals"], strict=True))
             low = [max(0.0, mean - end) for mean, end in zip(means, ends[0], strict=True)]
             high = [max(0.0, end - mean) for mean, end in zip(means, ends[1], strict=True)]
-            style = {"color": colours[i % len(colours)], "marker": _MARKERS[i % len(_MARKERS)], "markersize": 3}
-            axes.errorbar(xs, means, yerr=[low, high], linewidth=0.9, elinewidth=0.7, label=_short(row), **style)
-            if row.get("unnoticed"):
-                free = row["unnoticed"]["mean_regret"]
-                axes.plot(xs[-2:], [free, free], color=style["color"], linewidth=0.9, linestyle=(0, (2, 2)))
+            colour, marker = colours[i % len(colours)], _MARKERS[i % len(_MARKERS)]
+            axes.errorbar(
+                *(xs, means, [low, high]),
+                label=_short(row),
+                color=colour,
+                marker=marker,
+                linewidth=0.9,
+                elinewidth=0.7,
+                markersize=3,
+            )
+            if free := row.get("unnoticed"):
+                axes.plot(xs[-2:], [free["mean_regret"]] * 2, color=colour, linewidth=0.9, linestyle=(0, (2, 2)))
         axes.xaxis.set_major_formatter(count_text)
         axes.yaxis.set_major_formatter(count_text)
         axes.legend(fontsize=4.5, frameon=False, ncols=2, loc="best")
@@ -74,11 +84,11 @@ def _of_paper(paper: str, rows: Sequence[Fields], prefix: str) -> Figure:
     )
 
 
-def _short(row: Fields) -> str:
+def _short(row: RegretJson) -> str:
     return str(row.get("name", "")).rpartition("/")[2].replace("$", r"\$")
 
 
-def _words(row: Fields) -> str:
+def _words(row: RegretJson) -> str:
     price, free = row["price"], row.get("unnoticed")
     last = f", {free['mean_regret']:.3g} with next to no noise" if free else ""
     return f"{_short(row)}: {price[0]:.3g} at {row['epsilons'][0]:g}, {price[-1]:.3g} at {row['epsilons'][-1]:g}{last}"

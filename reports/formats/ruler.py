@@ -9,7 +9,7 @@ from html import escape
 from ...audit.certification.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least
 from ...audit.statistics.measure_words import is_epsilon, unit_of
-from ..record_types import Fields
+from ..record_types import ClaimRecord
 from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of, relation_words
 from ..upper_words import binding
 
@@ -40,7 +40,7 @@ class Row:
     alternative: str
 
 
-def row(claim: Fields) -> Row:
+def row(claim: ClaimRecord) -> Row:
     """Return the marks of a claim of a record."""
     claimed, bound, measure = level(claim), lower(claim), measure_of(claim)
     upper = binding(claim)
@@ -75,12 +75,12 @@ def row(claim: Fields) -> Row:
     )
 
 
-def mark(claim: Fields) -> str:
+def mark(claim: ClaimRecord) -> str:
     """Return what a verdict is called beside its colour: no tick where nothing was tested."""
     return "–" if is_untested(claim) else MARKS[claim["verdict"]]
 
 
-def baseline_of(claim: Fields) -> float | None:
+def baseline_of(claim: ClaimRecord) -> float | None:
     """Return the bound that the baseline's record certified for this claim, if the record knows it."""
     before = claim.get("baseline")
     if isinstance(before, Mapping):
@@ -90,7 +90,7 @@ def baseline_of(claim: Fields) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
-def setting(claim: Fields) -> str:
+def setting(claim: ClaimRecord) -> str:
     """Return what tells a claim from its siblings, in a few words."""
     measure = measure_of(claim)
     delta = "" if is_epsilon(measure) else KINDS.get(str(measure.get("kind")), "")
@@ -125,7 +125,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#1c2430}
 """
 
 
-def picture(claims: Sequence[Fields], *, title: str = "The ruler of an audit") -> str:
+def picture(claims: Sequence[ClaimRecord], *, title: str = "The ruler of an audit") -> str:
     """Return the ruler of some claims as an SVG file of its own, dark and light."""
     height = _TOP + _STEP * len(claims) + 34
     parts = [
@@ -148,7 +148,7 @@ def picture(claims: Sequence[Fields], *, title: str = "The ruler of an audit") -
     return "\n".join(parts) + "\n"
 
 
-def _lines(claim: Fields, top: int) -> Iterable[str]:
+def _lines(claim: ClaimRecord, top: int) -> Iterable[str]:
     marks, verdict = row(claim), claim["verdict"]
     middle = top + _STEP / 2 - 3
     yield f"<g><title>{escape(claim['name'])}: {escape(marks.alternative)}</title>"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ...audit.statistics.measure_words import claimed_words
-from ..record_types import Fields, JsonObject
+from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     is_untested,
@@ -21,6 +22,9 @@ from ..sanitise import (
 )
 from ..upper_words import place_of
 
+if TYPE_CHECKING:
+    from ...audit.traces.trace_types import PlaceJson
+
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
 RULES = {
@@ -33,7 +37,7 @@ RULES = {
 }
 
 
-def sarif(record: Fields) -> str:
+def sarif(record: RunRecord) -> str:
     """Return a record as SARIF 2.1.0.
 
     A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to
@@ -68,7 +72,7 @@ def sarif(record: Fields) -> str:
     return json_text(log, indent=1) + "\n"
 
 
-def _of_claim(claim: Fields, where: Fields | None) -> JsonObject | None:
+def _of_claim(claim: ClaimRecord, where: PlaceJson | None) -> dict[str, object] | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = (claim["expected"] or "survived").upper()
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
@@ -77,7 +81,7 @@ def _of_claim(claim: Fields, where: Fields | None) -> JsonObject | None:
     tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"
-        why = f" Cause: {claim['cause']['text']}." if claim.get("cause") else ""
+        why = f" Cause: {cause['text']}." if (cause := claim.get("cause")) else ""
         text = f"{head}, but {bound_words(claim)}.{why} {tail}"
         return _result("falsified", level, text, claim["replay"], where)
     if claim["verdict"] == "UNDERPOWERED":
@@ -92,11 +96,11 @@ def _of_claim(claim: Fields, where: Fields | None) -> JsonObject | None:
     return None
 
 
-def _runs(claim: Fields) -> str:
+def _runs(claim: ClaimRecord) -> str:
     return "its runs" if claim["runs"] is None else f"{claim['runs']:,} runs"
 
 
-def _result(rule: str, level: str, text: str, identity: str, where: Fields | None) -> JsonObject:
+def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson | None) -> dict[str, object]:
     """Return a result; the fingerprint stays the same while the claim does, so that alerts are not opened twice."""
     fingerprint = hashlib.sha256(f"{rule}/{identity}".encode()).hexdigest()
     return {
@@ -109,13 +113,13 @@ def _result(rule: str, level: str, text: str, identity: str, where: Fields | Non
     }
 
 
-def _location(where: Fields) -> JsonObject:
+def _location(where: PlaceJson) -> dict[str, object]:
     path = PurePath(where["file"])
     uri = quote(path.as_posix(), errors="surrogatepass")
     artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": where["line"]}}}
 
 
-def _place_of_target(target: str) -> JsonObject | None:
+def _place_of_target(target: str) -> PlaceJson | None:
     file, _, _ = target.rpartition(":")
     return {"file": file, "line": 1} if file.endswith(".py") else None

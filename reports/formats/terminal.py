@@ -21,12 +21,13 @@ from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline_words
-from ..record_types import Fields, JsonObject
+from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     by_holm,
     exact_words,
     is_mechanism,
+    is_unexpected,
     is_untested,
     level,
     lower,
@@ -100,12 +101,12 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def confidence(claim: Fields) -> str:
+def confidence(claim: ClaimRecord) -> str:
     """Return a claim's confidence with as many digits as tell it from certainty."""
     return confidence_text(claim["confidence"])
 
 
-def claims_table(record: JsonObject) -> str:
+def claims_table(record: RunRecord) -> str:
     """Return the view of a run: a ruler of all claims, what is unexpected, what could not be audited, and the sum."""
     record = visible(record)
     claims, columns = record["claims"], width()
@@ -128,7 +129,7 @@ def claims_table(record: JsonObject) -> str:
         label = shorten(f"{shorten(short, longest):<{longest}}  {setting(claim)}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
-    unexpected = [c for c in claims if c.get("expected") and c["verdict"] != c["expected"].upper()]
+    unexpected = [c for c in claims if is_unexpected(c)]
     for claim in unexpected:
         lines.append("")
         lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {setting(claim)}")
@@ -148,7 +149,7 @@ def claims_table(record: JsonObject) -> str:
     return "\n".join([*lines, "", *headline_lines(record), _sum_line(record, len(unexpected))])
 
 
-def _skipped_lines(record: Fields) -> list[str]:
+def _skipped_lines(record: RunRecord) -> list[str]:
     """Return a line for every library that is not installed."""
     rooms = Counter(
         (visible_line(s["name"]).rpartition("/")[0], visible_line(s["reason"])) for s in record.get("skipped") or ()
@@ -156,7 +157,7 @@ def _skipped_lines(record: Fields) -> list[str]:
     return [f"skipped: {room}, {count} of its entries: {reason}" for (room, reason), count in rooms.items()]
 
 
-def _sum_line(record: Fields, unexpected: int) -> str:
+def _sum_line(record: RunRecord, unexpected: int) -> str:
     """Return how many claims have which verdict, how many of them as expected, and how many entries were skipped."""
     claims, skipped = record["claims"], record.get("skipped") or ()
     verdicts = [c["verdict"] for c in claims]
@@ -173,7 +174,7 @@ def _sum_line(record: Fields, unexpected: int) -> str:
     return f"{', '.join(counts) or 'no claim was audited'}{as_expected}"
 
 
-def _bound_lines(record: Fields) -> list[str]:
+def _bound_lines(record: RunRecord) -> list[str]:
     """Return a line for every bound on regret of a plan's own, and for every one that is violated."""
     return [
         f"regret of {visible_line(r['name'])}: {regret_verdict(r['verdict'])}: mean {number(r['mean_regret'])}, bound "
@@ -183,7 +184,7 @@ def _bound_lines(record: Fields) -> list[str]:
     ]
 
 
-def headline_lines(record: Fields) -> list[str]:
+def headline_lines(record: RunRecord) -> list[str]:
     """Return what is false of what is published, with what else was falsified; nothing for a user's own claims."""
     if not any(claim.get("standing") for claim in record["claims"]):
         return []
@@ -191,13 +192,14 @@ def headline_lines(record: Fields) -> list[str]:
     return [word for word in words if word]
 
 
-def setting(claim: Fields) -> str:
+def setting(claim: ClaimRecord) -> str:
     """Return what tells a claim from its siblings: what is not as usual, which is as the paper has it."""
     words = [claim.get("calibration") or "", claim.get("losses") or ""]
     words = [word for word in words if word != "as_published"]
     if is_mechanism(claim):
         words = ["mechanism"]
-    words += [claim[key] for key, usual in (("surface", "actions"), ("neighbours", "replace")) if claim[key] != usual]
+    words += [claim["surface"]] if claim["surface"] != "actions" else []
+    words += [claim["neighbours"]] if claim["neighbours"] != "replace" else []
     words += [f"T={claim['rounds']}"] if claim.get("rounds") and not is_mechanism(claim) else []
     measure = measure_of(claim)
     if not is_epsilon(measure):
@@ -207,12 +209,12 @@ def setting(claim: Fields) -> str:
     return visible_line(" ".join(word for word in words if word))
 
 
-def _numbers(claim: Fields) -> str:
+def _numbers(claim: ClaimRecord) -> str:
     claimed, exact = number(level(claim)), exact_words(claim)
     return f"{at_least(lower(claim)):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
 
 
-def _bar(claim: Fields, size: int) -> str:
+def _bar(claim: ClaimRecord, size: int) -> str:
     """Return the certified bound as a bar, up to a multiple of the claim, with the claim marked on it."""
     full, empty, mark, beyond = ("━", "┈", "┃", "▶") if _unicode() else ("=", ".", "|", ">")
     upper = binding(claim)
@@ -256,7 +258,7 @@ def _unicode() -> bool:
     return True
 
 
-def _glyph(claim: Fields) -> str:
+def _glyph(claim: ClaimRecord) -> str:
     """Return the mark of a verdict: no tick where nothing was tested."""
     if is_untested(claim):
         return "-"
@@ -264,13 +266,13 @@ def _glyph(claim: Fields) -> str:
     return dict(zip(COLOURS, marks, strict=True))[claim["verdict"]]
 
 
-def shrunk_words(record: Fields) -> str:
+def shrunk_words(record: RunRecord) -> str:
     """Return how many shrunk witnesses the files of a run hold; nothing where there are none."""
     shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
     return f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
 
 
-def shrunk_lines(claim: Fields) -> list[str]:
+def shrunk_lines(claim: ClaimRecord) -> list[str]:
     """Return a claim's shrunk witness: its bound, the losses of both worlds, and the command that replays it."""
     shrunk = claim.get("shrunk")
     if not shrunk:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING
 
 from ...audit.statistics.digits import at_most
-from ..record_types import Fields
 from ..sanitise import visible, visible_line
 from .terminal import table, width
+
+if TYPE_CHECKING:
+    from ...audit.plans.tracing import TraceJson
+    from ...audit.traces.trace_types import CallJson
 
 #: The numbers of an input that are printed, and the calls of a run.
 _FEW_VALUES, _MOST_CALLS = 3, 40
 
 
-def trace_lines(trace: Fields) -> str:
+def trace_lines(trace: TraceJson) -> str:
     """Return the calls as a table, and below it what leaks or what bounds them."""
     trace = visible(trace)
     claimed, calls = trace["claimed"], trace["calls"]
@@ -29,7 +33,7 @@ def trace_lines(trace: Fields) -> str:
     return "\n".join([*lines, *wrapped])
 
 
-def _row(call: Fields) -> tuple[str, ...]:
+def _row(call: CallJson) -> tuple[str, ...]:
     place, loss = call["place"], call["loss"]
     so_far = "inf" if loss["epsilon"] is None else at_most(loss["epsilon"])
     so_far += f" (mu {at_most(loss['mu'])})" if "mu" in loss else ""
@@ -44,7 +48,7 @@ def _numbers(values: list[float | None]) -> str:
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
 
 
-def _words(trace: Fields) -> list[str]:
+def _words(trace: TraceJson) -> list[str]:
     """Return what follows from the calls."""
     if trace["leak"]:
         return [
@@ -64,8 +68,8 @@ def _words(trace: Fields) -> list[str]:
         own = trace["epsilon_upper_pair"]
         beside = f", {at_most(own, '.4f')} on this one" if trace["upper_scope"] == "claim" and own is not None else ""
         first = f"epsilon is at most {at_most(upper, '.4f')} {where}{beside}"
-    return [first, f"it rests on: {'; '.join(trace['upper_rests_on'])}", *_cause(trace)]
+    return [first, f"it rests on: {'; '.join(trace['upper_rests_on'] or ())}", *_cause(trace)]
 
 
-def _cause(trace: Fields) -> list[str]:
+def _cause(trace: TraceJson) -> list[str]:
     return [trace["cause"]["text"]] if trace["cause"] else []

@@ -35,9 +35,8 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +91,7 @@ class Bets:
         return {name: list(stakes) for name, stakes in vars(self).items()}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Bets:
+    def of_json(cls, data: Mapping[str, Iterable[float]]) -> Bets:
         """Return the bets that `to_json` wrote."""
         return cls(**{name: tuple(map(float, stakes)) for name, stakes in data.items()})
 

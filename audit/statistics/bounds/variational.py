@@ -21,9 +21,8 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +43,26 @@ SPREAD = Bets(
     second=(*_SIZES, *(0.0 for _ in _SIZES), *_SIZES),
     weights=(1 / 64,) * 39,  # in binary, so that their sum is exact
 )
+
+
+class StepsJson(TypedDict):
+    """A step function as a ledger keeps it."""
+
+    edges: list[float]
+    values: list[float]
+    order: float
+    towards: str
+    bets: dict[str, list[float]]
+    runs: int
+
+
+def transferred(edges: tuple[float, ...], scores: _Floats, others: _Floats) -> tuple[float, ...]:
+    """Return the thresholds for other scores of the same runs, with about as many of them in each step."""
+    old, new = np.sort(scores[~np.isnan(scores)]), np.sort(others[~np.isnan(others)])
+    if not old.size or not new.size:
+        return edges
+    below = np.searchsorted(old, edges) / old.size * new.size
+    return tuple(np.append(new, np.inf)[np.rint(below).astype(np.int64)].tolist())
 
 
 @dataclass(frozen=True)
@@ -91,14 +110,9 @@ class StepFunction:
 
     def transferred(self, scores: _Floats, others: _Floats) -> StepFunction:
         """Return the function on other scores of the same runs, with about as many of them in each step."""
-        old, new = np.sort(scores[~np.isnan(scores)]), np.sort(others[~np.isnan(others)])
-        if not old.size or not new.size:
-            return self
-        below = np.searchsorted(old, self.edges) / old.size * new.size
-        edges = np.append(new, np.inf)[np.rint(below).astype(np.int64)]
-        return replace(self, edges=tuple(edges.tolist()))
+        return replace(self, edges=transferred(self.edges, scores, others))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> StepsJson:
         """Return the record's form."""
         return {
             "edges": list(self.edges),
@@ -110,12 +124,10 @@ class StepFunction:
         }
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> StepFunction:
+    def of_json(cls, data: StepsJson) -> StepFunction:
         """Return the function that `to_json` wrote."""
-        more: dict[str, Any] = {"edges": tuple(data["edges"]), "values": tuple(data["values"])}
-        if "bets" in data:
-            more["bets"] = Bets.of_json(data["bets"])
-        return cls(**{**data, **more})
+        edges, values, bets = tuple(data["edges"]), tuple(data["values"]), Bets.of_json(data["bets"])
+        return cls(edges, values, data["order"], data["towards"], bets, data["runs"])
 
     @property
     def in_p(self) -> _Floats:

@@ -1,0 +1,66 @@
+"""What a record says of traces, as types."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class PlaceJson(TypedDict):
+    """Where code is written."""
+
+    file: str
+    line: int
+
+
+class LeakJson(TypedDict):
+    """What reaches an output around the noise."""
+
+    text: str
+    what: str
+    round: int
+
+
+class CauseJson(TypedDict):
+    """Why a claim is false."""
+
+    text: str
+    kind: str
+    place: PlaceJson | None
+    call: int | None
+    calls: int | None
+    differs: float | None
+    calibrated_for: float | None
+
+
+class TracesJson(TypedDict, total=False):
+    """Bounds from above, the leak and the cause; why there are none."""
+
+    epsilon_upper: float | None
+    epsilon_upper_pair: float | None
+    upper: float | None
+    upper_scope: str | None
+    upper_how: str | None
+    upper_rests_on: list[str] | None
+    leak: LeakJson | None
+    cause: CauseJson | None
+    untraced: str | None
+
+
+class LossJson(TypedDict, total=False):
+    """The privacy loss of the calls so far: epsilon, None where it is infinite, and mu where the noise is Gaussian."""
+
+    epsilon: float | None
+    mu: float
+
+
+class CallJson(TypedDict):
+    """One noisy call of a run in both worlds."""
+
+    call: int
+    round: int | None
+    name: str
+    place: PlaceJson
+    left: list[float | None]
+    right: list[float | None]
+    law: str
+    loss: LossJson
