@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
-from ..mechanisms.claim import NEIGHBOURS
 from .record_types import ClaimRecord, LegibleRecord, RunRecord
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def is_mechanism(claim: ClaimRecord) -> bool:
 
 def relation_words(claim: ClaimRecord) -> str:
     """Return which worlds are neighbours, where it is not that one round is replaced; nothing of two given inputs."""
+    from ..mechanisms.claim import NEIGHBOURS  # not before a claim is shown: `--help` is instant
+
     neighbours = claim.get("neighbours")
     if is_mechanism(claim):
         asked = claim.get("inputs") or claim.get("standing") == "documented"
