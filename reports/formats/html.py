@@ -7,7 +7,7 @@ characters that could reorder or hide text are made visible first.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -371,17 +371,9 @@ _REGRET: View = dict.fromkeys(
     (
         "mean_regret",
         "interval",
-        "bound",
-        "exponent",
-        "slope",
-        "slope_lower",
-        "slope_upper",
-        "verdict",
-        "bound_verdict",
-        "growth_verdict",
-        "binds_from",
-        "rounds",
-        "runs",
+        *("bound", "exponent", "slope", "slope_lower", "slope_upper"),
+        *("verdict", "bound_verdict", "growth_verdict", "binds_from"),
+        *("rounds", "runs"),
     )
 )
 #: How a verdict on regret is painted: as the verdict on privacy that says as much.
@@ -396,6 +388,6 @@ def _regret(entry: RegretJson) -> View:
     return shown
 
 
-def _span(values: Any) -> str:
+def _span(values: Iterable[int | None]) -> str:
     known = sorted({v for v in values if v})
     return "" if not known else f"{known[0]}" if len(known) == 1 else f"{known[0]} to {known[-1]}"
