@@ -33,6 +33,8 @@ LEAST = 12
 FEWEST = 2
 #: About the share of all runs that certification plays in one world.
 CERTIFIED = 0.25
+#: How often a world must have been due to show something, were the claim true, to be taken never to show it.
+EXPECTED = 1.0
 #: The most words of a message that are kept.
 WORDS = 200
 
@@ -169,7 +171,7 @@ class _Search:
         alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
         for one in alive:
             one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
-            one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit))
+            one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit, unlike=one.unlike))
         return alive
 
 
@@ -184,11 +186,19 @@ def _best(alive: Sequence[_Candidate], kept: int) -> list[_Candidate]:
     return [*others[: kept - len(unlike)], *unlike]
 
 
-def _promise(alone: int, seen: int, audit: Any) -> float:
-    """Return the bound that a form of output promises which only one world has shown, if the other never shows it."""
-    rate = (alone - math.sqrt(alone)) / max(1, seen) - audit.claim.delta
-    never = max(1 / max(1, seen), -math.log(audit.budget.alpha) / (CERTIFIED * audit.budget.runs))
-    return math.log(rate / never) if rate > 0 else -math.inf
+def _promise(alone: int, seen: int, audit: Any, *, unlike: bool) -> float:
+    """Return the bound that a form of output promises which only one world has shown, if the other never shows it.
+
+    Few runs do not say that: a rate of one in so many is as likely. Of data that differ in form it is taken to be so
+    once the other world, were the claim true, should have shown it (`EXPECTED` times).
+    """
+    rate, delta = alone / max(1, seen), audit.claim.delta
+    sure = rate - math.sqrt(alone) / max(1, seen) - delta
+    if sure <= 0:
+        return -math.inf
+    never = -math.log(audit.budget.alpha) / (CERTIFIED * audit.budget.runs)
+    expected = (rate - delta) * seen * math.exp(-min(audit.claim.epsilon, 700.0))
+    return math.log(sure / (never if unlike and expected > EXPECTED else max(1 / seen, never)))
 
 
 def _alone_in_one_world(samples: Sequence[Sample]) -> tuple[int, int]:

@@ -1,12 +1,15 @@
 """Mechanisms audited on inputs that are searched, and those whose randomness cannot be seeded."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import strategies as st
 
 from overclaim import Claim, Verdict, falsify_mechanism
+from overclaim.audit.blackbox.input_search import _promise
 from overclaim.audit.blackbox.shrink_inputs import to_certify
+from overclaim.audit.play.execution import Budget
 from overclaim.learners.protocol import LearnerError
 from overclaim.testing import neighbours
 
@@ -225,3 +228,18 @@ def test_a_batched_mechanism_has_no_randomness_of_its_own():
     batched.batched = True
     with pytest.raises(ValueError, match="os_random is for mechanisms that are called run by run"):
         audit(batched, left=[1], right=[0], os_random=True)
+
+
+def test_what_only_other_keys_show_is_taken_never_to_show_without_them():
+    """OpenDP's threshold: a key shows in 3.6 % of the runs, where delta allows 1.3 %, and in none without it."""
+
+    def promise(alone, seen, *, unlike, epsilon=1.0):
+        audit = SimpleNamespace(claim=Claim(epsilon=epsilon, delta=0.013391), budget=Budget(20_000, 0, 0.99))
+        return _promise(alone, seen, audit, unlike=unlike)
+
+    # 12 of 354 runs: a pair that keeps the claim promises as much in as few runs, so it was a draw which is certified.
+    assert promise(12, 354, unlike=False) == pytest.approx(1.33, abs=0.01)
+    assert promise(12, 354, unlike=True) > 2
+    assert promise(12, 354, unlike=True, epsilon=3.0) < 1.4  # so large an epsilon explains that none was seen
+    assert promise(2, 31, unlike=True) < 1
+    assert promise(0, 31, unlike=True) < -1e300
