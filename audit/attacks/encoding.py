@@ -103,13 +103,20 @@ def plain(output: Any) -> object:
 
 
 def _category(thing: object) -> str:
-    """Return the name of a thing that is no number: its text, where that says what it is and not where."""
+    """Return the name of a thing that is no number: its text, where that says what it is and not where.
+
+    The text of a fitted model says how it was made, not what it has learned.
+    """
     kind, name = type(thing), repr(thing)
     if isinstance(thing, Awaitable) and hasattr(thing, "close"):
         thing.close()  # else Python warns that it was never awaited
-    if isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing) or name == object.__repr__(thing):
+    unread = isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing)
+    known = () if unread else tuple(getattr(thing, "__dict__", ()))
+    fitted = any(attribute.endswith("_") and not attribute.startswith("_") for attribute in known)
+    if unread or fitted or name == object.__repr__(thing):
         article = "an" if kind.__name__[0] in "aeiou" else "a"
-        raise LearnerError(f"the mechanism returned {article} {kind.__name__}: expected {_READABLE}")
+        more = "; which attributes of an object are released, --attributes (attributes=) says" if known else ""
+        raise LearnerError(f"the mechanism returned {article} {kind.__name__}: expected {_READABLE}{more}")
     return name
 
 

@@ -96,7 +96,7 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
     entered = [entry for entry in known if entry.package.is_installed]
     skipped = tuple((e.name, f"{e.package.asked} is not installed") for e in known if not e.package.is_installed)
     if not entered:
-        raise ValueError("none of the libraries is installed: see make libraries")
+        raise ValueError("none of the libraries is installed: see make libraries, and overclaim list libraries")
     cases = [LibraryCase(entry, relation) for entry in entered for relation in entry.relations]
     confidence = 1 - alpha / len(cases)
     tasks = tuple(

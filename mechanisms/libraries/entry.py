@@ -39,7 +39,7 @@ class Library:
     module : str
         What is imported.
     needs : str
-        What must be installed beside it; nothing where nothing must.
+        What must be installed beside it, as pip reads it; nothing where nothing must.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Library:
         asked = self.asked
         if not self.is_installed:
             raise MissingLibraryError(
-                f"libraries/{self.name} needs {asked}, which is not installed: see make libraries"
+                f"libraries/{self.name} needs {asked}, which is not installed: {self.command}, or make libraries"
             )
         try:
             with warnings.catch_warnings():
@@ -68,13 +68,18 @@ class Library:
         except ImportError as error:
             message = " ".join(str(error).split())[:150]
             raise MissingLibraryError(
-                f"libraries/{self.name} needs {asked}; what is installed says: {message}"
+                f"libraries/{self.name} needs {asked}; what is installed says: {message}: {self.command}"
             ) from None
 
     @property
     def asked(self) -> str:
         """What must be installed, in words."""
         return f"{self.distribution} {self.version}{f' with {self.needs}' if self.needs else ''}"
+
+    @property
+    def command(self) -> str:
+        """What installs it."""
+        return f"pip install {self.distribution}=={self.version}{f' {self.needs!r}' if self.needs else ''}"
 
     @property
     def is_installed(self) -> bool:

@@ -207,7 +207,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         privacy_map=f"{_MAP_OF_COUNTS} after make_zCDP_to_approxDP says epsilon 0.871 at delta 0.05",
         finding=_THRESHOLD,
         false_under=("replace",),
-        runs=60_000,
+        runs=200_000,
     ),
     _entry(
         "make_laplace_threshold-float",

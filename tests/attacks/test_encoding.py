@@ -122,6 +122,16 @@ class Slots:
     __slots__ = ("value",)
 
 
+class Fitted:
+    """A model as scikit-learn's: its text says how it was made, not what it has learned."""
+
+    def __init__(self, learned):
+        self.coef_ = learned
+
+    def __repr__(self):
+        return "Fitted()"
+
+
 async def coroutine(data, rng):
     return data
 
@@ -149,6 +159,14 @@ async def asynchronous_generator(data, rng):
 def test_what_cannot_be_read_is_refused_by_its_name(mechanism, name):
     with pytest.raises(LearnerError, match=f"returned {name}: expected a number, a text"):
         falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=200)
+
+
+def test_a_fitted_model_is_not_read_by_its_text():
+    def fit(data, rng):
+        return {"model": Fitted(data + rng.laplace())}
+
+    with pytest.raises(LearnerError, match=r"returned a Fitted: expected .*; which attributes .*--attributes .*says$"):
+        falsify_mechanism(fit, Claim(epsilon=1.0), left=1, right=0, runs=200)
 
 
 def test_endless_nesting_is_refused():

@@ -15,7 +15,7 @@ LIBRARY = Library(
     distribution="diffprivlib",
     version="0.6.6",
     module="diffprivlib",
-    needs="scikit-learn below 1.6",
+    needs="scikit-learn<1.6",
 )
 TRACKER = "https://github.com/IBM/differential-privacy-library/issues"
 ONE = Claim(epsilon=1.0)
