@@ -33,12 +33,13 @@ class Unseeded:
 
 
 def _takes_data_alone(mechanism: Any) -> bool:
+    """Tell whether one argument will do: what has a default, as in `lambda data, m=m: m(data)`, is no generator."""
     try:
         known = list(inspect.signature(mechanism).parameters.values())
     except (TypeError, ValueError):  # of a C extension: it is not told
         return True
     places = [p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(places) < 2 and all(p.kind is not p.VAR_POSITIONAL for p in known)
+    return all(p.default is not p.empty for p in places[1:]) and all(p.kind is not p.VAR_POSITIONAL for p in known)
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,11 @@ def unseeded_with_generator(data, rng):
     return unseeded(data)
 
 
-@pytest.mark.parametrize("mechanism", [unseeded, unseeded_with_generator])
+def unseeded_with_default(data, release=unseeded):
+    return release(data)
+
+
+@pytest.mark.parametrize("mechanism", [unseeded, unseeded_with_generator, unseeded_with_default])
 def test_randomness_of_the_system_is_audited_where_that_is_said(mechanism):
     """Each verdict is wrong with probability 0.01; three audits in a row 1e-6."""
     for attempt in range(3):
