@@ -183,12 +183,10 @@ class _Choice:
             alpha=alpha,
             runs=runs,
         )
-        worths = [
-            event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
-            for event, _ in choices
-        ]
+        events = [event for event, _ in choices]
+        worths = event_choice.promised(events, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
         won = worths.index(max(worths))
-        return [worths[won], choices[won][0].to_json()]
+        return [worths[won], events[won].to_json()]
 
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""

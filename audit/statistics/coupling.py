@@ -45,8 +45,7 @@ class CoupledTails:
     def of(cls, grid: Floats, left: Floats, right: Floats) -> CoupledTails:
         """Count scores (draws,) of either world, in the order of the draws, at thresholds in ascending order."""
         # How many thresholds a score reaches, and from which on it is at or below one: nan does neither.
-        reaches = [np.where(np.isnan(one), 0, np.searchsorted(grid, one, "right")) for one in (left, right)]
-        within = [np.where(np.isnan(one), grid.size, np.searchsorted(grid, one, "left")) for one in (left, right)]
+        reaches, within = zip(*(_reached(grid, one) for one in (left, right)), strict=True)
         size = grid.size + 1
         return cls(
             (_more(reaches[0], size), _more(reaches[1], size)),
@@ -76,6 +75,14 @@ class CoupledTails:
         raw_wrong = self.above[1][:, None] + self.below[0] + 2 * self.wrong_twice
         # One run is added to those that differ: that none was seen does not mean that none can.
         return (raw_right - shared + 1) / right**2 + common, (raw_wrong - shared + 1) / wrong**2 + common
+
+
+def _reached(grid: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many thresholds each score reaches, and the first one that it is at or below."""
+    reaches = np.searchsorted(grid, scores, "right")
+    at = (reaches > 0) & (grid[np.maximum(reaches, 1) - 1] == scores)
+    none = np.isnan(scores)
+    return np.where(none, 0, reaches), np.where(none, grid.size, reaches - at)
 
 
 def _more(codes: NDArray[np.int64], size: int) -> Floats:

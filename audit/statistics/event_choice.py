@@ -117,29 +117,33 @@ def choose_several(
     return chosen
 
 
-def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> float:
-    """Return what an event promises on coupled runs that had no part in its choice: the bound (nats), or below 0.
+def promised(
+    events: Sequence[Event], scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float
+) -> list[float]:
+    """Return what events promise on coupled runs that had no part in their choice: bounds (nats), or below 0.
 
     Parameters
     ----------
-    event : Event
+    events : sequence of Event
     scores : array (pilot,)
         The left world's first, then those of the right one with the same draws.
     delta, alpha, runs, doubt
         As for `choose`.
     """
-    ends = np.array([end for end in (event.lower, event.upper) if not math.isnan(end)])
+    ends = [end for event in events for end in (event.lower, event.upper) if not math.isnan(end)]
     half = scores.size // 2
-    if not ends.size or not half:
-        return -math.inf
+    if not ends or not half:
+        return [-math.inf] * len(events)
     grid = np.union1d(_places(np.sort(scores[~np.isnan(scores)])), ends)
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     counted = tails.thresholds
     candidates = _Candidates.of(counted, grid, (half, half), delta=delta, tails=tails)
+    promises, _ = candidates.promises(runs, -float(special.ndtri(alpha)), doubt)
     upper, lower = (
-        grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in (event.upper, event.lower)
+        [grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in side]
+        for side in ([event.upper for event in events], [event.lower for event in events])
     )
-    return float(candidates.promises(runs, -float(special.ndtri(alpha)), doubt)[0][upper, lower])
+    return [float(promise) for promise in promises[upper, lower]]
 
 
 def _worth(choice: tuple[Event, float]) -> float:

@@ -121,10 +121,14 @@ def test_coupled_runs_promise_more_of_the_same_event():
 
     def taken_off(right):
         scores = np.concatenate([noise, right - 1.0])
-        return promised(event, scores, doubt=0.0, **setting) - promised(event, scores, doubt=2.5, **setting)
+        return promised([event], scores, doubt=0.0, **setting)[0] - promised([event], scores, doubt=2.5, **setting)[0]
 
     assert 0 < 4 * taken_off(noise) < taken_off(other)
-    assert promised(Event(np.nan, np.nan, "guess"), np.concatenate([noise, other]), doubt=1.0, **setting) == -np.inf
+    none = Event(np.nan, np.nan, "guess")
+    scores = np.concatenate([noise, noise - 1.0])
+    assert promised([none], scores, doubt=1.0, **setting) == [-np.inf]
+    both = promised([none, event], scores, doubt=1.0, **setting)
+    assert both == [-np.inf, *promised([event], scores, doubt=1.0, **setting)]
 
 
 def test_folds_keep_coupled_runs_together():
