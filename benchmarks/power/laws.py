@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 
 from overclaim.audit.statistics.bounds import intervals, joint_bound
@@ -22,12 +23,15 @@ from overclaim.mechanisms.one_shot import classic, sparse_vector
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 Inputs = tuple[Sequence[Any], Sequence[Any]]
 
 #: Scales of noise beyond which nothing is looked at: e^-45 is far below one run in all.
 FAR = 45.0
 #: Cells of a released number, and of each of two; the width of a cell of the log ratio of several outputs together.
 CELLS, CELLS_OF_TWO, STEP = 20_000, 500, 2e-5
+#: Wrong guesses below which chance is averaged over, at how many quantiles, and for which bounds, beside the largest.
+FEW, LEVELS, NEAR = 30.0, 4, 0.7
 
 
 def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float]:
@@ -55,30 +59,53 @@ def best_event(table: Floats, *, runs: int, alpha: float) -> tuple[float, tuple[
     half = runs // 2
     # An event of few runs, or an outcome of many: equal steps of the smaller tail's logarithm find both.
     places = _thinned(np.minimum(sums, rest).max(axis=0) * half)
-    lower, upper = (
-        np.rint(half * np.append(np.minimum(tail, 1)[:, places], [[0.0], [0.0]], axis=1)) for tail in (sums, rest)
-    )
-    lower, upper = lower.astype(np.int64), upper.astype(np.int64)
+    lower, upper = (half * np.append(np.minimum(tail, 1)[:, places], [[0.0], [0.0]], axis=1) for tail in (sums, rest))
     right = upper[0][:, None] + lower[1]
     wrong = upper[1][:, None] + lower[0]
     apart = np.append(places, ratio.size)[:, None] >= np.append(places, -1)
-    guesses = np.clip(right + wrong, 1, 2 * half)
-    bounds = np.where(apart, intervals.epsilon_guess(np.minimum(right, guesses), guesses, 2 * half, alpha=alpha), 0.0)
+
+    def game(right: Counts, wrong: Counts, runs: Counts) -> Floats:
+        guesses = np.clip(right + wrong, 1, runs)
+        return intervals.epsilon_guess(np.minimum(right, guesses), guesses, runs, alpha=alpha)
+
+    def joint(right: Counts, wrong: Counts, named: Counts) -> Floats:
+        games = np.minimum(right, named), named, np.minimum(wrong, runs - named), runs - named
+        return joint_bound.epsilon_joint(*games, alpha=alpha)
+
+    bounds = np.where(apart, expected(game, right, wrong, np.full(right.shape, 2 * half)), 0.0)
     i, j = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
-    best = float(bounds[i, j]), (int(upper[0][i]), int(upper[1][i]), int(lower[1][j]), int(lower[0][j]))
+    best = (
+        float(bounds[i, j]),
+        tuple(int(np.rint(one)) for one in (upper[0][i], upper[1][i], lower[1][j], lower[0][j])),
+    )
     for a, b, side in ((upper[0], upper[1], 0), (lower[1], lower[0], 2)):
         with np.errstate(divide="ignore"):
             share = allotment(half / a - 1, half / np.maximum(b, 1) - 1)
         named = np.rint(runs * share).astype(np.int64)
-        others = runs - named
-        a, b = np.rint(a / half * named).astype(np.int64), np.rint(b / half * others).astype(np.int64)
-        one_sided = joint_bound.epsilon_joint(a, named, b, others, alpha=alpha)
+        counted = a / half * named, b / half * (runs - named)
+        one_sided = expected(joint, *counted, named)
         i = int(np.argmax(one_sided))
         if one_sided[i] > best[0]:
             counts = [0] * 4
-            counts[side : side + 2] = int(a[i]), int(b[i])
+            counts[side : side + 2] = (int(np.rint(one[i])) for one in counted)
             best = float(one_sided[i]), tuple(counts)
     return best
+
+
+def expected(bound: Callable[[Counts, Counts, Counts], Floats], right: Floats, wrong: Floats, runs: Counts) -> Floats:
+    """Return the bound at expected counts; where few wrong guesses are expected, its mean over the counts' chance.
+
+    Half a wrong guess is none or one, and the bound at none is far above the mean. The counts are then those of
+    Poisson's law at even quantiles.
+    """
+    bounds = bound(*(np.rint(one).astype(np.int64) for one in (right, wrong)), runs)
+    few = (wrong < FEW) & (wrong > 1 / FEW) & (bounds > NEAR * bounds.max())
+    if few.any():
+        levels = (np.arange(LEVELS) + 0.5) / LEVELS
+        counts = [stats.poisson.ppf(levels[:, None], one[few]).astype(np.int64) for one in (right, wrong)]
+        every = np.broadcast_arrays(counts[0][:, None], counts[1], runs[few])
+        bounds[few] = bound(*every).mean(axis=(0, 1))
+    return bounds
 
 
 def _thinned(expected: Floats, steps: int = 40) -> NDArray[np.int64]:

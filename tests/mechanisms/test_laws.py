@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.benchmarks.power import laws
@@ -48,3 +49,19 @@ def test_no_audit_certifies_much_more_than_is_attainable(name):
     best, spread = laws.attainable(mechanism, specimen.pairs, runs=20_000, alpha=0.05)
     result = falsify_mechanism(mechanism, Claim(epsilon=1.0), pairs=specimen.pairs, runs=20_000, confidence=0.95)
     assert result.epsilon_lower <= best + 5 * spread
+
+
+def test_where_half_a_wrong_guess_is_expected_the_bound_is_a_mean():
+    """Half a guess rounds to none, which promises 0.35 more than the mean over the counts' chance."""
+
+    def bound(right, wrong, runs):
+        return np.log(right + 1.0) - np.log(wrong + 1.0)
+
+    right, wrong = np.array([40.0, 40_000.0]), np.array([0.5, 10_000.0])
+    counts = np.arange(200)
+    chances = [stats.poisson.pmf(counts, one[0])[:, None] for one in (right, wrong)]
+    mean = float((bound(counts[:, None], counts, 0) * chances[0] * chances[1].T).sum())
+    few, many = laws.expected(bound, right, wrong, np.full(2, 10**6))
+    assert few == pytest.approx(mean, abs=0.06)
+    assert bound(40, 0, 0) > mean + 0.3
+    assert many == bound(40_000, 10_000, 0)
