@@ -29,7 +29,7 @@ SOUND = (
 )
 
 
-def main() -> None:
+def main():
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
     began, rows = time.process_time(), []
     for name in SOUND:
