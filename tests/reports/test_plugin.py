@@ -135,7 +135,8 @@ def test_fast_from_the_marker_and_from_the_command_line(pytester):
             falsify(LEAKY, Claim(epsilon=1.0), rounds=2, runs=4000).require_survived()
         """
     )
-    result = pytester.runpytest_inprocess("--overclaim-fast")
+    # A session in this process would forget what it imported, and Numba bears no second import.
+    result = pytester.runpytest_subprocess("--overclaim-fast")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["overclaim: fast", "replay * --overclaim-seed 0 --overclaim-fast"])
 
