@@ -7,7 +7,17 @@ import pytest
 from scipy import stats
 
 from overclaim.mechanisms.draws import Draws
-from overclaim.mechanisms.noise import Gaussian, L2Laplace, Laplace, laplace_block
+from overclaim.mechanisms.noise import (
+    LARGEST,
+    Gaussian,
+    L2Laplace,
+    Laplace,
+    Projected,
+    deviation_of,
+    gaussian_block,
+    laplace_block,
+    scale_of,
+)
 from overclaim.mechanisms.philox import LANES, CounterDraws
 
 
@@ -118,6 +128,39 @@ def test_privacy_is_the_sensitivity_over_the_scale():
     assert Gaussian(4.0).mu(2.0) == 0.5
 
 
+@pytest.mark.parametrize(
+    ("noise", "law"), [(Laplace(0.3), stats.laplace(scale=0.3)), (Gaussian(0.3), stats.norm(scale=0.3))]
+)
+def test_a_tail_is_that_of_one_draw(noise, law):
+    x = np.array([[0.0, 0.2], [1.0, 5.0]])
+    np.testing.assert_allclose(noise.tail(x), law.sf(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", [Laplace(0.5), Gaussian(0.5)])
+def test_projected_noise_is_each_points_product_with_the_same_draws(law):
+    points = np.array([[1.0, 0.0, -2.0], [3.0, 0.5, 1.0]])
+    entries = law.sample((2, 3), Draws(4))
+    expected = [entries[0, run] * points[0, run] + entries[1, run] * points[1, run] for run in range(3)]
+    np.testing.assert_allclose(Projected(law, points).sample((3,), Draws(4)), expected, rtol=1e-14)
+
+
+def test_noise_says_its_one_number_by_its_kind():
+    assert (scale_of(Laplace(0.5)), scale_of(L2Laplace(0.25, 2)), scale_of(Gaussian(0.5))) == (0.5, 0.25, 0.0)
+    assert (deviation_of(Laplace(0.5)), deviation_of(Gaussian(0.5))) == (0.0, 0.5)
+
+
+def test_a_block_of_no_noise_is_zeros_and_draws_nothing():
+    for block in (laplace_block, gaussian_block):
+        out = np.ones(LANES)
+        block((), 0.0, out)
+        assert not out.any()
+
+
+@pytest.mark.parametrize("scale", [0.0, 1 / LARGEST, LARGEST])
+def test_scales_up_to_the_ends_are_allowed(scale):
+    assert (Laplace(scale).scale, Gaussian(scale).sigma, L2Laplace(scale, 1).scale) == (scale, scale, scale)
+
+
 def test_the_sum_of_normal_draws_is_normal():
     assert Gaussian(1.5).total(4) == Gaussian(3.0)
     assert Gaussian(1.5).total(0) == Gaussian(0.0)
@@ -130,6 +173,8 @@ def test_the_sum_of_normal_draws_is_normal():
         (lambda: Laplace(math.inf), "scale must be finite and at least 0, got inf"),
         (lambda: Gaussian(math.nan), "sigma must be finite and at least 0, got nan"),
         (lambda: L2Laplace(-0.5, 1), "scale must be finite and at least 0, got -0.5"),
+        (lambda: Laplace(9e-151), "scale must be 0, or from 1e-150 to 1e+150, got 9e-151"),
+        (lambda: Gaussian(1.1e150), "sigma must be 0, or from 1e-150 to 1e+150, got 1.1e+150"),
         (lambda: L2Laplace(1.0, 0), "dim must be at least 1, got 0"),
         (lambda: L2Laplace(1.0, 2).sample((3, 4), Draws(0)), "shape must start with dim = 2, got (3, 4)"),
     ],

@@ -1,6 +1,8 @@
 """Events: what they name, how they are chosen, counted and certified."""
 
+import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from hypothesis import strategies as st
 from overclaim.audit.statistics import event_rule
 from overclaim.audit.statistics.bounds import intervals, joint_bound
 from overclaim.audit.statistics.bounds.joint_cover import COARSE
+from overclaim.audit.statistics.bounds.variational import SPREAD, StepFunction
 from overclaim.audit.statistics.event_rule import choose_event
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, bound_of, bounds_of, certify, count
+from overclaim.audit.statistics.graded_bets import Stakes
 
 LAW = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 numbers = st.integers(0, 10**6)
@@ -52,6 +56,32 @@ def test_counts_sum_in_any_order(a, b, c):
     assert a + Counts() == a
     assert (a + b).right == a.right + b.right
     assert (a + b).guesses == a.guesses + b.guesses
+
+
+def test_tallies_add_up_step_by_step_and_one_alone_stays():
+    one, other = Counts(5, 2, tally=(1, 2, 3, 4)), Counts(7, 3, 1, tally=(10, 20, 30, 40))
+    assert one + other == Counts(12, 5, 1, tally=(11, 22, 33, 44))
+    assert one + Counts(runs=1) == Counts(6, 2, tally=(1, 2, 3, 4)) == Counts(runs=1) + one
+    assert (one + other).tallies == ((11, 22), (33, 44))
+    with pytest.raises(ValueError, match="shorter"):
+        one + Counts(tally=(1, 2))
+
+
+@pytest.mark.parametrize("tally", [(), (3, 4)])
+def test_counts_and_events_are_those_that_were_written(tally):
+    counts = Counts(300, 160, 90, 20, 15, 75, tally)
+    written = counts.to_json()
+    assert Counts.of_json(json.loads(json.dumps(written))) == counts
+    assert Counts.of_numbers(counts.numbers) == counts
+    assert (written["right"], written["guesses"]) == (165, 200)
+    assert ("tally" in written) == bool(tally)
+    steps = StepFunction((0.5,), (1.0, 2.0), 2.0, "left", SPREAD, 100)
+    stakes = Stakes((0.5, 1.0), (-1, 0, 2))
+    for event in (Event(0.0, 1.0, "guess", stakes=stakes), Event(UNUSED, 1.0, "variational", 0.25, steps)):
+        again = json.loads(json.dumps(event.to_json()))
+        assert Event.of_json(again) == event
+        del again["stakes"]  # as ledgers of older versions have it
+        assert Event.of_json(again) == replace(event, stakes=None)
 
 
 def test_counts_of_blocks_sum_to_the_counts_of_all_and_are_plain_integers():
