@@ -19,6 +19,7 @@ from overclaim.mechanisms.noise import (
     scale_of,
 )
 from overclaim.mechanisms.philox import LANES, CounterDraws
+from overclaim.mechanisms.weakening import NoNoiseError
 
 
 class Fixed(Draws):
@@ -147,6 +148,12 @@ def test_projected_noise_is_each_points_product_with_the_same_draws(law):
 def test_noise_says_its_one_number_by_its_kind():
     assert (scale_of(Laplace(0.5)), scale_of(L2Laplace(0.25, 2)), scale_of(Gaussian(0.5))) == (0.5, 0.25, 0.0)
     assert (deviation_of(Laplace(0.5)), deviation_of(Gaussian(0.5))) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("noise", [Laplace(0.0), Gaussian(0.0), L2Laplace(0.0, 2)])
+def test_no_noise_cannot_be_divided(noise):
+    with pytest.raises(NoNoiseError, match=r"^there is no noise to divide$"):
+        noise.weakened(2.0)
 
 
 def test_a_block_of_no_noise_is_zeros_and_draws_nothing():

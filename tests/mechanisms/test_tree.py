@@ -9,7 +9,7 @@ from scipy import stats
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Gaussian, Laplace, gaussian_block
 from overclaim.mechanisms.philox import LANES, CounterDraws
-from overclaim.mechanisms.tree import Tree, depth, lowest_bit, parent, tree_blocks
+from overclaim.mechanisms.tree import Tree, depth, lowest_bit, nodes_holding, parent, tree_blocks
 
 
 class Counting:
@@ -185,3 +185,26 @@ def test_one_value_too_many_is_named():
         tree.add(state, np.ones((1, 1)), Draws(0))
     with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
         Tree(Laplace(1.0), 0)
+
+
+def test_nodes_that_hold_a_round_end_where_its_value_is_released():
+    assert [nodes_holding(t0, 4) for t0 in range(4)] == [[1, 2, 4], [2, 4], [3, 4], [4]]
+    assert nodes_holding(0, 3) == [1, 2]
+
+
+def test_a_trace_is_told_each_node_and_the_prefix_that_its_noise_is_for():
+    """The sum so far, with the noise that the earlier prefix has: what is released before the node's own noise."""
+
+    class Watched(Draws):
+        told = ()
+
+        def noise(self, law, shape, value, name=""):
+            self.told = (*self.told, (name, float(value()[0, 0])))
+            return np.full(shape, 10.0 ** len(self.told))
+
+    tree, draws = Tree(Counting(), 4), Watched(0)
+    state = tree.start(1, 1)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        tree.add(state, np.full((1, 1), value), draws)
+    # The third node extends the prefix of two rounds, whose noise was 100.
+    assert draws.told == (("node [1,1]", 1.0), ("node [1,2]", 3.0), ("node [3,3]", 106.0), ("node [1,4]", 10.0))

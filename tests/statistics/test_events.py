@@ -67,6 +67,14 @@ def test_tallies_add_up_step_by_step_and_one_alone_stays():
         one + Counts(tally=(1, 2))
 
 
+def test_a_function_counts_its_steps_too():
+    steps = StepFunction((0.0, 1.0), (0.0, 1.0, 2.0))
+    scores, left = np.array([-1.0, 0.5, 0.5, 2.0, 2.0]), np.array([True, True, False, False, False])
+    assert count(Event(UNUSED, 1.0, "variational", function=steps), scores, left) == Counts(
+        5, 2, right_upper=2, tally=(1, 1, 0, 0, 1, 2)
+    )
+
+
 @pytest.mark.parametrize("tally", [(), (3, 4)])
 def test_counts_and_events_are_those_that_were_written(tally):
     counts = Counts(300, 160, 90, 20, 15, 75, tally)
@@ -239,6 +247,21 @@ def test_a_large_pilot_has_few_candidates(ties):
         (lambda: Event(0.0, 1.0, "best"), "method must be 'guess', 'joint' or 'variational', but got 'best'"),
         (lambda: Event(0.0, 1.0, "joint"), "exactly one of lower and upper"),
         (lambda: Event(UNUSED, UNUSED, "joint"), "exactly one of lower and upper"),
+        (
+            lambda: Event(UNUSED, 1.0, "variational"),
+            "a variational event, and no other, has a function, but got 'variational'",
+        ),
+        (
+            lambda: Event(UNUSED, 1.0, "joint", function=StepFunction((), (1.0,))),
+            "a variational event, and no other, has a function, but got 'joint'",
+        ),
+        *(
+            (
+                lambda method=method, share=share: Event(UNUSED, 1.0, method, share),
+                rf"share must be 1/2 in the guess game and in \(0, 1\) otherwise, but got {share}",
+            )
+            for method, share in (("guess", 0.25), ("joint", 0.0), ("joint", 1.0), ("joint", math.nan))
+        ),
         (lambda: Event(1.0, 1.0, "guess"), "lower must be below upper, but got lower=1.0 and upper=1.0"),
         (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [True, False]), r"equally long.*\(1,\) and \(2,\)"),
         (lambda: count(Event(0.0, 1.0, "guess"), [1.0], [1]), "array of bool, but got dtype int64"),
