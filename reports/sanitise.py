@@ -92,6 +92,11 @@ def relation_words(claim: ClaimRecord) -> str:
     return str(claim.get("relation") or "")
 
 
+def with_relation(promise: str, claim: ClaimRecord) -> str:
+    """Return what is promised, and to which neighbours where that is not the usual."""
+    return ", ".join(filter(None, (promise, relation_words(claim))))
+
+
 def rounds_words(rounds: Sequence[int]) -> str:
     """Return which rounds, from 1, in words: `round 2`, `rounds 2, 3 and 5`."""
     *first, last = map(str, rounds)

@@ -23,12 +23,12 @@ from ..sanitise import (
     is_untested,
     lower,
     measure_of,
-    relation_words,
     replay_word,
     rounds_words,
     untested_words,
     visible,
     visible_line,
+    with_relation,
 )
 from ..upper_words import bounded_words, trace_lines
 from .terminal import confidence, number, shrunk_lines, verdict_word, width
@@ -49,7 +49,7 @@ def claim_lines(claim: ClaimRecord) -> str:
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
     best = "no violation nine times in ten" if caught is None else number(caught)
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
-    claimed = ", ".join(filter(None, (claimed_words(measure), visible_line(relation_words(claim)))))
+    claimed = visible_line(with_relation(claimed_words(measure), claim))
     lines = [
         f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed}",
         f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",

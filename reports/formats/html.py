@@ -37,9 +37,9 @@ from ..sanitise import (
     level,
     lower,
     measure_of,
-    relation_words,
     rounds_words,
     symbol,
+    with_relation,
 )
 from ..upper_words import bounded_words, trace_lines
 from . import figures, price_figures, ruler
@@ -195,7 +195,7 @@ def statement(claim: ClaimRecord) -> str:
         names = {"gdp": "Gaussian DP", "zcdp": "zero-concentrated DP", "rdp": "Rényi DP", "profile": "privacy"}
         promise = f"{names.get(str(measure['kind']), str(measure['kind']))}, {claimed_words(measure)}"
     if is_mechanism(claim):
-        return ", ".join(filter(None, (promise, relation_words(claim))))
+        return with_relation(promise, claim)
     losses = LOSSES.get(claim["losses"], claim["losses"])
     usual = claim["neighbours"] in NEIGHBOURS or not claim.get("relation")
     neighbours = f"{claim['neighbours']} neighbours" if usual else str(claim["relation"])

@@ -15,10 +15,10 @@ from ..sanitise import (
     json_text,
     legible,
     measure_of,
-    relation_words,
     replay_word,
     untested_words,
     visible,
+    with_relation,
 )
 from ..upper_words import place_of
 
@@ -76,8 +76,7 @@ def _of_claim(claim: ClaimRecord, where: PlaceJson | None) -> dict[str, object] 
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = (claim["expected"] or "survived").upper()
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
-    claimed = ", ".join(filter(None, (claimed_words(measure_of(claim)), relation_words(claim))))
-    head = f"{claim['name']} claims {claimed}{whose}"
+    head = f"{claim['name']} claims {with_relation(claimed_words(measure_of(claim)), claim)}{whose}"
     tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
     if claim["verdict"] == "FALSIFIED":
         level = "note" if expected == "FALSIFIED" else "error"
