@@ -69,15 +69,15 @@ class SideBySide:
         groups: dict[int, list[int]] = {}
         for i, world in enumerate(self.worlds):
             groups.setdefault(id(world[t]), []).append(i)
-        told: Floats | None = None
+        parts = []
         for same in groups.values():
             columns = np.concatenate([np.arange(i * self.runs, (i + 1) * self.runs) for i in same])
-            losses = feedback(cast(Loss, self.worlds[same[0]][t]), actions.take(columns, axis=-1), kind)
-            if told is None:
-                told = np.empty((*losses.shape[:-1], actions.shape[-1]))
-            told[..., columns] = losses
-        assert told is not None
-        return told
+            loss = cast(Loss, self.worlds[same[0]][t])
+            parts.append((columns, feedback(loss, actions.take(columns, axis=-1), kind)))
+        everyones = np.empty((*parts[0][1].shape[:-1], actions.shape[-1]))
+        for columns, losses in parts:
+            everyones[..., columns] = losses
+        return everyones
 
 
 @blaming
