@@ -9,8 +9,7 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TypedDict
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -99,20 +98,6 @@ def epsilon_one_run(correct: int, guesses: int, canaries: int, *, delta: float =
     return bisect(rejected, float(grid[step - 1]), float(grid[step]), steps=_BISECTIONS)[0]
 
 
-class OneRunJson(TypedDict):
-    """The outcome of a one-run audit as a record has it."""
-
-    verdict: str
-    epsilon_lower: float
-    p_value: float
-    right: int
-    guesses: int
-    canaries: int
-    rounds: int
-    seed: int
-    confidence: float
-
-
 @dataclass(frozen=True)
 class OneRun:
     """The outcome of a one-run audit.
@@ -141,19 +126,9 @@ class OneRun:
     seed: int
     confidence: float
 
-    def to_json(self) -> OneRunJson:
+    def to_json(self) -> dict[str, object]:
         """Return what `overclaim smoke --json` prints."""
-        return {
-            "verdict": self.verdict.value,
-            "epsilon_lower": self.epsilon_lower,
-            "p_value": self.p_value,
-            "right": self.right,
-            "guesses": self.guesses,
-            "canaries": self.canaries,
-            "rounds": self.rounds,
-            "seed": self.seed,
-            "confidence": self.confidence,
-        }
+        return {**asdict(self), "verdict": self.verdict.value}
 
 
 @blaming

@@ -7,7 +7,7 @@ import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -199,9 +199,9 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
             prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
     claimed: ClaimedJson = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
-    record: SmokeRecord = {"name": target, "claimed": claimed, **outcome}
+    record = cast("SmokeRecord", {"name": target, "claimed": claimed, **outcome})
     say(json_text(record, indent=1) if as_json else smoke_lines(record), styled=not as_json)
-    return VERDICTS[outcome["verdict"]]
+    return VERDICTS[record["verdict"]]
 
 
 @main.command()
