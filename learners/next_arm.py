@@ -25,7 +25,7 @@ def _states(learner: Learner) -> bool:
     return inner is None or _states(inner)
 
 
-def next_arm(learner: Any, state: Any) -> Floats | None:
+def next_arm(learner: Any, state: object) -> Floats | None:
     """Return the law of the next arm, (arms, runs); None where the arm of the round before is held."""
     law: Floats | None = (learner.next_arm if hasattr(learner, "next_arm") else learner.probabilities)(state)
     return law

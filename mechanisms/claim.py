@@ -109,13 +109,13 @@ class Claim:
         return self.measure.stated[1]
 
 
-def user_rounds(neighbours: Any) -> int | None:
+def user_rounds(neighbours: object) -> int | None:
     """Return how many rounds a user has at most, where a relation says it: 3 of `user:3`."""
     sized = _OF_A_SIZE.fullmatch(neighbours) if isinstance(neighbours, str) else None
     return None if sized is None else int(sized[2])
 
 
-def by_function(neighbours: Any) -> bool:
+def by_function(neighbours: object) -> bool:
     """Tell whether a function says which sequences are neighbours."""
     return isinstance(neighbours, str) and neighbours.startswith(BY_FUNCTION)
 

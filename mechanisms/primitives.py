@@ -71,7 +71,7 @@ def discrete_gaussian(value: object, sigma: Fraction | int, rng: np.random.Gener
     return _discrete(value, DiscreteGaussianNoise(Fraction(sigma)), rng, "discrete_gaussian")
 
 
-def _discrete(value: Any, law: Any, rng: Any, name: str) -> object:
+def _discrete(value: Any, law: Any, rng: object, name: str) -> object:
     if np.asarray(value).dtype.kind not in "iu":
         raise ValueError(f"discrete noise needs integers, got {value!r}")
     if hasattr(rng, "noisy"):

@@ -138,7 +138,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     Fixtures of a class, a module, a package or the session may use it too: then the markers of that count.
     """
 
-    def run(learner: Any, claim: Any, **options: object) -> AuditedResult:
+    def run(learner: object, claim: Any, **options: object) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` for what is no learner."""
         __tracebackhide__ = True
         from ..audit.blackbox.falsify import falsify_mechanism
@@ -165,7 +165,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
 def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
     """Return `overclaim.check_regret`, with runs, seed and confidence of the command line and of the asking test."""
 
-    def run(learner: Any, bound: Any, **options: Any) -> RegretAudit:
+    def run(learner: object, bound: Any, **options: object) -> RegretAudit:
         """Fail the test if the bound is violated; see `overclaim.check_regret`."""
         __tracebackhide__ = True
         from ..audit.regret.check_regret import check_regret as check

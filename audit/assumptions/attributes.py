@@ -51,7 +51,7 @@ class WithAttributes:
         """Answer once."""
         return self._read(self.__wrapped__(*words), "the output")
 
-    def _read(self, thing: Any, where: str) -> dict[str, object]:
+    def _read(self, thing: object, where: str) -> dict[str, object]:
         if isinstance(self.asked, str):
             known = _attributes(thing, where)
             names = [name for name in known if not name.startswith("_")]

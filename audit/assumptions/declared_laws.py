@@ -134,7 +134,7 @@ class _Seen:
     draws: bool = False  # to learn, where it is replayed without
 
 
-def _watch(learner: Any, pair: Pair, rows: Any, seed: int, says: bool, batch: int) -> _Seen | None:
+def _watch(learner: Any, pair: Pair, rows: object, seed: int, says: bool, batch: int) -> _Seen | None:
     """Play, and note what is said before each round; None for points."""
     rounds, arms = pair.rounds, learner.arms
     runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _STEPS // (rounds * arms)))
@@ -192,7 +192,7 @@ def _adversary(learner: Learner, pair: Pair, rows: object, seed: int, runs: int)
     return feed
 
 
-def _probabilities(learner: Any, state: Any, shape: tuple[int, int], t: int) -> Floats:
+def _probabilities(learner: Any, state: object, shape: tuple[int, int], t: int) -> Floats:
     stated = np.asarray(learner.probabilities(state), dtype=float)
     said = f"{type(learner).__name__}.probabilities(state) must"
     if stated.shape != shape:

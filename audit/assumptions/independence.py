@@ -50,7 +50,7 @@ _ALIKE = "the runs of the mechanism share randomness"
 
 
 def check_replay(
-    mechanism: Any, pair: DataPair, seed: int, runs: int = 4096, before: tuple[object, ...] | None = None
+    mechanism: object, pair: DataPair, seed: int, runs: int = 4096, before: tuple[object, ...] | None = None
 ) -> tuple[object, ...]:
     """Raise LearnerError unless the same draws give the same outputs, whatever was called before.
 
@@ -81,7 +81,7 @@ def check_replay(
     return first
 
 
-def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
+def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     """Raise LearnerError unless a mechanism answers as its copy does that has answered before, on other draws.
 
     What keeps its first answers looks like a constant ever after, so this must come before any other call.
@@ -98,7 +98,7 @@ def _check_memory(mechanism: Any, pair: DataPair, seed: int) -> None:
         raise LearnerError(_STATE)
 
 
-def _copy(mechanism: Any) -> object:
+def _copy(mechanism: object) -> object:
     """Return a copy with a memory of its own, as far as it is seen: attributes, closures, defaults, named globals.
 
     None where there is nothing to copy, or it cannot be copied.
@@ -111,7 +111,7 @@ def _copy(mechanism: Any) -> object:
         return None
 
 
-def _copied(mechanism: Any) -> object:
+def _copied(mechanism: object) -> object:
     if not isinstance(mechanism, FunctionType):
         return copy.deepcopy(mechanism)
     known = mechanism.__globals__
@@ -129,7 +129,7 @@ def _copied(mechanism: Any) -> object:
     return twin
 
 
-def _played(mechanism: Any, pair: DataPair, seed: int, block: int, runs: int) -> tuple[Any, ...]:
+def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int) -> tuple[Any, ...]:
     """Return outputs that compare as they are, nan included, and a number that tells how much was drawn."""
     draws = draws_of(seed, block)
     outputs = run_block(mechanism, pair, draws, runs).outputs
@@ -138,7 +138,7 @@ def _played(mechanism: Any, pair: DataPair, seed: int, block: int, runs: int) ->
     return repr([list(scalars(output)) for output in outputs]), draws.generator.random()
 
 
-def check_independence(mechanism: Any, pair: DataPair, seed: int, runs: int = 4096) -> None:
+def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int = 4096) -> None:
     """Raise LearnerError if the runs of a mechanism share randomness, such as one draw for a block or for neighbours.
 
     Many such runs say as much as one, and no interval that counts them holds.

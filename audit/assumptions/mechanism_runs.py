@@ -118,7 +118,7 @@ def to_bytes(sample: Sample) -> bytes | None:
     return file.getvalue()
 
 
-def _is_plain(output: Any) -> bool:
+def _is_plain(output: object) -> bool:
     return type(output) in _PLAIN or (type(output) is list and all(map(_is_plain, output)))
 
 
@@ -141,7 +141,7 @@ def some(outputs: Outputs, runs: NDArray[np.bool_]) -> Outputs:
     return [output for output, taken in zip(outputs, runs.tolist(), strict=True) if taken]
 
 
-def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: float = 0.5) -> Sample:
+def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share: float = 0.5) -> Sample:
     """Run a block: each run in the world of its own label, the left one with a probability of `share`.
 
     A mechanism that is called run by run is called in the order of the labels, so that what drifts over the calls
@@ -168,7 +168,7 @@ def run_block(mechanism: Any, pair: DataPair, draws: Draws, runs: int, share: fl
     return Sample(join(halves), left)
 
 
-def outputs_of(mechanism: Any, data: Any, draws: Draws, runs: int, *more: object) -> Outputs:
+def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: object) -> Outputs:
     """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
     if not getattr(mechanism, "batched", False):
         return [_called(mechanism, data, draws.generator) for _ in range(runs)]
@@ -188,7 +188,7 @@ def _expected(runs: int) -> str:
     return f"({runs},) or (dim, {runs})"
 
 
-def _called(mechanism: Any, data: Any, *others: Any) -> object:
+def _called(mechanism: Any, data: object, *others: object) -> object:
     try:
         return mechanism(copy.deepcopy(data), *others)
     except KeyboardInterrupt:
@@ -208,7 +208,7 @@ def _called(mechanism: Any, data: Any, *others: Any) -> object:
         raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}") from error
 
 
-def _takes(mechanism: Any, *arguments: Any) -> bool:
+def _takes(mechanism: Any, *arguments: object) -> bool:
     try:
         inspect.signature(mechanism).bind(*arguments)
     except TypeError:
@@ -218,7 +218,7 @@ def _takes(mechanism: Any, *arguments: Any) -> bool:
     return True
 
 
-def _on(data: Any) -> str:
+def _on(data: object) -> str:
     text = " ".join(repr(data).split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

@@ -133,7 +133,7 @@ class _Walk:
             self._digest(value, digest, set())
             self.found[name] = value, digest.hexdigest()
 
-    def _digest(self, value: Any, digest: Any, above: set[int]) -> None:
+    def _digest(self, value: object, digest: Any, above: set[int]) -> None:
         kind = type(value)
         digest.update(f"{kind.__module__}.{kind.__qualname__};".encode())
         self.left -= 1

@@ -27,7 +27,7 @@ class Unseeded:
         self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, data: Any, rng: Any) -> object:
+    def __call__(self, data: object, rng: object) -> object:
         """Answer once."""
         return self.mechanism(data) if self.alone else self.mechanism(data, rng)
 

@@ -55,7 +55,7 @@ class Digits(NamedTuple):
     digits: int
 
 
-def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
+def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
     """Yield the scalars of an output with their places, and the `Size` of all that is nested, in a fixed order.
 
     Raises
@@ -86,7 +86,7 @@ def scalars(output: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
         yield from scalars(part, (*path, i))
 
 
-def plain(output: Any) -> object:
+def plain(output: object) -> object:
     """Return arrays, their scalars, series and frames of pandas as lists and dictionaries; others as they are.
 
     The labels of a series or a frame are part of the output: which there are may depend on the data.
@@ -301,7 +301,7 @@ class Encoder:
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
 
 
-def _with_tokens(output: Any, split: set[Path]) -> Iterator[tuple[Path, object]]:
+def _with_tokens(output: object, split: set[Path]) -> Iterator[tuple[Path, object]]:
     """Yield the scalars of an output with their places, and the parts of the texts that are split."""
     for path, leaf in scalars(output):
         yield path, leaf

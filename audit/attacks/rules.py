@@ -185,7 +185,7 @@ def rule_of(data: Any) -> Rule:
     raise NotFrozenError(f"the baseline's event is of the kind {kind!r}, which this version does not know")
 
 
-def text_of(output: Any) -> str:
+def text_of(output: object) -> str:
     """Return the text of an outcome: equal for equal ones."""
     return repr([leaf for _, leaf in scalars(output)])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,7 @@ class _Growing(MechanismAudit):
         return sequential.LUCK
 
 
-def _score(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:
+def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:
     """Return a block of runs, each with a label that those before it do not tell.
 
     A batched mechanism is called for the left world first, so in the order of the calls the labels are no coins, and

@@ -88,7 +88,7 @@ def _columns(outputs: Outputs) -> dict[str, list[Any] | NDArray[Any]]:
     return dict(columns)
 
 
-def _parts(output: Any, name: str) -> Iterator[tuple[str, object]]:
+def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
     """Yield the parts of one output with their names."""
     output = plain(output)
     if isinstance(output, Mapping):

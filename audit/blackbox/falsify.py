@@ -29,7 +29,7 @@ from .stages import MechanismAudit
 
 
 def falsify_mechanism(
-    mechanism: Any,
+    mechanism: object,
     claim: Claim,
     *,
     left: object = None,
@@ -145,7 +145,7 @@ def falsify_mechanism(
 
 @blaming
 def audit_mechanism(
-    mechanism: Any,
+    mechanism: object,
     claim: Claim,
     budget: Budget,
     execution: Execution = HERE,
@@ -220,7 +220,7 @@ def _check_early(claim: Claim, os_random: bool) -> None:
         raise ValueError(f"stop must be budget with os_random, got early: {why}")
 
 
-def _by_parameter(mechanism: Any, weaken: object) -> Weaken | None:
+def _by_parameter(mechanism: object, weaken: object) -> Weaken | None:
     """Return what changes the parameter that a text names."""
     if not isinstance(weaken, str) or not weaken:
         return None

@@ -227,7 +227,7 @@ def _shape(form: object) -> object:
     return 0 if type(form) in (int, float) else form
 
 
-def _form(output: Any) -> str:
+def _form(output: object) -> str:
     leaves = (leaf for _, leaf in scalars(output))
     return repr([leaf if isinstance(leaf, str | bytes | tuple | None) or leaf != leaf else 0 for leaf in leaves])
 
@@ -240,7 +240,9 @@ class _Refusal:
     slow: bool
 
 
-def _attempt(mechanism: Any, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]) -> Sample | _Refusal:
+def _attempt(
+    mechanism: object, seed: int, pairs: dict[int, DataPair], block: tuple[int, int, int]
+) -> Sample | _Refusal:
     """Return runs of a pair, or why there are none."""
     index, number, runs = block
     try:

@@ -93,7 +93,7 @@ class Pilot:
         return self.audit.kept_blocks(f"pilot/{self.index}", blocks, play, from_bytes, to_bytes)
 
 
-def _play_input(mechanism: Any, seed: int, index: int, inputs: Sequence[object], block: _Block) -> Sample:
+def _play_input(mechanism: object, seed: int, index: int, inputs: Sequence[object], block: _Block) -> Sample:
     place, number, runs = block
     outputs = outputs_of(mechanism, inputs[place], Draws(seed, Stage.TRAIN, index, 0, number), runs)
     return Sample(outputs, np.ones(runs, dtype=np.bool_))

@@ -260,12 +260,12 @@ def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int,
     return [sample.of_left() for j in same for sample in samples[j]]
 
 
-def _play_block(mechanism: Any, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:
+def _play_block(mechanism: object, seed: int, stage: Stage, pairs: Mapping[int, DataPair], block: _Block) -> Sample:
     index, number, runs = block
     return run_block(mechanism, pairs[index], Draws(seed, stage, index, 0, number), runs)
 
 
-def _count_block(mechanism: Any, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
+def _count_block(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
     number, runs = block
     draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
     sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)

@@ -66,7 +66,7 @@ def is_weak(audit: Audit) -> bool:
     return audit.claim.measure.is_epsilon and audit.claim.epsilon <= WEAK and audit.budget.runs >= MANY_RUNS
 
 
-def choose(audit: Audit, mechanism: Any, options: Sequence[DataPair], index: int) -> Chosen:
+def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: int) -> Chosen:
     """Return the pair, attack and event to certify; `index` is a part of the key of the draws."""
     from threadpoolctl import threadpool_limits
 
@@ -229,7 +229,7 @@ class _Choice:
 
 
 def _scored_block(
-    mechanism: Any,
+    mechanism: object,
     seed: int,
     index: int,
     pair: DataPair,

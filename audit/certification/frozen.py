@@ -136,7 +136,7 @@ class Frozen:
             raise NotFrozenError(f"the baseline's share must be in (0, 1), got {share}")
         return cls(rule, share, counts)
 
-    def again(self, target: object, pair: object, surface: str, *, key: Any, runs: int, jobs: int = 1) -> Counts:
+    def again(self, target: object, pair: object, surface: str, *, key: object, runs: int, jobs: int = 1) -> Counts:
         """Return the counts of the rule over fresh runs of a learner or mechanism, on draws of their own.
 
         Parameters

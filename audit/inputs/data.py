@@ -25,13 +25,13 @@ class UnreadableDataError(ValueError):
     """Data that no record can hold, or a form that stands for no data."""
 
 
-def is_frame(data: Any) -> bool:
+def is_frame(data: object) -> bool:
     """Tell whether data is a frame of pandas; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
-def is_series(data: Any) -> bool:
+def is_series(data: object) -> bool:
     """Tell whether data is a series of pandas; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.Series)
@@ -177,7 +177,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def key_of(data: Any) -> str:
+def key_of(data: object) -> str:
     """Return a text that equal data have alike, NaN being equal to itself; other data have another."""
     return json.dumps(to_json(data), sort_keys=True, allow_nan=False)
 

@@ -58,7 +58,7 @@ def draw(strategy: object, many: int, seed: int) -> list[Any]:
     @hypothesis.seed(seed)
     @_settings(many, "generate")
     @hypothesis.given(strategy)
-    def collect(data: Any) -> None:
+    def collect(data: object) -> None:
         drawn.append(data)
 
     with _alone():

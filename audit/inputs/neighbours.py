@@ -25,7 +25,7 @@ _MADE_BY = "overclaim_neighbours"
 
 
 def neighbours(
-    strategy: Any,
+    strategy: object,
     relation: str | Callable[[Any], Any] = "replace",
     *,
     where: Any = None,
@@ -89,12 +89,12 @@ def neighbours(
     return drawn
 
 
-def _of_users(data: Any) -> bool:
+def _of_users(data: object) -> bool:
     """Tell whether data is a sequence of rounds that say whose they are."""
     return isinstance(data, list | tuple) and all(isinstance(r, dict) and {"user", "losses"} <= r.keys() for r in data)
 
 
-def without_a_user(data: Any) -> list[object]:
+def without_a_user(data: object) -> list[object]:
     """Return the data sets that lack all records of one user: the neighbours of user-level privacy.
 
     Parameters
@@ -156,14 +156,14 @@ class Neighbours:
         """The fewest records of a data set."""
         return records_of(self.simplest).size
 
-    def allows(self, data: Any) -> bool:
+    def allows(self, data: object) -> bool:
         """Tell whether data is in the domain."""
         try:
             return self.where is None or bool(self.where(data))
         except Exception as error:
             raise raised("where", error) from error
 
-    def neighbours_of(self, data: Any) -> Any:
+    def neighbours_of(self, data: object) -> Any:
         """Return what the user's function says are neighbours: a list, or a strategy."""
         assert callable(self.relation)
         try:

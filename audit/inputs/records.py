@@ -56,7 +56,7 @@ class Records(ABC):
         return self.take([i for i in range(self.size) if i != index])
 
 
-def records_of(data: Any) -> Records:
+def records_of(data: object) -> Records:
     """Return the records of a data set.
 
     Raises
@@ -153,7 +153,7 @@ class _Frame(Records):
 class _Table(Records):
     """Several parts with a row for each record."""
 
-    def __init__(self, data: Any, held: Sequence[object]) -> None:
+    def __init__(self, data: object, held: Sequence[object]) -> None:
         self.data, self.parts = data, [records_of(part) for part in held]
         sizes = [part.size for part in self.parts]
         self.size = sizes[0]
@@ -207,7 +207,7 @@ class _Keyed(Records):
 class _Single(Records):
     """Data that is one record, and always there."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: object) -> None:
         self.data, self.size = data, 1
 
     def record(self, index: int) -> object:

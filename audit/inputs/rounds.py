@@ -39,7 +39,7 @@ def loss_of(round_: Round) -> Loss:
     return loss  # type: ignore[no-any-return]
 
 
-def as_sequence(data: Any) -> list[Round]:
+def as_sequence(data: object) -> list[Round]:
     """Return a sequence of rounds as lists of floats and objects, whatever arrays and tuples it is made of.
 
     Raises
@@ -54,7 +54,7 @@ def as_sequence(data: Any) -> list[Round]:
     return [_as_round(round_, t) for t, round_ in enumerate(data, start=1)]
 
 
-def _as_round(data: Any, t: int) -> Round:
+def _as_round(data: object, t: int) -> Round:
     if isinstance(data, dict) and "losses" in data:
         if more := [key for key in data if key not in PARTS]:
             raise ValueError(f"round {t} of an input has {', '.join(PARTS)}, got {more[0]!r}")
@@ -62,7 +62,7 @@ def _as_round(data: Any, t: int) -> Round:
     return _as_losses(data, t)
 
 
-def _as_losses(data: Any, t: int) -> Any:
+def _as_losses(data: object, t: int) -> Any:
     if isinstance(data, dict) and "loss" in data:
         return data
     try:
@@ -98,7 +98,7 @@ class Game:
     radius: float
     contexts: bool
 
-    def read(self, data: Any, what: str = "the strategy of inputs draws") -> list[Round]:
+    def read(self, data: object, what: str = "the strategy of inputs draws") -> list[Round]:
         """Return a sequence that fits; raise ValueError, in one line, for another."""
         sequence = as_sequence(data)
         if len(sequence) > self.rounds:

@@ -150,7 +150,7 @@ class _Reader:
             allow_infinity=False,
         )
 
-    def _some(self, make: Callable[..., object], low: Any, high: Any, **more: object) -> Any:
+    def _some(self, make: Callable[..., object], low: object, high: Any, **more: object) -> Any:
         if low is not None and high is not None and low > high:
             raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
         return make(low, high, **more)

@@ -299,7 +299,7 @@ class Page:
         """Keep a text or bytes that a stage came to: one transaction."""
         self._execute("INSERT OR REPLACE INTO stages VALUES (?, ?, ?, ?)", stage, value)
 
-    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+    def _execute(self, query: str, *values: object) -> sqlite3.Cursor:
         """Run a query about this claim, a change and what it says of the user's files as one transaction."""
         try:
             with self._connection:

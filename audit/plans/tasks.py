@@ -192,7 +192,7 @@ class Task(Request):
         task = replace(self, os_random=entry.os_random, call_limit=limit)
         return Prepared(task, mechanism, claim, None, entry.source, **facts)
 
-    def _weakening(self, mechanism: Any, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
+    def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
         if isinstance(self.weaken, str):
             return Weakening(partial(weaker, NoiseParameter.parse(self.weaken)), self.weaken)

@@ -294,7 +294,7 @@ def _watching() -> Any:
     from joblib.parallel import LokyBackend
 
     class Watching(LokyBackend):  # type: ignore[misc]
-        def configure(self, *args: Any, **kwargs: Any) -> Any:
+        def configure(self, *args: object, **kwargs: object) -> Any:
             return super().configure(*args, initializer=die_with, initargs=(os.getpid(),), **kwargs)
 
     return Watching()

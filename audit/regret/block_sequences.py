@@ -6,7 +6,6 @@ import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class BlockSequence:
         return [[n, loss_json(loss)] for n, loss in zip(self.lengths, self.losses, strict=True)]
 
     @classmethod
-    def from_json(cls, data: Any) -> BlockSequence:
+    def from_json(cls, data: object) -> BlockSequence:
         """Read `[[rounds, loss], ...]`.
 
         Raises

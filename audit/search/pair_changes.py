@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...learners.problems.losses import LOSS_SETS
 from ...mechanisms.claim import Claim
@@ -15,7 +14,7 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
     """Yield the pairs that differ from this one in round t: other losses of the alphabet, and other single entries."""
     worlds = [list(pair.left), list(pair.right)]
 
-    def put(left: Any, right: object) -> Iterator[Pair]:
+    def put(left: object, right: object) -> Iterator[Pair]:
         old = worlds[0][t], worlds[1][t]
         if not (same_loss(left, old[0]) and same_loss(right, old[1])) and (t != pair.t0 or not same_loss(left, right)):
             yield Pair(*([*world[:t], new, *world[t + 1 :]] for world, new in zip(worlds, (left, right), strict=True)))

@@ -132,7 +132,7 @@ def _one_point(learner: BanditPftal | PrivateBandit, pair: Pair) -> Branches:
     return SAMPLED
 
 
-def _gap(left: Any, right: object) -> float | None:
+def _gap(left: object, right: object) -> float | None:
     """Return the norm of the slope of f - f', two losses; None where they differ by no affine function."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return float(np.linalg.norm(left - right))

@@ -186,7 +186,7 @@ def _play_learner(
     )
 
 
-def mechanism_playing(mechanism: Any, left_data: object, right_data: object, runs: int) -> Playing:
+def mechanism_playing(mechanism: object, left_data: object, right_data: object, runs: int) -> Playing:
     """Return what runs a mechanism on either of its inputs; one that is called run by run, once."""
 
     def playing(tape: Tape, left: bool) -> None:
@@ -197,7 +197,7 @@ def mechanism_playing(mechanism: Any, left_data: object, right_data: object, run
 
 
 @blaming
-def _play_mechanism(mechanism: Any, data: Any, tape: Tape, runs: int) -> None:
+def _play_mechanism(mechanism: Any, data: object, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
         tape.show("output", np.asarray(settled(mechanism(data, tape, runs))))
         return

@@ -192,7 +192,7 @@ class Tape(Draws):
         size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))
         return output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
 
-    def _note(self, name: str, law: object, value: object, output: Any, where: Place | None = None) -> None:
+    def _note(self, name: str, law: object, value: object, output: object, where: Place | None = None) -> None:
         self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output))
 
     def place(self) -> Place:

@@ -112,7 +112,7 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
 
 
 def _largest(
-    target: Any, pair: Any, claim: Claim, replays: list[Trace], seed: int
+    target: object, pair: Any, claim: Claim, replays: list[Trace], seed: int
 ) -> tuple[float, Branches, Trace, int]:
     """Return the largest epsilon of a path, how it was found, and the path."""
     how = branches(target, pair)

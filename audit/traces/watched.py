@@ -76,7 +76,7 @@ class Bare:
         scaled.where, scaled.factor = self.where, self.factor * float(factor)
         return scaled
 
-    def __add__(self, value: Any) -> object:
+    def __add__(self, value: object) -> object:
         return self._added(value)
 
     __radd__ = __add__
@@ -101,7 +101,7 @@ class Bare:
     def __array__(self, *args: Any, **kwargs: object) -> object:
         return np.asarray(self.settled(), *args)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> object:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: object) -> object:
         """Leave sums and products to this class; everything else is computed with the noise as it is."""
         own: dict[Any, Callable[[Any, Any], Any]] = {
             np.add: operator.add,
@@ -182,11 +182,11 @@ class Watched(np.random.Generator):
         """Return a value with noise: a noisy call."""
         return noisy(self.recorder, law, value, None, None, name)[0]
 
-    def chosen(self, probabilities: Any, sample: Any, name: str) -> int:
+    def chosen(self, probabilities: object, sample: Any, name: str) -> int:
         """Return the number of an outcome: a noisy call."""
         return int(self.recorder.outcome(lambda: probabilities, lambda draws: np.array(sample(draws.generator)), name))
 
-    def _drawn(self, law: Any, *args: Any, **kwargs: Any) -> object:
+    def _drawn(self, law: object, *args: Any, **kwargs: object) -> object:
         given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs
         loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size")
         zero = type(loc) in (int, float) and loc == 0 and "loc" not in kwargs

@@ -43,7 +43,7 @@ class _FirstRoundBare(BanditReduction):
         self.inner.update(state.inner, actions, state.fed, draws)
 
 
-def reduction(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def reduction(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     """Play the bandit reduction around Threshold on losses in [-1, 1]; release its arms."""
     kinds = {
         "noise after learning": _LateNoise,
@@ -58,7 +58,7 @@ def reduction(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     return _played(learner, data, draws, runs)
 
 
-def bandit(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def bandit(data: object, draws: Draws, runs: int, *, bug: str) -> Any:
     """Play batched EXP3 on losses in [0, 1]; release its arms."""
     epsilon = 2.0 if bug == "noise of a longer batch" else 1.0
     inner = Exp3(arms=2, eta=4.0, gamma=0.02)
@@ -82,7 +82,7 @@ def experts(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return np.log(points[1:, 0] / points[1:, 1])
 
 
-def _played(learner: Learner, data: Any, draws: Draws, runs: int) -> Any:
+def _played(learner: Learner, data: object, draws: Draws, runs: int) -> Any:
     """Return the actions of a learner on the losses `data`, (rounds, [dim,] runs)."""
     losses = np.array(data, dtype=float)
     state = learner.start(runs, draws)

@@ -93,7 +93,7 @@ def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     return np.stack(released)
 
 
-def batches(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def batches(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     """Release the noisy batch means of one arm's losses in [0, 1], three rounds a batch."""
     batch = 3
     losses = np.array(data, dtype=float)
@@ -139,7 +139,7 @@ def response(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     return draws.outcome(lambda: law, sample)
 
 
-def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def choosing(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     """Choose the largest of several counts by the exponential mechanism, exp(u / 2)."""
     utility = np.array(data, dtype=float)
     law = np.exp(utility / (1.0 if bug == "factor 2 forgotten" else 2.0))
@@ -153,7 +153,7 @@ def choosing(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     return draws.outcome(lambda: law / law.sum(), sample)
 
 
-def noisy_max(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def noisy_max(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     """Report the place of the largest of several counts, Laplace(2) noise on each."""
     exact = np.array(data, dtype=float)[:, None]
     noisy = exact + draws.noise(Laplace(2.0), (exact.size, runs), exact)

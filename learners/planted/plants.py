@@ -50,7 +50,7 @@ class Planted:
     bug: str = ""
     batched: bool = True
 
-    def __call__(self, data: Any, draws: Draws, runs: int) -> object:
+    def __call__(self, data: object, draws: Draws, runs: int) -> object:
         """Return the outputs of a block of runs."""
         return self.play(data, draws, runs, bug=self.bug)
 

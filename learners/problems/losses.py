@@ -311,7 +311,7 @@ class Switch:
 _FAMILIES: dict[str, type[Family]] = {"linear": Linear, "quadratic": Quadratic, "absolute": Absolute}
 
 
-def from_json(data: Any) -> Loss | Adaptive:
+def from_json(data: object) -> Loss | Adaptive:
     """Read a loss from the record's form: a list of numbers, or an object with its family in "loss".
 
     Raises

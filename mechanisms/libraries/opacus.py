@@ -32,7 +32,7 @@ _ADAPTIVE: dict[str, Any] = {
 def _step(
     name: str,
     reduction: str = "mean",
-    norm: Any = 1.0,
+    norm: object = 1.0,
     noise: float = 1.0,
     with_bound: bool = False,
     **options: object,

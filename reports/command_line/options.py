@@ -64,7 +64,7 @@ class Relation(Kind):
 
     name = "NAME"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+    def convert(self, value: object, param: Any, ctx: Any) -> str:
         """Check the name."""
         if value not in RELATIONS:
             from ...mechanisms.claim import user_rounds

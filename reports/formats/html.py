@@ -274,7 +274,7 @@ def _witness(claim: ClaimRecord) -> View | None:
     return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
 
 
-def _input(data: Any) -> str:
+def _input(data: object) -> str:
     text = shown(data)
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 

@@ -35,7 +35,7 @@ def accounted_alone(mechanism: Mechanism) -> Mechanism:
     """
     accountant = LIBRARY.load("diffprivlib.accountant").BudgetAccountant
 
-    def alone(data: Any, rng: Any) -> Any:
+    def alone(data: object, rng: object) -> Any:
         accountant.pop_default()
         return mechanism(data, rng)
 
