@@ -12,6 +12,7 @@ from ...mechanisms.tree import depth
 from ..checks import check_delta
 from ..leaders.private_bandit import PrivateBandit, batch_rounds, sampling_radius
 from ..problems.domains import L1Ball, L2Ball, LinearOracle, LInfBall, ProbabilitySimplex
+from ..problems.losses import Linear
 from . import statements as said
 from .entries import Case, Entry, RegretClaim, Setting, Whose
 
@@ -98,6 +99,16 @@ def regret_gaussian(setting: Setting, learner: Any) -> float:
     return float(t**0.75 * math.sqrt(n) * d + t**0.25 * d * math.sqrt(n) * sigma * math.log2(t))
 
 
+def slope_pair(rounds: int, dim: int) -> tuple[Any, Any]:
+    """Return worlds of losses with values from 0 to 2, or to -2, on the unit ball in round 1, then 0.
+
+    They are largest where the first response lies, the oracle's answer to 0.
+    """
+    up, down = (Linear(slope=(-sign, *(0.0,) * (dim - 1)), offset=sign) for sign in (1.0, -1.0))
+    rest = [Linear(slope=(0.0,) * dim)] * (rounds - 1)
+    return [up, *rest], [down, *rest]
+
+
 PAPER = "Ene, Nguyen & Vladu 2021"
 SUMS: Whose = {"standing": "proof", "statement": said.ENE_PROOF_7}
 REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
@@ -116,7 +127,14 @@ ENTRIES = (
         regret=RegretClaim(bound=regret_laplace, exponent=0.75, source=f"{PAPER}, Lemma 8"),
         cases=(
             Case(expected="survived", **SUMS, surface="release", note="slack T^(1/4): one round of a batch changes"),
-            Case(expected="survived", standing="theorem", statement=said.ENE_LEMMA_7, rounds=7, note=SHORT),
+            Case(
+                expected="survived",
+                standing="theorem",
+                statement=said.ENE_LEMMA_7,
+                pair=slope_pair(7, 1),
+                rounds=7,
+                note=SHORT,
+            ),
             Case(expected="survived", **SUMS, surface="release", rounds=64, note="slack T^(1/4)"),
             Case(expected="survived", standing="variant", neighbours="zero-out", surface="release"),
             Case(expected="survived", **REPAIRED, surface="release"),

@@ -15,9 +15,8 @@ from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import NoisyOco, PrivateBandit, sampling_radius
 from ..problems.combinatorial import Assignments, Paths, SpanningTrees
 from ..problems.domains import Cube, L2Ball, LinearOracle
-from ..problems.losses import Linear
 from . import statements as said
-from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels
+from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels, slope_pair
 from .entries import Case, Entry, RegretClaim, Setting, WhoseSums
 
 
@@ -145,16 +144,6 @@ def gradient_pair(rounds: int, dim: int) -> tuple[object, object]:
     axis = [1.0, *[0.0] * (dim - 1)]
     rest = [[0.0] * dim] * (rounds - 1)
     return [axis, *rest], [[-x for x in axis], *rest]
-
-
-def slope_pair(rounds: int, dim: int) -> tuple[Any, Any]:
-    """Return worlds of losses with values from 0 to 2, or to -2, on the unit ball in round 1, then 0.
-
-    They are largest where the first response lies, the oracle's answer to 0.
-    """
-    up, down = (Linear(slope=(-sign, *(0.0,) * (dim - 1)), offset=sign) for sign in (1.0, -1.0))
-    rest = [Linear(slope=(0.0,) * dim)] * (rounds - 1)
-    return [up, *rest], [down, *rest]
 
 
 WHOLE: WhoseSums = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}

@@ -10,7 +10,7 @@ import pytest
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.assumptions.conformance import check_learner
 from overclaim.audit.play.transcripts import play
-from overclaim.learners.catalogue import ene_nguyen_vladu_oracles
+from overclaim.learners.catalogue import ene_nguyen_vladu, ene_nguyen_vladu_oracles
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import NoisyOco
@@ -73,7 +73,7 @@ def test_every_entry_conforms(name):
 @pytest.mark.parametrize("rounds", [16, 64])
 def test_scaled_bandit_plays_inside_the_domain(rounds, dim):
     bandit = ene_nguyen_vladu_oracles.private_bandit_scaled(setting("private-bandit-scaled", rounds=rounds, arms=dim))
-    pair = Pair(*ene_nguyen_vladu_oracles.slope_pair(rounds, dim))
+    pair = Pair(*ene_nguyen_vladu.slope_pair(rounds, dim))
     points = play(bandit, pair, Draws(0), 500).actions
     assert np.sqrt(np.square(points).sum(axis=1)).max() <= 1 + 1e-9
     assert bandit.zeta == pytest.approx(1 - bandit.oracle.factor)
