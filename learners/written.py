@@ -34,9 +34,9 @@ BOOKKEEPING = frozenset(_TEXT.split())
 #: What stands before every attribute of an object.
 _HOOKS = {"__getattr__", "__getattribute__", "__class__"}
 #: A place, a name in it, and what we wrote there; without a name, all the names of a class.
-_Written = tuple[Mapping[str, Any], str, Any]
+_Written = tuple[Mapping[str, object], str, object]
 #: A place, those of its names that matter, what we wrote at each, and all the names that a class had, or None.
-_Place = tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...], frozenset[str] | None]
+_Place = tuple[Mapping[str, object], tuple[str, ...], tuple[object, ...], frozenset[str] | None]
 
 
 #: What else a class of ours may hold that can be called or bound.
@@ -77,7 +77,7 @@ def is_written(kind: type) -> bool:
     )
 
 
-def _has_the_names(place: Mapping[str, Any], every: frozenset[str]) -> bool:
+def _has_the_names(place: Mapping[str, object], every: frozenset[str]) -> bool:
     """Tell whether a class has the names that it had, but for those that do not matter to play."""
     return place.keys() == every or playing(place.keys() ^ every) == set()
 
@@ -115,7 +115,7 @@ def _visit_class(kind: type, written: dict[tuple[int, str], _Written]) -> None:
 def _functions(value: object) -> Iterator[FunctionType]:
     """Yield the functions behind an attribute of a class."""
     if isinstance(value, property):
-        parts: tuple[Any, ...] = (value.fget, value.fset, value.fdel)
+        parts: tuple[object, ...] = (value.fget, value.fset, value.fdel)
     elif isinstance(value, cached_property):
         parts = (value.func,)
     else:

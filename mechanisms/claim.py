@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
@@ -89,7 +89,7 @@ class Claim:
         surface: str = "actions",
         source: str = "",
     ) -> None:
-        fields: dict[str, Any] = {"losses": losses, "neighbours": neighbours, "surface": surface}
+        fields: dict[str, object] = {"losses": losses, "neighbours": neighbours, "surface": surface}
         known = (LOSS_SET_NAMES, ROUND_NEIGHBOURS, SURFACES)
         for (name, value), names in zip(fields.items(), known, strict=True):
             if value not in names and not (name == "neighbours" and (user_rounds(value) or by_function(value))):

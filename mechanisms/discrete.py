@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def _coin(exponent: Fraction, generator: np.random.Generator) -> bool:
         k += 1
 
 
-def integers(data: Sequence[Any]) -> Integers:
+def integers(data: Sequence[object]) -> Integers:
     """Return the data as an array, or raise ValueError if they are not integers."""
     values = np.asarray(data)
     if values.dtype.kind not in "iu":

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from .record_types import ClaimRecord
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
+def _whole(least: int) -> Callable[[object], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 #: What the marker takes: what each must be, and whether a value is.
-OPTIONS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+OPTIONS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "runs": ("a whole number of at least 20", _whole(20)),
     "seed": ("a whole number of at least 0", _whole(0)),
     "confidence": ("a number between 0 and 1", lambda value: isinstance(value, float) and 0 < value < 1),
@@ -86,14 +86,14 @@ def _given(config: pytest.Config) -> dict[str, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Note which test runs: `falsify` serves fixtures of any scope, and knows from this for whom it audits."""
     item.config.stash[ASKING] = [item]
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, Any, Any]:
+def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, object, object]:
     """Note whose fixture is made: the test's, or that of its class, module, package or session."""
     asking = request.config.stash.setdefault(ASKING, [])
     asking.append(request.node)

@@ -324,7 +324,7 @@ def _played(
     rounds: int,
     runs: int,
     draws: Draws,
-    watch: Callable[[Any], None] | None = None,
+    watch: Callable[[object], None] | None = None,
 ) -> tuple[Actions, Floats]:
     """Return the actions, and a draw of the shared generator after every round: equal iff as much was drawn."""
     actions: list[Actions] = []

@@ -225,9 +225,10 @@ def _on(data: object) -> str:
 
 def join(parts: Sequence[Outputs]) -> Outputs:
     """Return the outputs of several blocks as those of one."""
-    if all(isinstance(part, np.ndarray) for part in parts):
-        if len({part.shape[:-1] for part in parts}) == 1:  # type: ignore[union-attr]
-            return np.concatenate(parts, axis=-1)
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts):
+        if len({part.shape[:-1] for part in arrays}) == 1:
+            return np.concatenate(arrays, axis=-1)
         # Where the number of columns differs between blocks, lists hold both: the number itself may be a leak.
-        parts = [list(np.atleast_2d(part).T) for part in parts]
+        parts = [list(np.atleast_2d(part).T) for part in arrays]
     return [output for part in parts for output in part]

@@ -34,7 +34,7 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 _PLAIN = (NoneType, bool, int, float, complex, str, bytes, bytearray)
 _BUSY = ("logging", "threading")
 #: From the name of a value to the value, kept so that no other takes its place in memory, and a digest.
-Shared = dict[str, tuple[Any, str]]
+Shared = dict[str, tuple[object, str]]
 
 
 def shared_state(learner: Learner) -> Shared:

@@ -67,7 +67,7 @@ def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         yield path, output
         return
     output = plain(output)
-    parts: Sequence[Any]
+    parts: Sequence[object]
     if isinstance(output, Mapping):
         parts = [part for key in sorted(output, key=repr) for part in (repr(key), output[key])]
     elif isinstance(output, Set):
@@ -292,7 +292,7 @@ class Encoder:
                     columns[i, run] = place.value(kind, leaf)
         return columns
 
-    def _encoded_vectors(self, numbers: NDArray[Any]) -> Floats:
+    def _encoded_vectors(self, numbers: NDArray[np.generic]) -> Floats:
         columns = np.asarray(numbers, dtype=np.float64)
         if len(self._layout) == len(columns):
             return columns

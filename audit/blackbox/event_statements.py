@@ -69,7 +69,7 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     return ", ".join(words)
 
 
-def _columns(outputs: Outputs) -> dict[str, list[Any] | NDArray[Any]]:
+def _columns(outputs: Outputs) -> dict[str, list[object] | NDArray[np.generic]]:
     """Return the parts of outputs by their names: of each run a value, or `...` where it has no such part."""
     shape, numbers = vectors(outputs)
     if numbers is not None and shape is not None:
@@ -80,7 +80,7 @@ def _columns(outputs: Outputs) -> dict[str, list[Any] | NDArray[Any]]:
         named = zip(places, numbers[:MOST_PARTS], strict=False)
         return {f"output[{', '.join(map(str, place))}]": row for place, row in named}
     rows = rows_of(outputs)
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for run, output in enumerate(rows):
         for name, leaf in _parts(output, ""):
             if name in columns or len(columns) < MOST_PARTS:

@@ -70,7 +70,9 @@ class Played:
     def __name__(self) -> str:
         return name_of(self.learner)
 
-    def __call__(self, data: Any, draws: Draws, runs: int, left: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+    def __call__(
+        self, data: Any, draws: Draws, runs: int, left: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.generic]:
         """Return what is released, (rows, runs): the actions round by round, and after them the releases.
 
         Parameters

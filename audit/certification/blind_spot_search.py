@@ -145,7 +145,7 @@ def _bound(audit: Audit, pair: object) -> float:
 Once = Callable[[str, Callable[[], Any]], Any]
 
 
-def _now(stage: str, compute: Callable[[], Any]) -> object:
+def _now(stage: str, compute: Callable[[], object]) -> object:
     return compute()
 
 

@@ -157,7 +157,7 @@ class Related:
         if not self.bases:
             raise ValueError("nothing fits the strategy of inputs: `where` allows no data that it draws")
         self.rng = np.random.default_rng([seed, 1])
-        records: dict[str, Any] = {}
+        records: dict[str, object] = {}
         for data in self.bases:
             here = records_of(data)
             for i in range(here.size):

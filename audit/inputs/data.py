@@ -81,7 +81,7 @@ def _array(array: Any) -> dict[str, object]:
     if array.dtype.kind == "c":
         parts = np.stack([array.real, array.imag], axis=-1)
         return {"dtype": array.dtype.str, "shape": list(array.shape), "data": to_json(parts.ravel().tolist())}
-    form: dict[str, Any] = {"dtype": array.dtype.str if array.dtype.kind in "US" else str(array.dtype)}
+    form: dict[str, object] = {"dtype": array.dtype.str if array.dtype.kind in "US" else str(array.dtype)}
     if not array.size and array.ndim != 1:
         form["shape"] = list(array.shape)
     return {**form, "data": to_json(array.tolist())}

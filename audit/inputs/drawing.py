@@ -53,7 +53,7 @@ def draw(strategy: object, many: int, seed: int) -> list[Any]:
     LearnerError
         If code of the user's in it raises.
     """
-    hypothesis, drawn = import_hypothesis(), list[Any]()
+    hypothesis, drawn = import_hypothesis(), list[object]()
 
     @hypothesis.seed(seed)
     @_settings(many, "generate")

@@ -26,7 +26,7 @@ _MADE_BY = "overclaim_neighbours"
 
 def neighbours(
     strategy: object,
-    relation: str | Callable[[Any], Any] = "replace",
+    relation: str | Callable[[object], object] = "replace",
     *,
     where: Any = None,
     rounds_per_user: int | None = None,

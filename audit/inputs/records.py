@@ -188,7 +188,7 @@ class _Row:
 class _Keyed(Records):
     """A dictionary whose items are the records."""
 
-    def __init__(self, data: Mapping[Any, Any]) -> None:
+    def __init__(self, data: Mapping[object, object]) -> None:
         self.data, self.size, self.items = data, len(data), list(data.items())
 
     def record(self, index: int) -> object:

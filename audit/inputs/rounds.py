@@ -62,7 +62,7 @@ def _as_round(data: object, t: int) -> Round:
     return _as_losses(data, t)
 
 
-def _as_losses(data: object, t: int) -> Any:
+def _as_losses(data: object, t: int) -> object:
     if isinstance(data, dict) and "loss" in data:
         return data
     try:

@@ -97,7 +97,7 @@ class _Reader:
         kinds = kinds if isinstance(kinds, list) else [kinds]
         known = {word for kind in kinds for word in _OF_TYPES[kind]}
         self._check(schema, known | {"type"}, f"for the type {' or '.join(kinds)}")
-        make: dict[str, Callable[[Mapping[str, Any], int], Any]] = {
+        make: dict[str, Callable[[Mapping[str, object], int], object]] = {
             "null": lambda schema, depth: self.st.none(),
             "boolean": lambda schema, depth: self.st.booleans(),
             "integer": self._integers,

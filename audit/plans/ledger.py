@@ -282,7 +282,7 @@ class Page:
         """Keep one finished block of a stage by its numbers, every digit of them: one transaction."""
         self._execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", stage, block, json.dumps(totals))
 
-    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+    def once(self, stage: str, compute: Callable[[], object]) -> Any:
         """Return the JSON that a stage came to: what an earlier attempt has kept, or what `compute` returns now."""
         known = self.recall_stage(stage)
         if known is None:

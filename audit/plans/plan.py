@@ -220,7 +220,7 @@ def _takes_epsilon(claim: Mapping[str, object]) -> bool:
     return "epsilon" in claim and claim["target"] in entries()
 
 
-def _check_schema(data: Mapping[str, Any], lines: _Lines) -> None:
+def _check_schema(data: Mapping[str, object], lines: _Lines) -> None:
     """Raise ValueError for the first thing in a plan that its schema forbids."""
     from jsonschema import Draft202012Validator
 

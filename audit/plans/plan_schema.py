@@ -63,7 +63,7 @@ CLAIM: dict[str, Any] = {
     },
 }
 
-PLAN: dict[str, Any] = {
+PLAN: dict[str, object] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "overclaim plan",
     "type": "object",

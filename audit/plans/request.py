@@ -211,4 +211,4 @@ class Request:
 
 
 #: What a task says of a game where nothing is said.
-_UNSAID: dict[str, Any] = {**vars(Request(target="")), "parameters": {}}
+_UNSAID: dict[str, object] = {**vars(Request(target="")), "parameters": {}}

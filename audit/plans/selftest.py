@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
 from ...learners.catalogue.entries import Setting
 from ...learners.planted import planted_learners, planted_regret, plants
@@ -124,7 +123,7 @@ def _traced(index: int, bug: str) -> str:
     """Return what traces say of a bug."""
     if index < 0:
         learner_class = next(c for c in planted_learners.CLASSES if c.__name__ == bug)
-        code: Any = learner_class
+        code: object = learner_class
         text = place_of_fault(as_learner(learner_class, arms=2, rounds=PAIR.rounds), PAIR, Claim(epsilon=1.0))
     else:
         subject = plants.SUBJECTS[index]

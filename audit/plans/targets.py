@@ -24,7 +24,7 @@ from .paths import exists
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
 TARGETS = "a target must be a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME"
-_SETTING_TYPES: dict[str, Any] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
+_SETTING_TYPES: dict[str, object] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
 
 
 def resolve(target: str) -> Entry | Specimen | LibraryEntry | Any:
@@ -103,7 +103,7 @@ class Parameters:
     own: Mapping[str, Any]
 
 
-def parse_parameters(target: Entry | Specimen | object, values: Mapping[str, Any]) -> Parameters:
+def parse_parameters(target: Entry | Specimen | object, values: Mapping[str, object]) -> Parameters:
     """Check and convert parameters for a target.
 
     Parameters

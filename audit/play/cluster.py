@@ -239,7 +239,7 @@ def _within(seconds: float, call: Callable[[], Result]) -> Result:
     return outcome.result(timeout=seconds + 0.5)  # what has a limit of its own ends by that
 
 
-def _gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
+def _gathered(client: Any, futures: Sequence[object]) -> list[Any]:
     """Return the results of finished tasks; none if they do not come: a scheduler may ask a dead worker for ever."""
     from distributed import CancelledError
 
@@ -247,7 +247,7 @@ def _gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
         return []
     fetch = partial(client.gather, futures, asynchronous=True)
     try:
-        gathered: list[Any] = client.sync(fetch, callback_timeout=ANSWER)
+        gathered: list[object] = client.sync(fetch, callback_timeout=ANSWER)
     except (OSError, TimeoutError, CancelledError):
         return []
     except Exception as error:
@@ -339,7 +339,7 @@ _ALONE = threading.Lock()
 
 
 @lru_cache(maxsize=2)
-def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[Any], object]:
+def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[object], object]:
     for name, wanted in modules:
         here = digest(name)
         if here != wanted:
@@ -348,7 +348,7 @@ def _unpacked(task: bytes, modules: tuple[tuple[str, str], ...]) -> Callable[[An
                 f"a worker on {socket.gethostname()} has {what} module {name}: it must be as it is here"
             )
     try:
-        call: Callable[[Any], Any] = pickle.loads(task)
+        call: Callable[[object], object] = pickle.loads(task)
     except (ImportError, AttributeError) as error:
         raise ClusterError(f"a worker on {socket.gethostname()} cannot load the target: {error}") from None
     return call

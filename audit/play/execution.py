@@ -82,7 +82,7 @@ class Memory(Protocol):
     def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
         """Keep one finished block of such a stage."""
 
-    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+    def once(self, stage: str, compute: Callable[[], object]) -> Any:
         """Return the JSON that a stage came to, as it was kept, or as it is computed now."""
 
     def recall_stage(self, stage: str) -> str | bytes | None:
@@ -115,7 +115,7 @@ class PrefixedMemory:
         """As `Memory.keep_totals`."""
         self.memory.keep_totals(f"{self.prefix}/{stage}", block, totals)
 
-    def once(self, stage: str, compute: Callable[[], Any]) -> Any:
+    def once(self, stage: str, compute: Callable[[], object]) -> Any:
         """As `Memory.once`."""
         return self.memory.once(f"{self.prefix}/{stage}", compute)
 

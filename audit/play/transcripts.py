@@ -47,7 +47,7 @@ class Transcripts:
         """The number of runs."""
         return self.left.size
 
-    def __getitem__(self, runs: slice | NDArray[Any]) -> Transcripts:
+    def __getitem__(self, runs: slice | NDArray[np.generic]) -> Transcripts:
         """Return the transcripts of some of the runs."""
         releases = None if self.releases is None else self.releases[..., runs]
         return Transcripts(self.actions[..., runs], self.left[runs], releases)
@@ -155,9 +155,9 @@ def play_rounds(
     *,
     see: Callable[[int, Actions], None],
     feed: Callable[[int, Actions], Floats],
-    learned: Callable[[int, Any], None] | None = None,
+    learned: Callable[[int, object], None] | None = None,
     updates: int | None = None,
-    before: Callable[[Any], None] | None = None,
+    before: Callable[[object], None] | None = None,
 ) -> None:
     """Play a learner round by round: it acts, is fed back, and updates its state.
 

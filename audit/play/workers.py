@@ -42,7 +42,7 @@ DEAD = "a worker process died: the target ended it, or it was killed, as for wan
 
 
 #: The streams that were told that a target is played in this process.
-_TOLD: weakref.WeakSet[Any] = weakref.WeakSet()
+_TOLD: weakref.WeakSet[object] = weakref.WeakSet()
 
 
 class DeadWorkerError(LearnerError):
@@ -264,7 +264,7 @@ def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Res
     return map(task, items)
 
 
-def _travels(task: Callable[..., Any]) -> bool:
+def _travels(task: Callable[..., object]) -> bool:
     """Tell whether a task can be sent to another process; a target may hold a lock, a generator, an open file."""
     from joblib.externals.loky.backend.reduction import dumps
 
@@ -286,7 +286,7 @@ def _in_worker(folder: str, task: Callable[[Item], Result], item: Item) -> Resul
     return attempt(task, item)
 
 
-def _watching() -> Any:
+def _watching() -> object:
     """Return joblib's processes, which watch their parent from their start.
 
     Before joblib 1.5 `Parallel` itself takes no initializer.
@@ -294,7 +294,7 @@ def _watching() -> Any:
     from joblib.parallel import LokyBackend
 
     class Watching(LokyBackend):  # type: ignore[misc]
-        def configure(self, *args: object, **kwargs: object) -> Any:
+        def configure(self, *args: object, **kwargs: object) -> object:
             return super().configure(*args, initializer=die_with, initargs=(os.getpid(),), **kwargs)
 
     return Watching()

@@ -115,7 +115,7 @@ def nothing(pair: Pair) -> Any:
     """Return the loss of the pair's kind that says nothing."""
     if pair.arms is not None:
         return np.zeros(pair.arms)
-    first: Any = pair.left[0]
+    first: object = pair.left[0]
     example = getattr(first, "below", first)
     if isinstance(example, Quadratic):  # as convex as the others
         return Quadratic(curvature=example.curvature, centre=(0.0,) * len(example.centre))

@@ -250,7 +250,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> list[tuple[Any, Any
     return rows if points is None else rows + [pair for p in points.T for pair in _along(p, claim)]
 
 
-def _along(point: Any, claim: Claim) -> list[tuple[Any, Any]]:
+def _along(point: Any, claim: Claim) -> list[tuple[Any, object]]:
     """Return the extreme neighbours that move the loss of a point the most; of the L1 ball the axes do."""
     losses = LOSS_SETS[claim.losses]
     if claim.losses == "l1-ball":

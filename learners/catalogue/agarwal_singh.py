@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...mechanisms.noise import Gaussian, Laplace
@@ -222,7 +222,7 @@ REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
 WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
 
 
-def ftrl_cases(interior: dict[str, Any]) -> tuple[Case, ...]:
+def ftrl_cases(interior: Mapping[str, object]) -> tuple[Case, ...]:
     """Return the cases of FTRL over a symmetric body."""
     return (
         Case(expected="falsified", **SUMS, surface="release", runs=100_000),
@@ -248,7 +248,7 @@ REPAIRED_SUMS: dict[str, Any] = {**REPAIRED, "surface": "publication", "paramete
 LEAST = {"theorem": "A.1"}
 
 
-def ftpl_cases(note: str, pure: dict[str, Any]) -> tuple[Case, ...]:
+def ftpl_cases(note: str, pure: Mapping[str, object]) -> tuple[Case, ...]:
     """Return the cases of FTPL: Theorem A.1 with its own sigma, and Theorem 3.5's pure claim with its own."""
     return (
         Case(expected="survived", **GAUSSIAN_SUMS, parameters=LEAST, runs=100_000),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -167,7 +168,7 @@ def tree_aggregation(setting: Setting) -> Ftrl:
     return Ftrl(domain=Cube(setting.arms), rounds=setting.rounds, eta=1.0, noise=noise)
 
 
-def oco_cases(dim: int, inside: dict[str, Any], runs: int = 20_000) -> tuple[Case, ...]:
+def oco_cases(dim: int, inside: Mapping[str, object], runs: int = 20_000) -> tuple[Case, ...]:
     """Return the audits of NoisyOCO over one of its oracles.
 
     `inside` are the parameters where actions are seen, `runs` those that falsify from them.

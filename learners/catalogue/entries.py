@@ -128,7 +128,7 @@ class Case:
         if self.standing in ("reading", "variant") and not self.note:
             raise ValueError(f"a falsified {self.standing} must have a note that says which")
 
-    def to_json(self, entry: Entry) -> dict[str, Any]:
+    def to_json(self, entry: Entry) -> dict[str, object]:
         """Return whose claim it is and what is expected, in the words of a record."""
         said = self.statement
         return {

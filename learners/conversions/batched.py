@@ -24,7 +24,7 @@ from ..protocol import Actions, Arms, Arrays, FeedbackKind, HasContexts, Kernel,
 class BatchedState:
     """The inner state, the held arm, and the batch so far."""
 
-    inner: Any
+    inner: object
     held: Arms
     rounds: int  # played in the current batch
     total: Floats  # (runs,): losses of the current batch

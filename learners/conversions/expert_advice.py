@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ..sampling import draw_arm
 class AdvisedState:
     """The inner learner's state, the expert it follows in each run, and the round from 0."""
 
-    inner: Any
+    inner: object
     expert: Arms
     rounds: int
 

@@ -238,7 +238,7 @@ class LibraryCase:
 def quietly(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism without the warnings of its library, which say what its documentation says too."""
 
-    def quiet(data: object, rng: np.random.Generator) -> Any:
+    def quiet(data: object, rng: np.random.Generator) -> object:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return mechanism(data, rng)

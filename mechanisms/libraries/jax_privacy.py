@@ -41,7 +41,7 @@ def _noisy_sum(relation: str) -> Callable[[float], Mechanism]:
     return build
 
 
-def _loss(weight: object, batch: Any) -> Any:
+def _loss(weight: object, batch: Any) -> object:
     x, y = batch
     return ((weight * x - y) ** 2).mean()
 

@@ -98,7 +98,12 @@ _THRESHOLD = Finding(
 
 
 def _entry(
-    what: str, epsilon: float | None, make: Callable[[ModuleType, float], Any], strategy: Any, near: Any, **more: Any
+    what: str,
+    epsilon: float | None,
+    make: Callable[[ModuleType, float], object],
+    strategy: Any,
+    near: Any,
+    **more: Any,
 ) -> LibraryEntry:
     said = more.pop("said")
     rho, delta, privacy_map = more.pop("rho", None), more.pop("delta", 0.0), more.pop("privacy_map", _MAP)

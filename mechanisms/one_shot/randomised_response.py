@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class OneTimeRappor:
         bits[[murmur3(str(value), seed) % self.size for seed in range(self.hashes)]] = True
         return bits
 
-    def __call__(self, data: Sequence[Any], draws: Draws, runs: int) -> NDArray[np.int8]:
+    def __call__(self, data: Sequence[object], draws: Draws, runs: int) -> NDArray[np.int8]:
         """Return the released bits, (size, runs)."""
         rate = np.where(self.filter(data[0]), *reversed(self.rates()))
 

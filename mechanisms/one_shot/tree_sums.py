@@ -40,15 +40,15 @@ class TreeSumsNaive(OneShot):
         """Return the prefix sums, (dim, 1)."""
         return np.cumsum(column(data), axis=0)
 
-    def __call__(self, data: Data, draws: Draws, runs: int) -> NDArray[Any]:
+    def __call__(self, data: Data, draws: Draws, runs: int) -> NDArray[np.generic]:
         """Return the noisy prefix sums, (dim, runs)."""
-        noise: list[NDArray[Any]] = [np.zeros(runs, dtype=np.int64)]
+        noise: list[NDArray[np.generic]] = [np.zeros(runs, dtype=np.int64)]
         law, sums = self.law(len(data).bit_length()), self.sums(data)
         for t in range(1, len(data) + 1):  # the prefix at t is that at its parent with one more node
             before = parent(t)
             value = sums[t - 1] - (sums[before - 1] if before else 0)
             noise.append(draws.noise(law, (runs,), value, f"node [{before + 1},{t}]") + noise[before])
-        released: NDArray[Any] = sums + np.stack(noise)[1:]
+        released: NDArray[np.generic] = sums + np.stack(noise)[1:]
         return released
 
 

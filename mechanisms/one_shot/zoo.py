@@ -151,15 +151,15 @@ _SNIPER, _SHADOW = "Bichsel et al. 2021", "Wang et al. 2019"
 _VALUE = "releases the noisy maximum, not its index"
 
 
-def _histogram(name: str, make: type[Any], **more: Any) -> Specimen:
+def _histogram(name: str, make: type[object], **more: Any) -> Specimen:
     return Specimen(name=name, make=make, dimension=5, **more)
 
 
-def _maximum(name: str, make: type[Any], **more: Any) -> Specimen:
+def _maximum(name: str, make: type[object], **more: Any) -> Specimen:
     return Specimen(name=name, make=make, dimension=5, differ="all", **more)
 
 
-def _vector(name: str, make: type[Any], **more: Any) -> Specimen:
+def _vector(name: str, make: type[object], **more: Any) -> Specimen:
     return Specimen(name=name, make=make, dimension=10, differ="all", **more)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from ...audit.attacks.learner_attacks import wording_of
 from ...audit.statistics.measure_words import is_epsilon
@@ -46,7 +45,7 @@ def event_words(claim: ClaimRecord) -> str:
     return f"The observer looks at {about}, says " + " and ".join(sides) + f", and abstains otherwise.{words}"
 
 
-def named_rates(claim: ClaimRecord) -> dict[str, Any] | None:
+def named_rates(claim: ClaimRecord) -> dict[str, object] | None:
     """Return how often a joint event says the world that it names, there and in the other, and the most allowed."""
     world, claimed = named_world(claim), claim["claimed"]
     if world is None or not world.runs or not world.others:

@@ -22,7 +22,7 @@ ONE = Claim(epsilon=1.0)
 NONE_FOUND = "nothing was found in their tracker."
 
 
-def random_state(rng: np.random.Generator) -> Any:
+def random_state(rng: np.random.Generator) -> object:
     """Return the random state that diffprivlib takes, on the audit's own generator."""
     return np.random.RandomState(rng.bit_generator)
 
