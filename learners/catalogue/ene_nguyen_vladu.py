@@ -136,7 +136,7 @@ ENTRIES = (
                 note=SHORT,
             ),
             Case(expected="survived", **SUMS, surface="release", rounds=64, note="slack T^(1/4)"),
-            Case(expected="survived", standing="variant", neighbours="zero-out", surface="release"),
+            Case(expected="survived", standing="variant", neighbours="zero-out", surface="release", rounds=7),
             Case(expected="survived", **REPAIRED, surface="release"),
             Case(expected="survived", **REPAIRED, surface="release", rounds=4),
         ),
