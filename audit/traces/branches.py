@@ -7,7 +7,6 @@ here it is known how far (each line of `branches` has its reason); for any other
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -99,7 +98,7 @@ def _of_action(loss: object) -> bool:
     return isinstance(loss, np.ndarray | Family) or (isinstance(loss, Switch) and loss.lag == 0)
 
 
-def _reduction(learner: BanditReduction | GaussianReduction, losses: tuple[Any, Any]) -> Branches:
+def _reduction(learner: BanditReduction | GaussianReduction, losses: tuple[object, object]) -> Branches:
     """Return the branches of <l + Z, x>: by the arm, by the point of a finite set, or bounded by Hölder's inequality.
 
     At a point the cost is |<d, x>| / (b ||x||_inf) <= ||d||_1 / b, or |<d, x>| / (sigma ||x||_2) <= ||d||_2 / sigma.
@@ -109,9 +108,10 @@ def _reduction(learner: BanditReduction | GaussianReduction, losses: tuple[Any, 
         return Branches("maximised", BY_ACTION, tuple(inner.points.T))
     if hasattr(inner, "probabilities") or not hasattr(inner, "domain"):  # arms
         return _every_arm(learner)
-    if not all(isinstance(loss, np.ndarray) for loss in losses):
+    left, right = losses
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
         return SAMPLED
-    d, zero = losses[0] - losses[1], np.zeros(1)
+    d, zero = left - right, np.zeros(1)
     if isinstance(learner.noise, Laplace):
         bound = Cost(np.array([np.abs(d).sum() / learner.noise.scale]), zero, zero)
     else:

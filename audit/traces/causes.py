@@ -17,9 +17,10 @@ from ..statistics import measure_words
 from ..statistics.bounds.bisection import bisect
 from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
 from .libraries import Mapped
-from .tape import Call, Place
+from .tape import Call
 from .trace_types import CauseJson
 from .upper import Tracing
+from .watched import Place
 
 #: How much a call's cost may be below the largest and still be named with it.
 _ALIKE = 1e-9

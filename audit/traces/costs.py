@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -115,10 +114,11 @@ def difference(left: Call, right: Call) -> Floats:
     return d
 
 
-def _scale(law: object) -> Any:
+def _scale(law: object) -> float | Floats:
     """Return the scale or standard deviation of a law's noise, for each run of a point."""
     if isinstance(law, Projected):
-        return _scale(law.law) * np.abs(law.points).max(axis=0)
+        of_points: Floats = _scale(law.law) * np.abs(law.points).max(axis=0)
+        return of_points
     return float(getattr(law, "scale", getattr(law, "sigma", 0.0)))
 
 

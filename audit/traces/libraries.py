@@ -47,16 +47,16 @@ def _patched(kind: object, name: str, method: Callable[..., object]) -> Iterator
         setattr(kind, name, original)
 
 
-def _with_randomise(mechanisms: object) -> list[object]:
+def _with_randomise(mechanisms: object) -> list[type]:
     kinds = {one for one in vars(mechanisms).values() if isinstance(one, type)}
     return [kind for kind in kinds if "randomise" in vars(kind) and kind.__name__ not in {"DPMechanism", *_AFTER}]
 
 
-def _randomise(kind: Any, recorder: Recorder) -> Callable[..., object]:
+def _randomise(kind: type, recorder: Recorder) -> Callable[..., object]:
     """Return `randomise` of a class of diffprivlib, reported."""
     original = vars(kind)["randomise"]
 
-    def randomise(self: Any, value: object) -> Any:
+    def randomise(self: object, value: object) -> object:
         name = f"diffprivlib {kind.__name__}"
         law = _law_of(self, kind.__name__)
         if law is None:
@@ -81,7 +81,7 @@ class Mapped:
 
     metric: str
     measure: str
-    map: Callable[[Any], Any]
+    map: Callable[[float], float]
 
     def distance(self, left: Any, right: Any) -> float:
         """Return the distance of two inputs in the measurement's metric.
@@ -113,7 +113,7 @@ def _measure(kind: object, recorder: Recorder) -> Callable[..., object]:
     """Return the call of an OpenDP measurement, reported."""
     original = vars(kind)["__call__"]
 
-    def measure(self: Any, arg: object) -> Any:
+    def measure(self: Any, arg: object) -> object:
         law = Mapped(str(self.input_metric), str(self.output_measure), self.map)
         if law.measure not in ("MaxDivergence", "ZeroConcentratedDivergence"):
             raise UnreadNoiseError(f"OpenDP's {law.measure} is not watched in a trace")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .tape import Call, Event, Place, Shown, Tape, UntraceableError
+from .tape import Call, Event, Shown, Tape, UntraceableError, Values
+from .watched import Place
 
 #: Values that are shown, and scales of noise, differ where they are further apart than this, over the larger of 1 and
 #: their size.
@@ -103,7 +104,7 @@ def _same_law(a: Any, b: Any) -> bool:
     return np.allclose(here, there, rtol=APART, atol=APART, equal_nan=True)
 
 
-def _apart(a: Any, b: Any, runs: int, tolerance: float) -> NDArray[np.bool_]:
+def _apart(a: Values, b: Values, runs: int, tolerance: float) -> NDArray[np.bool_]:
     """Tell in which runs two values that are shown differ: (runs,)."""
     if np.shape(a) != np.shape(b):
         return np.ones(runs, dtype=bool)
@@ -138,7 +139,7 @@ def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
     return Leak(what, a.round, None, here, there, int(parted.sum()), runs)
 
 
-def _number(values: Any) -> str:
+def _number(values: Values) -> str:
     words = [f"{value:.6g}" if isinstance(value, float | np.floating) else str(value) for value in values[:4]]
     more = ", ..." if len(values) > 4 else ""
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming, name_of
-from ...learners.protocol import Actions, Learner
+from ...learners.protocol import Actions, FeedbackKind, Learner
 from ...learners.scalar import Scalar
-from ...mechanisms.draws import Draws
+from ...mechanisms.draws import Draws, Floats
 from ..attacks.encoding import scalars
 from ..play.pairs import Pair
 from ..play.transcripts import play_rounds
 from .libraries import watched_libraries
 from .parting import Leak, last_call, of_one_kind, parting, without_noise
-from .tape import Call, Event, Place, Tape, UntraceableError
-from .watched import settled
+from .tape import Call, Event, Tape, UntraceableError
+from .watched import Place, settled
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
@@ -140,20 +140,20 @@ class _Taped:
         return self.learner.arms
 
     @property
-    def feedback(self) -> Any:
+    def feedback(self) -> FeedbackKind:
         return self.learner.feedback
 
-    def start(self, runs: int, draws: Draws) -> Any:
+    def start(self, runs: int, draws: Draws) -> object:
         return self.learner.start(runs, draws)
 
-    def act(self, state: object, draws: Draws) -> Any:
+    def act(self, state: object, draws: Draws) -> Actions:
         self.tape.round += 1
         played = self.learner.act(state, draws)
         if self.forced is None or self.tape.round != self.t0 + 1:
             return played
         return np.repeat(np.asarray(self.forced, dtype=played.dtype)[..., None], played.shape[-1], axis=-1)
 
-    def update(self, state: Any, actions: Any, feedback: Any, draws: Draws) -> None:
+    def update(self, state: object, actions: Actions, feedback: Floats, draws: Draws) -> None:
         self.learner.update(state, actions, feedback, draws)
 
 
@@ -161,9 +161,9 @@ class _Taped:
 def _play_learner(
     learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: object
 ) -> None:
-    past: list[Any] | None = None if pair.arms is not None else []  # for adaptive losses only
+    past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
 
-    def feed(t: int, played: Actions) -> Any:
+    def feed(t: int, played: Actions) -> Floats:
         fed = pair.feedback(t, played, learner.feedback, left, past or ())
         if past is not None:
             past.append(played)
@@ -186,7 +186,7 @@ def _play_learner(
     )
 
 
-def mechanism_playing(mechanism: object, left_data: object, right_data: object, runs: int) -> Playing:
+def mechanism_playing(mechanism: Callable[..., object], left_data: object, right_data: object, runs: int) -> Playing:
     """Return what runs a mechanism on either of its inputs; one that is called run by run, once."""
 
     def playing(tape: Tape, left: bool) -> None:
@@ -197,7 +197,7 @@ def mechanism_playing(mechanism: object, left_data: object, right_data: object, 
 
 
 @blaming
-def _play_mechanism(mechanism: Any, data: object, tape: Tape, runs: int) -> None:
+def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
         tape.show("output", np.asarray(settled(mechanism(data, tape, runs))))
         return
@@ -209,7 +209,7 @@ def _play_mechanism(mechanism: Any, data: object, tape: Tape, runs: int) -> None
     tape.show("output", column)
 
 
-def _generator(mechanism: Any, tape: Tape) -> tuple[object, ...]:
+def _generator(mechanism: Callable[..., object], tape: Tape) -> tuple[object, ...]:
     """Return the watched generator; nothing for a mechanism of the data alone, whose randomness has no seed."""
     try:
         alone = len(inspect.signature(mechanism).parameters) == 1

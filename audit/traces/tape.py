@@ -12,10 +12,11 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
-from .watched import Watched
+from .watched import Place, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
@@ -25,26 +26,12 @@ _BETWEEN = (*(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mec
 NUDGE = 1e-10
 
 
+#: What is recorded of values: arrays of numbers, or of what else was released.
+Values = NDArray[Any]
+
+
 class UntraceableError(ValueError):
     """Nothing can be said of a target from inside: it draws in a way that is not watched."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a noisy call is written.
-
-    Attributes
-    ----------
-    file : str
-        Relative to the package for our own code, to the current folder where the file lies in it.
-    line : int
-    """
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -68,8 +55,8 @@ class Call:
     name: str
     place: Place
     round: int
-    law: Any
-    value: Any
+    law: object
+    value: Values
     output: Any
 
 
@@ -79,7 +66,7 @@ class Shown:
 
     what: str
     round: int
-    value: Any
+    value: Values
 
 
 Event = Call | Shown
@@ -114,9 +101,9 @@ class Tape(Draws):
         self.events: list[Event] = []
         self.round = self._made = 0
         self.direct: set[Place] = set()
-        self.silent: list[tuple[str, Place, Any]] = []  # what was to get noise of scale 0
+        self.silent: list[tuple[str, Place, object]] = []  # what was to get noise of scale 0
 
-    def show(self, what: str, value: object) -> None:
+    def show(self, what: str, value: Values) -> None:
         """Note what the adversary may see."""
         self.events.append(Shown(what, self.round, value))
 
@@ -142,7 +129,7 @@ class Tape(Draws):
         self._note(name, None, probabilities, output)
         return output
 
-    def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> Any:
+    def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> object:
         """Return what another's code released of a value, and note the call; in a replay, what it released before."""
         if not bounds_something(law):
             self.silent.append((name, self.place(), value))
@@ -186,13 +173,14 @@ class Tape(Draws):
         output = self.frozen[self._made - 1].output
         return output if np.shape(output) == shape else None
 
-    def _nudged(self, output: Any, value: Any) -> object:
+    def _nudged(self, output: Values, value: Values) -> Values:
         if self.nudges is None or output.dtype.kind in "iu":
             return output
         size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))
-        return output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
+        nudged: Values = output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
+        return nudged
 
-    def _note(self, name: str, law: object, value: object, output: object, where: Place | None = None) -> None:
+    def _note(self, name: str, law: object, value: Values, output: object, where: Place | None = None) -> None:
         self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output))
 
     def place(self) -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.losses import LOSS_SETS, Linear
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
+from ...mechanisms.draws import Floats
 from ..play.pairs import Pair, differing_losses
 from .branches import Branches, branches
 from .costs import composed_epsilon, laplace_shifts, path_cost
@@ -112,7 +114,7 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
 
 
 def _largest(
-    target: object, pair: Any, claim: Claim, replays: list[Trace], seed: int
+    target: Any, pair: Any, claim: Claim, replays: list[Trace], seed: int
 ) -> tuple[float, Branches, Trace, int]:
     """Return the largest epsilon of a path, how it was found, and the path."""
     how = branches(target, pair)
@@ -152,7 +154,7 @@ def _composed(paths: list[Trace], delta: float, epsilon: float) -> float:
     return min(epsilon, max(costs))
 
 
-def _forced(target: Any, pair: Pair, surface: str, how: Branches, seed: int) -> list[Trace]:
+def _forced(target: Learner, pair: Pair, surface: str, how: Branches, seed: int) -> list[Trace]:
     return [
         trace(learner_playing(target, pair, _FORCED, surface, forced=choice), seed, 0, _FORCED)
         for choice in how.choices
@@ -227,7 +229,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
     return Upper(largest, "claim", known, (law, alone, every, arithmetic))
 
 
-def _extremes(learner: Learner, claim: Claim, pair: Pair) -> list[tuple[Any, Any]]:
+def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Linear | Floats, Linear | Floats]]:
     """Return the extreme pairs of losses of one round; none where they are not known."""
     n = learner.arms
     if claim.losses == "lipschitz":
@@ -235,7 +237,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> list[tuple[Any, Any
             return []
         # The longest in L2, and in L1, the norm of Laplace noise.
         slopes, opposite = [np.eye(n)[0], np.full(n, n**-0.5)], 0.0 if claim.neighbours == "zero-out" else -1.0
-        return [tuple(Linear(slope=tuple((sign * x).tolist())) for sign in (1.0, opposite)) for x in slopes]  # type: ignore[misc]
+        return [(Linear(slope=tuple(x.tolist())), Linear(slope=tuple((opposite * x).tolist()))) for x in slopes]
     if not isinstance(pair.left, np.ndarray):
         return []
     rows = differing_losses(claim, n)
@@ -250,7 +252,7 @@ def _extremes(learner: Learner, claim: Claim, pair: Pair) -> list[tuple[Any, Any
     return rows if points is None else rows + [pair for p in points.T for pair in _along(p, claim)]
 
 
-def _along(point: Any, claim: Claim) -> list[tuple[Any, object]]:
+def _along(point: Floats, claim: Claim) -> list[tuple[Floats, Floats]]:
     """Return the extreme neighbours that move the loss of a point the most; of the L1 ball the axes do."""
     losses = LOSS_SETS[claim.losses]
     if claim.losses == "l1-ball":
@@ -263,5 +265,5 @@ def _along(point: Any, claim: Claim) -> list[tuple[Any, object]]:
     return [(top, nothing), (bottom, nothing)] if claim.neighbours == "zero-out" else [(top, bottom)]
 
 
-def _zero(loss: Any) -> Any:
+def _zero(loss: Linear | Floats) -> Linear | Floats:
     return Linear(slope=(0.0,) * len(loss.slope)) if isinstance(loss, Linear) else np.zeros(len(loss))

@@ -9,31 +9,54 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ...mechanisms.draws import Draws, Floats, Law, Outcome
 from ...mechanisms.noise import Gaussian, Laplace
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a noisy call is written.
+
+    Attributes
+    ----------
+    file : str
+        Relative to the package for our own code, to the current folder where the file lies in it.
+    line : int
+    """
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
 
 
 class Recorder(Protocol):
     """What a watched generator reports to: a tape."""
 
     #: Where noise was drawn for a value: there 0 is a value too.
-    direct: set[Any]
+    direct: set[Place]
     #: The runs that a call serves: on the last axis, if there are several.
     runs: int
 
-    def noise(self, law: Any, shape: tuple[int, ...], value: Any, name: str = "", where: Any = None) -> Any:
+    def noise(
+        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: Place | None = None
+    ) -> object:
         """Return the noise of a noisy call."""
 
-    def outcome(self, law: Any, sample: Any, name: str = "") -> Any:
+    def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
         """Return the outcome of a noisy call."""
 
-    def measured(self, law: Any, value: Any, make: Any, name: str) -> Any:
+    def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> object:
         """Return what another's code released of a value: a noisy call."""
 
-    def place(self) -> Any:
+    def place(self) -> Place:
         """Return where the code under audit is."""
 
 
@@ -48,28 +71,29 @@ class Bare:
     the same noise: nothing more is recorded, and in a replay the sum shows by what the first call's input was moved.
     """
 
-    def __init__(self, recorder: Recorder, law: object, scale: float, size: object) -> None:
+    def __init__(self, recorder: Recorder, law: Callable[[float], Law], scale: float, size: ArrayLike | None) -> None:
         self.recorder, self.law, self.scale, self.size = recorder, law, scale, size
         self.where = recorder.place()
-        self.drawn: Any = None
+        self.drawn: float | Floats | None = None
         self.factor = 1.0
 
-    def settled(self) -> Any:
+    def settled(self) -> float | Floats:
         """Return the noise as a number or an array: noise for 0, unless it was added to a value before."""
-        if self.drawn is None:
-            self._draw(0.0)
-        return self.factor * self.drawn
+        return self.factor * (self._drawn_for(0.0) if self.drawn is None else self.drawn)
 
-    def _draw(self, value: object) -> None:
+    def _drawn_for(self, value: object) -> float | Floats:
+        """Draw the noise for a value, before it is multiplied."""
         scale = self.scale * abs(self.factor)
-        self.drawn = noisy(self.recorder, self.law, value, scale, self.size, "noise", self.where)[1] / self.factor
+        noise = noisy(self.recorder, self.law(scale), value, self.size, "noise", self.where)[1]
+        self.drawn = noise / self.factor
+        return self.drawn
 
     def _added(self, value: object) -> object:
         if self.drawn is None and not isinstance(value, Bare):
-            self._draw(value)
+            self._drawn_for(value)
         return settled(value) + self.settled()
 
-    def _scaled(self, factor: Any) -> Any:
+    def _scaled(self, factor: Any) -> object:
         if self.drawn is not None or isinstance(factor, Bare) or np.ndim(factor) or factor == 0:
             return self.settled() * settled(factor)
         scaled = Bare(self.recorder, self.law, self.scale, self.size)
@@ -84,7 +108,7 @@ class Bare:
     def __sub__(self, value: Any) -> object:
         return self._added(-value)
 
-    def __rsub__(self, value: object) -> Any:
+    def __rsub__(self, value: object) -> object:
         return (-self) + value
 
     def __neg__(self) -> Any:
@@ -101,9 +125,9 @@ class Bare:
     def __array__(self, *args: Any, **kwargs: object) -> object:
         return np.asarray(self.settled(), *args)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: object) -> object:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object) -> object:
         """Leave sums and products to this class; everything else is computed with the noise as it is."""
-        own: dict[Any, Callable[[Any, Any], Any]] = {
+        own: dict[object, Callable[[object, object], object]] = {
             np.add: operator.add,
             np.subtract: operator.sub,
             np.multiply: operator.mul,
@@ -112,7 +136,12 @@ class Bare:
             first, second = inputs
             if isinstance(first, Bare):
                 return own[ufunc](first, second)
-            return {np.add: second.__radd__, np.subtract: second.__rsub__, np.multiply: second.__rmul__}[ufunc](first)
+            reflected: dict[object, Callable[[object], object]] = {
+                np.add: second.__radd__,
+                np.subtract: second.__rsub__,
+                np.multiply: second.__rmul__,
+            }
+            return reflected[ufunc](first)
         return getattr(ufunc, method)(*map(settled, inputs), **kwargs)
 
     def __getattr__(self, name: str) -> object:
@@ -158,7 +187,7 @@ class Watched(np.random.Generator):
         What noise comes from, and what hears of it.
     """
 
-    def __init__(self, bits: Any, recorder: Recorder) -> None:
+    def __init__(self, bits: np.random.BitGenerator, recorder: Recorder) -> None:
         super().__init__(bits)
         self.recorder = recorder
 
@@ -170,7 +199,7 @@ class Watched(np.random.Generator):
         """Return noisy values, or bare noise where no value is given."""
         return self._drawn(Gaussian, *args, **kwargs)
 
-    def standard_normal(self, size: object = None, *args: object, **kwargs: object) -> Any:
+    def standard_normal(self, size: Any = None, *args: object, **kwargs: object) -> Any:
         """Return bare noise."""
         return Bare(self.recorder, Gaussian, 1.0, size)
 
@@ -178,37 +207,35 @@ class Watched(np.random.Generator):
         """Return watched children."""
         return [Watched(bits, self.recorder) for bits in self.bit_generator.spawn(n_children)]
 
-    def noisy(self, law: object, value: object, name: str) -> Any:
+    def noisy(self, law: Law, value: object, name: str) -> object:
         """Return a value with noise: a noisy call."""
-        return noisy(self.recorder, law, value, None, None, name)[0]
+        return noisy(self.recorder, law, value, None, name)[0]
 
-    def chosen(self, probabilities: object, sample: Any, name: str) -> int:
+    def chosen(self, probabilities: object, sample: Callable[[np.random.Generator], object], name: str) -> int:
         """Return the number of an outcome: a noisy call."""
         return int(self.recorder.outcome(lambda: probabilities, lambda draws: np.array(sample(draws.generator)), name))
 
-    def _drawn(self, law: object, *args: Any, **kwargs: object) -> object:
+    def _drawn(self, kind: Callable[[float], Law], *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs
         loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size")
         zero = type(loc) in (int, float) and loc == 0 and "loc" not in kwargs
         if zero and np.ndim(scale) == 0 and self.recorder.place() not in self.recorder.direct:
-            return Bare(self.recorder, law, float(scale), size)
+            return Bare(self.recorder, kind, float(scale), size)
         self.recorder.direct.add(self.recorder.place())
-        return noisy(self.recorder, law, loc, scale, size, "noise")[0]
+        return noisy(self.recorder, _law_of(kind, scale), loc, size, "noise")[0]
+
+
+def _law_of(kind: Callable[[float], Law], scale: ArrayLike) -> Law:
+    """Return the law of this kind; UnreadNoiseError where its scale is not one number."""
+    if np.ndim(scale):
+        raise UnreadNoiseError(f"the scale of watched noise must be one number, got {np.asarray(scale).tolist()!r}")
+    return kind(float(np.asarray(scale)))
 
 
 def noisy(
-    recorder: Recorder, law: Any, value: object, scale: Any, size: Any, name: str, where: object = None
-) -> tuple[Any, Any]:
-    """Return a value with noise, and the noise alone, both in the value's shape or that of `size`.
-
-    Parameters
-    ----------
-    law : Law, or a class of laws
-        The class if a `scale` is given.
-    """
-    if scale is not None and np.ndim(scale):
-        raise UnreadNoiseError(f"the scale of watched noise must be one number, got {np.asarray(scale).tolist()!r}")
-    law = law if scale is None else law(float(scale))
+    recorder: Recorder, law: Law, value: object, size: ArrayLike | None, name: str, where: Place | None = None
+) -> tuple[float | Floats, float | Floats]:
+    """Return a value with noise, and the noise alone, both in the value's shape or that of `size`."""
     exact = np.asarray(settled(value))
     shape = np.broadcast_shapes(exact.shape, () if size is None else tuple(np.atleast_1d(size).tolist()))
     if recorder.runs > 1 and shape[-1:] != (recorder.runs,):
