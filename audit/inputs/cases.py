@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import extremes, plain_record
 from .neighbours import Neighbours, made_by
 from .records import Records, RelationError, UnfitError, features_of, records_of, with_feature
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 #: Data sets that a strategy is asked for, and the most different records of them that are kept.
 DRAWN, KEPT = 200, 600
@@ -74,7 +77,7 @@ class Space(Protocol):
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return a pair like this one; None where there is none."""
 
-    def case_of(self, left: Any, right: Any) -> Case:
+    def case_of(self, left: object, right: object) -> Case:
         """Return a pair that came from here, with how it came to be."""
 
     def simpler(self, case: Case) -> Iterator[Case]:
@@ -92,11 +95,11 @@ def space_of(inputs: object, seed: int) -> Space:
     """
     if hasattr(inputs, "first"):  # a learner's: it is such a place already
         return cast(Space, inputs)
-    check_strategy(inputs)
+    strategy = check_strategy(inputs)
     neighbours = made_by(inputs)
     if neighbours is not None and neighbours.of_rounds:
         raise RelationError(f"{neighbours.relation} is a relation of a learner's rounds, and a mechanism has none")
-    return Drawn(inputs, seed) if neighbours is None else Related(neighbours, seed)
+    return Drawn(strategy, seed) if neighbours is None else Related(neighbours, seed)
 
 
 def another(make: Callable[[], Case | None], known: Container[str]) -> Case | None:
@@ -112,7 +115,7 @@ def another(make: Callable[[], Case | None], known: Container[str]) -> Case | No
 class Drawn:
     """Pairs of a strategy of the user's own: as they are drawn."""
 
-    inputs: Any
+    inputs: SearchStrategy[Any]
     seed: int
 
     def first(self, many: int) -> list[Case]:

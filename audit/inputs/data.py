@@ -13,9 +13,10 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Types of array elements that a record holds: no objects, which only pickles can.
 ARRAY_KINDS = "biufcUSMm"
@@ -25,13 +26,13 @@ class UnreadableDataError(ValueError):
     """Data that no record can hold, or a form that stands for no data."""
 
 
-def is_frame(data: object) -> bool:
+def is_frame(data: object) -> TypeGuard[Any]:
     """Tell whether data is a frame of pandas; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
-def is_series(data: object) -> bool:
+def is_series(data: object) -> TypeGuard[Any]:
     """Tell whether data is a series of pandas; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.Series)
@@ -73,7 +74,7 @@ def to_json(data: Any) -> Any:
     raise UnreadableDataError(f"a record cannot hold an input of the type {type(data).__name__}: {data!r:.80}")
 
 
-def _array(array: Any) -> dict[str, object]:
+def _array(array: NDArray[Any]) -> dict[str, object]:
     if array.dtype.kind not in ARRAY_KINDS or array.dtype.hasobject:
         raise UnreadableDataError(f"a record cannot hold an array of {array.dtype}")
     if array.dtype.kind in "Mm":
@@ -125,7 +126,7 @@ def from_json(form: object) -> Any:
     return {key: from_json(value) for key, value in form.items()}
 
 
-def _read_array(form: Mapping[str, Any]) -> Any:
+def _read_array(form: Mapping[str, Any]) -> NDArray[np.generic]:
     dtype = np.dtype(form["dtype"])
     if dtype.kind not in ARRAY_KINDS or dtype.hasobject:
         raise UnreadableDataError(f"an input cannot be an array of {dtype}")
@@ -139,7 +140,7 @@ def _read_array(form: Mapping[str, Any]) -> Any:
     return array.reshape(form["shape"]) if "shape" in form else array
 
 
-def _read_series(form: Mapping[str, object]) -> Any:
+def _read_series(form: Mapping[str, object]) -> object:
     pandas = import_pandas()
     return pandas.Series(from_json(form["data"]), dtype=form["dtype"])
 
@@ -163,7 +164,7 @@ def _read_float(text: str) -> float:
     return float(text)
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {
+_READERS: dict[str, Callable[[Any], object]] = {
     "$float": _read_float,
     "$tuple": lambda parts: tuple(from_json(parts)),
     "$set": lambda parts: set(from_json(parts)),

@@ -11,10 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar
 
 from ...learners.blame import raised, said
 from ...learners.protocol import LearnerError
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+T = TypeVar("T")
 
 
 class MissingPackageError(ValueError):
@@ -32,18 +37,19 @@ def import_hypothesis() -> ModuleType:
     return hypothesis
 
 
-def is_strategy(thing: object) -> bool:
+def is_strategy(thing: object) -> TypeGuard[SearchStrategy[object]]:
     """Tell whether something is a Hypothesis strategy."""
     return isinstance(thing, import_hypothesis().strategies.SearchStrategy)
 
 
-def check_strategy(thing: object) -> None:
-    """Raise ValueError unless something is a Hypothesis strategy."""
+def check_strategy(thing: object) -> SearchStrategy[Any]:
+    """Return what is a Hypothesis strategy; raise ValueError for anything else."""
     if not is_strategy(thing):
         raise ValueError(f"inputs must be a Hypothesis strategy, as in st.lists(st.floats(0, 1)), got {thing!r:.80}")
+    return thing
 
 
-def draw(strategy: object, many: int, seed: int) -> list[Any]:
+def draw(strategy: SearchStrategy[T], many: int, seed: int) -> list[T]:
     """Return up to so many draws of a strategy, the simplest first; the same for the same seed.
 
     Raises
@@ -53,12 +59,12 @@ def draw(strategy: object, many: int, seed: int) -> list[Any]:
     LearnerError
         If code of the user's in it raises.
     """
-    hypothesis, drawn = import_hypothesis(), list[object]()
+    hypothesis, drawn = import_hypothesis(), list[T]()
 
     @hypothesis.seed(seed)
     @_settings(many, "generate")
     @hypothesis.given(strategy)
-    def collect(data: object) -> None:
+    def collect(data: T) -> None:
         drawn.append(data)
 
     with _alone():
@@ -73,20 +79,21 @@ def draw(strategy: object, many: int, seed: int) -> list[Any]:
     return drawn
 
 
-def simplest(strategy: object) -> Any:
+def simplest(strategy: SearchStrategy[T]) -> T:
     """Return the simplest example of a strategy: of lists, a shortest one."""
     hypothesis = import_hypothesis()
     with _alone():
         try:
             settings = _settings(200, "generate", "shrink")
-            return hypothesis.find(strategy, lambda _: True, settings=settings, random=random.Random(0))
+            simple: T = hypothesis.find(strategy, lambda _: True, settings=settings, random=random.Random(0))
+            return simple
         except (hypothesis.errors.Unsatisfiable, hypothesis.errors.NoSuchExample):
             raise ValueError("nothing fits the strategy of inputs: not one example was drawn") from None
         except Exception as error:
             _explain(error)
 
 
-def _explain(error: Exception) -> None:
+def _explain(error: Exception) -> NoReturn:
     """Raise what an error of a draw means: our own as they are, Hypothesis' as bad input, the user's as theirs."""
     if isinstance(error, ValueError | LearnerError) and type(error).__module__.startswith(__name__.partition(".")[0]):
         raise error

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ...learners.blame import raised
 from ...mechanisms.claim import ROUND_NEIGHBOURS, user_rounds
@@ -15,6 +16,9 @@ from .data import key_of
 from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
 from .records import RelationError, UnfitError, features_of, records_of, with_feature
 from .rounds import Relation, as_sequence
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
 
 #: The neighbour relations of records by name; those of a learner's rounds are `mechanisms.claim.ROUND_NEIGHBOURS`.
 RELATIONS = ("replace", "add-remove", "substitute-feature", "user")
@@ -26,11 +30,11 @@ _MADE_BY = "overclaim_neighbours"
 
 def neighbours(
     strategy: object,
-    relation: str | Callable[[object], object] = "replace",
+    relation: str | Callable[[Any], object] = "replace",
     *,
-    where: Any = None,
+    where: Callable[[Any], object] | None = None,
     rounds_per_user: int | None = None,
-) -> Any:
+) -> SearchStrategy[tuple[Any, Any]]:
     """Return a Hypothesis strategy of pairs (left, right) of neighbouring inputs.
 
     A record is an item of a list or tuple, a row of an array or data frame, a row across all parts of labelled data
@@ -76,7 +80,7 @@ def neighbours(
             wanted = "a whole number of at least 1, for the relations user and user-losses"
             raise ValueError(f"rounds_per_user must be {wanted}, got {rounds_per_user!r} for {relation!r}")
         relation = f"{relation}:{rounds_per_user}"
-    check_strategy(strategy)
+    strategy = check_strategy(strategy)
     if relation == "user":  # raises now, not during a search, where it cannot apply
         examples = draw(strategy, 20, seed=0)
         if not all(map(_of_users, examples)):
@@ -125,9 +129,9 @@ def made_by(strategy: object) -> Neighbours | None:
 class Neighbours:
     """A strategy of data with a neighbour relation."""
 
-    strategy: object
-    relation: str | Callable[[Any], Any] = "replace"
-    where: Callable[[Any], object] | None = None
+    strategy: SearchStrategy[object]
+    relation: str | Callable[[object], Any] = "replace"
+    where: Callable[[object], object] | None = None
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
@@ -147,7 +151,7 @@ class Neighbours:
         return named and (self.relation in ROUND_NEIGHBOURS or user_rounds(self.relation) is not None)
 
     @cached_property
-    def simplest(self) -> Any:
+    def simplest(self) -> object:
         """The simplest data: no data set is made that has fewer records."""
         return simplest(self.strategy)
 
@@ -172,13 +176,13 @@ class Neighbours:
         except Exception as error:
             raise raised("the neighbour relation", error) from error
 
-    def pairs(self) -> Any:
+    def pairs(self) -> SearchStrategy[tuple[object, object]]:
         """Return a Hypothesis strategy of pairs."""
         st = import_hypothesis().strategies
         source = self
 
         @st.composite
-        def pairs(draw: Any) -> tuple[Any, Any]:
+        def pairs(draw: DrawFn) -> tuple[object, object]:
             data = draw(source.strategy)
             data = as_sequence(data) if source.of_rounds else data
             other = source._other(draw, st, data)
@@ -186,10 +190,13 @@ class Neighbours:
                 import_hypothesis().reject()
             return (data, other) if draw(st.booleans()) else (other, data)
 
-        return pairs()
+        drawn: SearchStrategy[tuple[object, object]] = pairs()
+        return drawn
 
-    def _other(self, draw: Any, st: Any, data: Any) -> Any:
+    def _other(self, draw: DrawFn, st: ModuleType, data: Any) -> object:
         """Draw a neighbour of data."""
+        from hypothesis import reject
+
         if callable(self.relation):
             near = self.neighbours_of(data)
             return draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
@@ -198,13 +205,13 @@ class Neighbours:
             return Relation(str(self.relation)).replaced(data, lambda many: draw(st.integers(0, many - 1)), pool)
         here = records_of(data)
         if here.size <= (self.fewest if self.relation == "add-remove" else 0):
-            import_hypothesis().reject()
+            reject()
         at = draw(st.integers(0, here.size - 1))
         if self.relation == "add-remove":
             return here.without(at)
         there = records_of(draw(self.strategy))
         if not there.size:
-            import_hypothesis().reject()
+            reject()
         record = there.record(draw(st.integers(0, there.size - 1)))
         try:
             if self.relation == "substitute-feature":
@@ -212,10 +219,10 @@ class Neighbours:
                 record = with_feature(mine, draw(st.integers(0, max(0, features_of(mine) - 1))), record)
             return here.put(at, record)
         except UnfitError:
-            import_hypothesis().reject()
+            reject()
 
 
-def neighbours_of(entry: LibraryEntry, relation: str) -> Any:
+def neighbours_of(entry: LibraryEntry, relation: str) -> SearchStrategy[tuple[Any, Any]]:
     """Return the strategy of neighbouring inputs of an entry of the libraries' catalogue."""
     data = entry.strategy(import_hypothesis().strategies)
     return neighbours(data, relation if entry.near is None else entry.near, where=entry.allowed)

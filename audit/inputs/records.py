@@ -8,11 +8,12 @@ one record.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .data import import_pandas, is_frame, is_series
 
@@ -36,7 +37,7 @@ class Records(ABC):
         How many records it has.
     """
 
-    data: Any
+    data: object
     size: int
 
     @abstractmethod
@@ -87,33 +88,37 @@ def _is_rows(part: object) -> bool:
 
 
 class _Items(Records):
-    def __init__(self, data: Any) -> None:
+    data: list[object] | tuple[object, ...]
+
+    def __init__(self, data: list[object] | tuple[object, ...]) -> None:
         self.data, self.size = data, len(data)
 
     def record(self, index: int) -> object:
         return self.data[index]
 
-    def take(self, indices: Sequence[int]) -> object:
+    def take(self, indices: Sequence[int]) -> Collection[object]:
         return type(self.data)([self.data[i] for i in indices])
 
-    def put(self, index: int, record: object) -> object:
+    def put(self, index: int, record: object) -> Collection[object]:
         return type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
 
 
 class _Set(_Items):
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: set[object] | frozenset[object]) -> None:
         super().__init__(sorted(data, key=repr))
         self.kind = type(data)
 
-    def take(self, indices: Sequence[int]) -> object:
+    def take(self, indices: Sequence[int]) -> Collection[object]:
         return self.kind(super().take(indices))
 
-    def put(self, index: int, record: Any) -> object:
+    def put(self, index: int, record: object) -> Collection[object]:
         return self.kind(super().put(index, record))
 
 
 class _Array(Records):
-    def __init__(self, data: Any) -> None:
+    data: NDArray[np.generic]
+
+    def __init__(self, data: NDArray[np.generic]) -> None:
         self.data, self.size = data, len(data)
 
     def record(self, index: int) -> object:
@@ -131,6 +136,8 @@ class _Array(Records):
 
 
 class _Frame(Records):
+    data: Any  # of pandas, which is not imported for its types
+
     def __init__(self, data: Any) -> None:
         self.data, self.size = data, len(data)
 
@@ -153,7 +160,9 @@ class _Frame(Records):
 class _Table(Records):
     """Several parts with a row for each record."""
 
-    def __init__(self, data: object, held: Sequence[object]) -> None:
+    data: Mapping[object, object] | tuple[object, ...]
+
+    def __init__(self, data: Mapping[object, object] | tuple[object, ...], held: Sequence[object]) -> None:
         self.data, self.parts = data, [records_of(part) for part in held]
         sizes = [part.size for part in self.parts]
         self.size = sizes[0]
@@ -182,11 +191,13 @@ class _Table(Records):
 class _Row:
     """A record of a table: the row of each part."""
 
-    cells: list[Any]
+    cells: list[object]
 
 
 class _Keyed(Records):
     """A dictionary whose items are the records."""
+
+    data: Mapping[object, object]
 
     def __init__(self, data: Mapping[object, object]) -> None:
         self.data, self.size, self.items = data, len(data), list(data.items())
@@ -222,7 +233,7 @@ class _Single(Records):
         return record
 
 
-def features_of(record: Any) -> int:
+def features_of(record: object) -> int:
     """Return how many features a record has: a number or a text has one."""
     if isinstance(record, _Row):
         return sum(map(features_of, record.cells))
@@ -235,7 +246,7 @@ def features_of(record: Any) -> int:
     return 1
 
 
-def with_feature(record: Any, feature: int, other: Any) -> object:
+def with_feature(record: object, feature: int, other: Any) -> object:
     """Return a record with one feature of another record; UnfitError where the other has none."""
     if isinstance(record, _Row):
         cells = list(record.cells)

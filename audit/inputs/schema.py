@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...learners.blame import said
 from .data import from_json, to_json
 from .drawing import import_hypothesis
 from .neighbours import neighbours
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+#: A part of a schema that is an object: its keywords and what they say.
+Schema = Mapping[str, Any]
 #: Keywords that say nothing of which data fits, or that are read where they are needed.
 _SILENT = {"$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples"}
 _OF_TYPES: dict[str, set[str]] = {
@@ -34,7 +39,7 @@ class SchemaError(ValueError):
     """A schema that is none, or that says what is not known here."""
 
 
-def pairs_of(schema: Any, relation: str = "replace") -> object:
+def pairs_of(schema: Any, relation: str = "replace") -> SearchStrategy[tuple[Any, Any]]:
     """Return the strategy of neighbouring inputs that fit a schema.
 
     Parameters
@@ -97,7 +102,7 @@ class _Reader:
         kinds = kinds if isinstance(kinds, list) else [kinds]
         known = {word for kind in kinds for word in _OF_TYPES[kind]}
         self._check(schema, known | {"type"}, f"for the type {' or '.join(kinds)}")
-        make: dict[str, Callable[[Mapping[str, object], int], object]] = {
+        make: dict[str, Callable[[Schema, int], object]] = {
             "null": lambda schema, depth: self.st.none(),
             "boolean": lambda schema, depth: self.st.booleans(),
             "integer": self._integers,
@@ -126,7 +131,7 @@ class _Reader:
             part = part[name]
         return part
 
-    def _integers(self, schema: Mapping[str, object], depth: int) -> object:
+    def _integers(self, schema: Schema, depth: int) -> object:
         low, high = _bounds(schema)
         low = None if low is None else math.ceil(low) + (schema.get("exclusiveMinimum") == math.ceil(low))
         high = None if high is None else math.floor(high) - (schema.get("exclusiveMaximum") == math.floor(high))
@@ -138,7 +143,7 @@ class _Reader:
         low, high = (None if low is None else -(-low // step)), (None if high is None else high // step)
         return self._some(self.st.integers, low, high).map(lambda number: number * step)
 
-    def _numbers(self, schema: Mapping[str, object], depth: int) -> Any:
+    def _numbers(self, schema: Schema, depth: int) -> object:
         low, high = _bounds(schema)
         return self._some(
             self.st.floats,
@@ -150,19 +155,19 @@ class _Reader:
             allow_infinity=False,
         )
 
-    def _some(self, make: Callable[..., object], low: object, high: Any, **more: object) -> Any:
+    def _some(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
         if low is not None and high is not None and low > high:
             raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
         return make(low, high, **more)
 
-    def _texts(self, schema: Mapping[str, object], depth: int) -> object:
+    def _texts(self, schema: Schema, depth: int) -> object:
         low, high = self._sizes(schema, "minLength", "maxLength")
         if "pattern" not in schema:
             return self.st.text(min_size=low, max_size=high)
         texts = self.st.from_regex(schema["pattern"])
         return texts.filter(lambda text: low <= len(text) and (high is None or len(text) <= high))
 
-    def _arrays(self, schema: Mapping[str, Any], depth: int) -> object:
+    def _arrays(self, schema: Schema, depth: int) -> object:
         low, high = self._sizes(schema, "minItems", "maxItems")
         first = [self.strategy(part, depth) for part in schema.get("prefixItems", ())]
         items = schema.get("items", not first)
@@ -183,7 +188,7 @@ class _Reader:
             self.st.tuples(self.st.tuples(*first), more).map(lambda parts: [*parts[0], *parts[1]]) if first else more
         )
 
-    def _objects(self, schema: Mapping[str, Any], depth: int) -> object:
+    def _objects(self, schema: Schema, depth: int) -> object:
         named = {name: self.strategy(part, depth) for name, part in schema.get("properties", {}).items()}
         needed = set(schema.get("required", ()))
         more, (low, high) = (
@@ -205,14 +210,14 @@ class _Reader:
             objects = self.st.tuples(others, fixed).map(lambda parts: {**parts[0], **parts[1]})
         return objects.filter(lambda data: low <= len(data) and (high is None or len(data) <= high))
 
-    def _sizes(self, schema: Mapping[str, Any], least: str, most: str) -> tuple[int, int | None]:
+    def _sizes(self, schema: Schema, least: str, most: str) -> tuple[int, int | None]:
         low, high = int(schema.get(least, 0)), schema.get(most)
         if high is not None and low > high:
             raise SchemaError(f"nothing fits the schema of inputs: {least} is {low}, and {most} {high}")
         return low, None if high is None else int(high)
 
 
-def _bounds(schema: Mapping[str, Any]) -> tuple[Any, Any]:
+def _bounds(schema: Schema) -> tuple[float | None, float | None]:
     low = [schema[word] for word in ("minimum", "exclusiveMinimum") if word in schema]
     high = [schema[word] for word in ("maximum", "exclusiveMaximum") if word in schema]
     return max(low, default=None), min(high, default=None)

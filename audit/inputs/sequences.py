@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw
 from .extremes import extremes
 from .neighbours import Neighbours, made_by
-from .rounds import Game, Relation, Round, as_sequence, differing
+from .rounds import Choose, Game, Relation, Round, as_sequence, differing
 
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
 FEW, SIMPLE = 8, 6
@@ -43,11 +42,11 @@ class SequenceCase(Case):
 
 def examples_of(inputs: object, seed: int) -> list[list[Round]]:
     """Return the sequences that a strategy draws, of single ones or of pairs."""
-    check_strategy(inputs)
+    strategy = check_strategy(inputs)
     source = made_by(inputs)
     if source is not None:
         return [as_sequence(data) for data in draw(source.strategy, SEQUENCES, seed)]
-    return [as_sequence(side) for case in Drawn(inputs, seed).first(DRAWN) for side in (case.left, case.right)]
+    return [as_sequence(side) for case in Drawn(strategy, seed).first(DRAWN) for side in (case.left, case.right)]
 
 
 def sequences_of(
@@ -64,7 +63,7 @@ def sequences_of(
     """
     source = made_by(inputs)
     if source is None:
-        return Checked(Drawn(inputs, seed), game, relation)
+        return Checked(Drawn(check_strategy(inputs), seed), game, relation)
     if relation is None:
         return Checked(Related(source, seed), game, None)
     return Sequences(source, game, relation, seed, examples)
@@ -268,7 +267,7 @@ def _varied(rounds: Sequence[Round]) -> list[Round]:
     return varied
 
 
-def _chooser(rng: np.random.Generator) -> Any:
+def _chooser(rng: np.random.Generator) -> Choose:
     return lambda many: int(rng.integers(many))
 
 
