@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from overclaim.tests.support.syntax import statements
+
 ROOT = Path(__file__).resolve().parents[1]
 spec = importlib.util.spec_from_file_location("docs_dependencies", ROOT / "docs" / "dependencies.py")
 dependencies = importlib.util.module_from_spec(spec)
@@ -95,7 +97,7 @@ def imported(folders):
     importers = {}
     for file in (file for folder in folders for file in (ROOT / folder).rglob("*.py")):
         own = {other.stem for other in file.parent.glob("*.py")}
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in statements(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in {name.partition(".")[0] for name in names} - own - {"overclaim", *sys.stdlib_module_names}:

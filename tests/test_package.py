@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import overclaim
+from overclaim.tests.support.syntax import statements
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_ROOMS = {"benchmarks", "build", "dist", "docs", "examples", "out", "spec", "tests"}
@@ -113,7 +114,7 @@ def test_files_that_the_glossary_and_the_contributors_page_name_exist():
 
 
 def functions(tree):
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (node for node in statements(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def length(function):

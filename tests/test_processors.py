@@ -6,13 +6,14 @@ machine that has nothing beyond it, both processes are alike.
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from optuna.samplers._tpe import parzen_estimator  # the module whose sorting the test disturbs
 
-from overclaim.audit.play.processor import processor
+from overclaim.audit.play.processor import one_thread, processor
 from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
 from overclaim.learners import BatchedLaplace, Exp3
@@ -112,6 +113,23 @@ def test_the_processor_is_named():
     facts = processor()
     assert facts["machine"] == os.uname().machine
     assert all(isinstance(name, str) for name in (*facts["numpy"], *facts["blas"], facts["libc"]))
+
+
+def test_threads_are_limited_once_and_again_when_more_is_loaded(monkeypatch):
+    """Each time takes milliseconds, and a search fits hundreds of times; a library may come with a later import."""
+    import threadpoolctl
+
+    limited, real = [], threadpoolctl.threadpool_limits
+    monkeypatch.setattr(threadpoolctl, "threadpool_limits", lambda limit: limited.append(limit) or real(limit))
+    with one_thread():
+        with one_thread():
+            assert {pool["num_threads"] for pool in threadpoolctl.threadpool_info()} == {1}
+        assert limited == [1]
+        monkeypatch.setitem(sys.modules, "brings_a_library_of_its_own", sys)
+        with one_thread():
+            assert limited == [1, 1]
+    with one_thread():
+        assert limited == [1, 1, 1]
 
 
 @pytest.mark.parametrize("seed", range(3))

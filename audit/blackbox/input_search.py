@@ -20,6 +20,7 @@ from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, Sl
 from ..attacks.encoding import scalars
 from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
+from ..play.processor import one_thread
 from ..play.workers import in_parallel
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
@@ -169,9 +170,10 @@ class _Search:
             else:
                 self.refused.append(sample.said)
         alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
-        for one in alive:
-            one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
-            one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit, unlike=one.unlike))
+        with one_thread():
+            for one in alive:
+                one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
+                one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit, unlike=one.unlike))
         return alive
 
 

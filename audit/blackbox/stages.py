@@ -23,6 +23,7 @@ from ..attacks.learned import OutputAttack
 from ..attacks.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..certification.frame import Audit, Choice
+from ..play.processor import one_thread
 from ..play.transcripts import blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice, measure_choice
@@ -160,9 +161,7 @@ class MechanismAudit(Audit):
 
     def fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
         """Return the attack and event that promise most, and what they promise."""
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
+        with one_thread():
             return self._fit_alone(pair, index, samples, thorough=thorough)
 
     def _fit_alone(

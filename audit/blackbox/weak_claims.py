@@ -24,6 +24,7 @@ from ..attacks.learned import OutputAttack
 from ..attacks.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack
 from ..certification.frame import Audit
+from ..play.processor import one_thread
 from ..play.transcripts import blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice
@@ -68,9 +69,7 @@ def is_weak(audit: Audit) -> bool:
 
 def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: int) -> Chosen:
     """Return the pair, attack and event to certify; `index` is a part of the key of the draws."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):  # threads would fight for the cores, and sum in another order
+    with one_thread():
         return _Choice(audit, mechanism).of(options, index)
 
 

@@ -3,9 +3,37 @@
 from __future__ import annotations
 
 import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+
+#: How many modules were loaded when threads were last limited, in this thread; 0 where they are not.
+_LIMITED: ContextVar[int] = ContextVar("limited", default=0)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS and OpenMP compute on one thread: more would fight for the cores, and sum in another order.
+
+    To find their libraries takes milliseconds: within another such block it is done again only if a module was loaded
+    since, which may have brought one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    loaded = len(sys.modules)
+    if _LIMITED.get() == loaded:
+        yield
+        return
+    before = _LIMITED.set(loaded)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        _LIMITED.reset(before)
 
 
 def processor() -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -73,6 +74,12 @@ LOSSES = {
 
 def render(record: RunRecord, *, jobs: int = 1) -> str:
     """Return the HTML page of a record, its figures drawn by so many processes; every value is escaped."""
+    return _environment().get_template("report.html").render(view(record, jobs=jobs))
+
+
+@cache
+def _environment() -> Environment:
+    """Return what compiles the templates, which takes as long as to fill them: once."""
     environment = Environment(
         loader=PackageLoader(__package__ or "overclaim.reports.formats"),
         autoescape=True,
@@ -82,7 +89,7 @@ def render(record: RunRecord, *, jobs: int = 1) -> str:
     )
     environment.filters.update(number=number, grouped=grouped, share=share)
     environment.filters.update(at_least=at_least, at_most=at_most)
-    return environment.get_template("report.html").render(view(record, jobs=jobs))
+    return environment
 
 
 def grouped(value: object) -> str:
