@@ -144,6 +144,7 @@ def test_a_fault_of_our_own_exits_70(monkeypatch):
 @pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
 def test_a_fault_of_a_template_is_our_own(tmp_path, monkeypatch, fault):
     monkeypatch.setattr(html, "PackageLoader", lambda _: DictLoader({"report.html": fault}))
+    monkeypatch.setattr(html, "_environment", html._environment.__wrapped__)  # what was compiled before is kept
     (tmp_path / "plan.toml").write_text(PLAN.rpartition("\n\n")[2])
     result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
     assert result.exit_code == INTERNAL
