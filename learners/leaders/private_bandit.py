@@ -17,6 +17,11 @@ from ..problems.domains import LinearOracle
 from ..protocol import FeedbackKind
 from .pftal import sphere
 
+#: The share of runs that still move, below which they go on without the others: to leave others out takes a copy.
+FEW = 0.5
+#: Least squared length of a move that is divided by; those of length 0 are not made.
+TINY = np.finfo(float).tiny
+
 
 def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, precision: float) -> Floats:
     """Return points within `precision` of argmin over the domain of `1/2 ||x||^2 + <linear, x>`.
@@ -32,19 +37,26 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
         In L2 distance.
     """
     x, moving = start.copy(), np.arange(start.shape[1])
-    here = x
+    here = x.copy()
     for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2))):
         gradient = here + linear
-        move = oracle.minimise(gradient) - here
-        gap = -reduce(np.add, gradient * move)  # row by row: the same bits whatever other runs go on
-        far = np.flatnonzero(gap > precision**2 / 2)
-        if far.size < gap.size:  # most runs need a step or two: the others go on without them
+        move = oracle.minimise(gradient)
+        move -= here
+        gap = -reduce(np.add, np.multiply(gradient, move, out=gradient))  # row by row: the same bits in all company
+        far = gap > precision**2 / 2
+        count = np.count_nonzero(far)
+        if count <= FEW * gap.size:  # the others go on without those that have arrived
             x[:, moving] = here
-            if not far.size:
+            if not count:
                 return x
-            here, linear, move = (rows.take(far, axis=1) for rows in (here, linear, move))
-            moving, gap = moving[far], gap[far]
-        here = here + np.minimum(gap / reduce(np.add, move * move), 1.0) * move
+            going = np.flatnonzero(far)
+            here, linear, move = (rows.take(going, axis=1) for rows in (here, linear, move))
+            moving, gap, far = moving[going], gap[going], far[going]
+        length = reduce(np.add, move * move)
+        step = np.minimum(gap / np.maximum(length, TINY), 1.0)
+        step *= far  # who has arrived stays, and is found there again
+        move *= step
+        here += move
     x[:, moving] = here
     return x
 

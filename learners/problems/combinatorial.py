@@ -67,7 +67,10 @@ class SpanningTrees:
         comes to the same, but would have to sort every run's edges.
         """
         last = (1 << (self.dim - 1).bit_length()) - 1  # bits that name an edge: no two cost the same
-        costs = ((linear + 0.0).view(np.int64) & ~last | np.arange(self.dim)[:, None]).view(np.float64)
+        costs = linear + 0.0
+        bits = costs.view(np.int64)
+        bits &= ~last
+        bits |= np.arange(self.dim)[:, None]
         near: list[dict[int, Floats]] = [{} for _ in range(self.vertices)]
 
         def join(u: int, v: int, cost: Floats) -> None:
@@ -75,16 +78,18 @@ class SpanningTrees:
 
         for (u, v), cost in zip(self.edges, costs, strict=True):
             join(u, v, cost)
-        x, every, left = np.zeros(linear.shape), np.arange(linear.shape[1]), set(range(self.vertices))
+        runs, left = linear.shape[1], set(range(self.vertices))
+        chosen, every = np.zeros(self.dim * runs, bool), np.arange(runs)
         while left:
             left.remove(vertex := min(left, key=lambda v: (len(near[v]), v)))
             if at := near[vertex]:
-                x[reduce(np.minimum, at.values()).view(np.int64) & last, every] = 1.0
+                edge = reduce(np.minimum, at.values()).view(np.int64) & last
+                chosen[edge * runs + every] = True
             for u in at:
                 del near[u][vertex]
             for u, v in itertools.combinations(at, 2):
                 join(u, v, np.maximum(at[u], at[v]))
-        return x
+        return chosen.reshape(linear.shape).astype(float)
 
 
 @dataclass(frozen=True)

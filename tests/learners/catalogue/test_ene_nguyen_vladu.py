@@ -13,6 +13,7 @@ from overclaim.learners.catalogue import ene_nguyen_vladu
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import NoisyOco, PrivateBandit, conditional_gradient
+from overclaim.learners.problems.combinatorial import Paths, SpanningTrees
 from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear, Quadratic
 from overclaim.mechanisms.claim import Claim
@@ -44,6 +45,19 @@ def test_conditional_gradient_is_as_precise_as_asked(domain):
     for precision in (0.5, 0.1):
         x = conditional_gradient(domain, linear, domain.minimise(0 * linear), precision)
         assert np.sqrt(np.square(x - domain.project(-linear)).sum(axis=0)).max() <= precision
+
+
+@pytest.mark.parametrize(
+    "domain", [L2Ball(3), SpanningTrees(3, ((0, 1), (1, 2), (2, 0))), Paths(2, ((0, 1),) * 3)], ids=str
+)
+def test_conditional_gradient_of_a_run_does_not_depend_on_the_others(domain):
+    """Most have arrived when few still move, so those are looked at with all others and by themselves."""
+    linear = np.random.default_rng(0).normal(size=(3, 300)) * np.geomspace(0.01, 3, 300)
+    together = conditional_gradient(domain, linear, domain.minimise(0 * linear), 0.1)
+    for run in range(0, 300, 7):
+        here = linear[:, run : run + 1]
+        alone = conditional_gradient(domain, here, domain.minimise(0 * here), 0.1)
+        np.testing.assert_array_equal(together[:, run : run + 1], alone)
 
 
 def test_derived_constants():
