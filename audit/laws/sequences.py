@@ -30,6 +30,8 @@ MAX_SEQUENCES = 4096
 FINE, COARSE = 2000, 600
 #: How far the grid reaches: sinh-spaced, since Laplace tails over small probabilities are long.
 REACH = 4000.0
+#: States whose transitions are computed at once: their arrays stay near the processor.
+_STATES = 32
 #: The least probability that double precision holds with all its digits, with room for a few factors.
 LEAST = 1e-290
 #: How far the probabilities of all sequences may be from summing to 1.
@@ -177,18 +179,22 @@ class Grid:
             offset, slope = self.inner.line_step(x, arm)
         lost = ~(np.isfinite(offset) & np.isfinite(slope))  # states in which the arm is never played
         offset, slope = np.where(lost, 0.0, offset), np.where(lost, 1.0, slope)
-        # The noise is symmetric, so the sign of the slope matters only for the centre.
-        z = (self.edges[1:-1, None] - (offset + slope * loss)) / np.abs(slope)
-        tail = self.noise.tail(np.abs(z))
-        below = np.where(z < 0, tail, 1 - tail)
-        # The outermost cells take the tails. Masses right of the centre are differences of upper tails, which
-        # keeps small ones exact.
-        above = np.where(z < 0, 1 - tail, tail)
-        ones, zeros = np.ones((1, x.size)), np.zeros((1, x.size))
-        lower = np.diff(np.concatenate([zeros, below, ones]), axis=0)
-        upper = -np.diff(np.concatenate([ones, above, zeros]), axis=0)
-        right = np.concatenate([zeros, (z > 0).astype(float)]) > 0
-        return np.where(right, upper, lower)
+        result = np.empty((self.edges.size - 1, x.size))
+        for start in range(0, x.size, _STATES):
+            part = slice(start, start + _STATES)
+            # The noise is symmetric, so the sign of the slope matters only for the centre.
+            z = (self.edges[1:-1, None] - (offset[part] + slope[part] * loss)) / np.abs(slope[part])
+            tail = self.noise.tail(np.abs(z))
+            rest = 1 - tail
+            low = z < 0
+            below, above = np.where(low, tail, rest), np.where(low, rest, tail)
+            # The outermost cells take the tails. Masses right of the centre are differences of upper tails, which
+            # keeps small ones exact.
+            masses = result[:, part]
+            masses[0] = below[0]
+            masses[1:-1] = np.where(z[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
+            masses[-1] = np.where(z[-1] > 0, above[-1], 1 - below[-1])
+        return result
 
     def _step(self, x: Floats, arm: int, loss: float) -> Floats:
         """Return the transition from the start (one point, 0) or from every cell, computed once."""
@@ -211,19 +217,29 @@ class Grid:
         world = pair.left if left else pair.right
         assert isinstance(world, np.ndarray)
         chosen = decisions(pair.rounds, self.batch)
+        half = chosen // 2  # forward to here and backward to here: few columns on both ways
         x, mass = np.zeros(1), np.ones((1, 1))  # (states, prefixes)
-        for b in range(chosen):
-            probabilities = self.inner.line_probabilities(x)
-            by_arm = [mass * probabilities[arm][:, None] for arm in (0, 1)]
-            if b == chosen - 1:
-                mass = np.stack([m.sum(axis=0) for m in by_arm], axis=-1)
-                break
-            losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
-            steps = [self._step(x, arm, float(losses[arm])) for arm in (0, 1)]
+        for b in range(half):
+            by_arm = [mass * played[:, None] for played in self.inner.line_probabilities(x)]
+            steps = self._steps_of(world, b, x)
             mass = np.stack([s @ m for s, m in zip(steps, by_arm, strict=True)], axis=-1)
             mass = mass.reshape(self.centres.size, -1)
             x = self.centres
-        return mass.reshape(-1)
+        rest: Floats = np.ones((1, self.centres.size))  # (suffixes, states): the probability of a suffix in each state
+        for b in range(chosen - 1, half - 1, -1):
+            states = x if b == half else self.centres
+            if b < chosen - 1:
+                later = [rest @ step for step in self._steps_of(world, b, states)]
+            else:
+                later = [np.ones((1, states.size))] * 2
+            played = self.inner.line_probabilities(states)
+            rest = np.concatenate([arm * after for arm, after in zip(played, later, strict=True)])
+        return (rest @ mass).T.reshape(-1)
+
+    def _steps_of(self, world: Floats, b: int, x: Floats) -> list[Floats]:
+        """Return the transition of every arm after batch b, from the states x."""
+        losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
+        return [self._step(x, arm, float(losses[arm])) for arm in (0, 1)]
 
 
 @lru_cache(maxsize=4)
