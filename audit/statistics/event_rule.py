@@ -23,6 +23,7 @@ from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
 
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
+_NEAR = 1e-6  # bounds that are closer are compared by all their digits
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
 _LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left out
@@ -111,7 +112,8 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
 def _best_event(tails: _Tails, rule: _Rule) -> Event:
     if tails.thresholds.size == 0:
         return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
-    candidates = [rule.best_guess(tails), *rule.best_joint(tails)]
+    guess = rule.best_guess(tails)
+    candidates = [guess, *rule.best_joint(tails, guess[0])]
     return candidates[best([worth for worth, _ in candidates])][1]
 
 
@@ -190,8 +192,8 @@ class _Rule:
         bound = intervals.epsilon_guess(c, guessed, n, delta=slack[i, j], alpha=self.alpha)
         return _settle(float(bound), float(variance[i, j]) / tails.pilot, float(worth[i, j])), event
 
-    def best_joint(self, tails: _Tails) -> list[tuple[float, Event]]:
-        """Return the best one-directional event towards each world, with its worth."""
+    def best_joint(self, tails: _Tails, least: float = -math.inf) -> list[tuple[float, Event]]:
+        """Return the best event towards each world, with its worth, where that may be above the `least`."""
         games, doubts, events = [], [], []
         n_left, n_right = tails.pilot_left, tails.pilot - tails.pilot_left
         if n_left == 0 or n_right == 0:
@@ -216,11 +218,18 @@ class _Rule:
                 events.append(Event(UNUSED, threshold, "joint", named))
             else:
                 events.append(Event(threshold, UNUSED, "joint", round(1 - named, 2)))
-        bounds = np.asarray(
-            joint_bound.epsilon_joint(*np.array(games).T, delta=self.delta, alpha=self.alpha, margins=())
-        )
-        settled = (_settle(bound, *doubt) for bound, doubt in zip(bounds.tolist(), doubts, strict=True))
-        return list(zip(settled, events, strict=True))
+        table = np.array(games).T
+        hopeful = np.ones(2, dtype=bool)
+        if least >= 0:  # of an event that is worth less the bound is not needed, which takes long to compute
+            levels = [least + _PILOT_WEIGHT * math.sqrt(pilot) - _NEAR for pilot, _ in doubts]
+            known = np.isfinite(levels)
+            hopeful[known] = joint_bound.rejected(
+                *table[:, known], epsilon=np.array(levels)[known], delta=self.delta, alpha=self.alpha
+            )
+        bounds = joint_bound.epsilon_joint(*table[:, hopeful], delta=self.delta, alpha=self.alpha, margins=())
+        chosen = [i for i in range(2) if hopeful[i]]
+        settled = [_settle(float(bound), *doubts[i]) for i, bound in zip(chosen, np.ravel(bounds), strict=True)]
+        return [(worth, events[i]) for i, worth in zip(chosen, settled, strict=True)]
 
     def _worth(self, p: _Floats, q: _Floats, delta: _Floats, variance: _Floats, pilot: _Floats) -> _Floats:
         """Return the rule's value, rounded; `variance` is that of one certification run, `pilot` that of the pilot."""

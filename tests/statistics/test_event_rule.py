@@ -112,6 +112,23 @@ def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
     assert families == 3 * 10
 
 
+def test_the_bound_of_an_event_that_cannot_win_is_not_computed(monkeypatch):
+    solved = []
+    real = joint_bound.epsilon_joint
+    monkeypatch.setattr(
+        joint_bound, "epsilon_joint", lambda k, *rest, **how: solved.append(k.size) or real(k, *rest, **how)
+    )
+    rng = np.random.default_rng(0)
+    left = rng.random(4000) < 0.5
+    speaks, truly = rng.random(4000) < 0.1, np.where(rng.random(4000) < 0.8, 1.0, -1.0)
+    scores = np.where(left, 1.0, -1.0) * speaks * truly  # of both worlds alike
+    assert choose_event(scores, left, delta=0.0, alpha=0.01, runs=10_000).method == "guess"
+    assert sum(solved) == 0
+    scores = np.where(left, 1.0, -1.0) * truly  # all runs speak, and then two tails are worth more
+    assert choose_event(scores, left, delta=0.0, alpha=0.01, runs=10_000).method == "joint"
+    assert sum(solved) > 0
+
+
 def test_one_world_alone_has_no_joint_event():
     for left in (np.ones(4, bool), np.zeros(4, bool)):
         assert not list(event_rule._Rule(0.0, 0.05, 10).best_joint(event_rule._Tails.of(np.arange(4.0), left)))

@@ -81,6 +81,20 @@ def epsilon_joint(
     return unwrap(bounds[place.ravel()].reshape(columns[0].shape))
 
 
+def rejected(
+    k_p: ArrayLike, n_p: ArrayLike, k_q: ArrayLike, n_q: ArrayLike, *, epsilon: ArrayLike, delta: float, alpha: float
+) -> NDArray[np.bool_]:
+    """Tell whether the null of each epsilon is rejected, on the grid alone: where not, the bound is at most that.
+
+    Parameters are those of `epsilon_joint`, for a choice among events: one look, where the bound takes twenty.
+    """
+    columns = np.broadcast_arrays(k_p, n_p, k_q, n_q, epsilon, delta, NUISANCE_SHARE * alpha)
+    *game, at, slack, g = (np.asarray(column, dtype=np.float64).reshape(-1, 1) for column in columns)
+    box = lower_bound(game[0], game[1], g / 2), upper_bound(game[2], game[3], g / 2)
+    over: NDArray[np.bool_] = _smallest_score((*game, slack), box, at) > -special.ndtri(alpha - g[:, 0])
+    return over
+
+
 def _joint_rows(
     margins: Sequence[float],
     level: float | None,
@@ -101,11 +115,16 @@ def _joint_rows(
     ceiling = log_ratio(lower_bound(k_p, n_p, half) - delta, upper_bound(k_q, n_q, half))
     answer = floor[:, 0]
     live = ceiling[:, 0] > answer
+    columns = (k_p, n_p, k_q, n_q, delta, p_box, q_box, -special.ndtri(alpha - g))
+    if level is not None:
+        live &= (answer <= level) & (ceiling[:, 0] > level)
+        *data, p_box, q_box, quantile = (column[live] for column in columns)
+        worst = _smallest_score(tuple(data), (p_box, q_box), np.full(quantile.shape, level))
+        live[live] = worst > quantile[:, 0]  # where the level itself is not rejected, the bound is not above it
     if not live.any():
         return answer
-    data = tuple(column[live] for column in (k_p, n_p, k_q, n_q, delta))
-    box = (p_box[live], q_box[live])
-    quantile = -special.ndtri((alpha - g)[live])
+    *data, p_box, q_box, quantile = (column[live] for column in columns)
+    box = p_box, q_box
 
     def excess(epsilon: Floats, of: Rows = _ALL) -> Floats:
         """Return by how much the smallest score of rows passes the quantile, (rows, columns): rejected where positive.
@@ -118,20 +137,27 @@ def _joint_rows(
         over: Floats = np.clip(worst - quantile[of], -_FAR, _FAR)  # infinite scores have no slope
         return over
 
-    low, high = floor[live], ceiling[live]
-    scan = low + (high - low) * _SCAN
+    low = _crossing(excess, *_first_bracket(excess, floor[live], ceiling[live]), level)
+    if margins:
+        scores = (_score_p, _score_q)
+        low = proved(low, floor[live], (ceiling - floor)[live], tuple(data), box, quantile, scores, margins)
+    answer[live] = low[:, 0]
+    return answer
+
+
+def _first_bracket(excess: Callable[[Floats], Floats], floor: Floats, ceiling: Floats) -> tuple[Ends, Ends]:
+    """Return the ends of brackets of the *first* epsilon that is not rejected, and the excess there.
+
+    A search between floor and ceiling at once would trust in one crossing.
+    """
+    scan = floor + (ceiling - floor) * _SCAN
     over = excess(scan)
-    over[:, 0], over[:, -1] = np.abs(over[:, 0]), -np.abs(over[:, -1])  # as said above of floor and ceiling
-    # The bound is the *first* epsilon that is not rejected; a search of the whole bracket would trust in one crossing.
+    over[:, 0], over[:, -1] = np.abs(over[:, 0]), -np.abs(over[:, -1])  # as is known of floor and ceiling
     first = np.maximum(1, np.argmin(over > 0, axis=1))[:, None]
     (low, high), (above, below) = (
         [np.take_along_axis(x, at, axis=1) for at in (first - 1, first)] for x in (scan, over)
     )
-    low = _crossing(excess, (low, high), (above, below), level)
-    if margins:
-        low = proved(low, floor[live], (ceiling - floor)[live], data, box, quantile, (_score_p, _score_q), margins)
-    answer[live] = low[:, 0]
-    return answer
+    return (low, high), (above, below)
 
 
 def _crossing(excess: Callable[[Floats, Rows], Floats], ends: Ends, values: Ends, level: float | None) -> Floats:

@@ -61,6 +61,13 @@ def test_a_level_says_the_same_as_the_whole_search(game):
         assert (bound(game, margins=(), level=level) > level) == (searched > level)
 
 
+@pytest.mark.parametrize("game", GAMES)
+def test_one_look_at_an_epsilon_says_on_which_side_of_it_the_bound_is(game):
+    searched = bound(game, margins=())
+    assert joint_bound.rejected(*game[:4], epsilon=searched - 1e-4, delta=game[4], alpha=game[5])
+    assert not joint_bound.rejected(*game[:4], epsilon=searched + 1e-4, delta=game[4], alpha=game[5])
+
+
 @pytest.mark.parametrize("game", GAMES, ids=str)
 def test_little_is_given_up_for_the_proof(game):
     """Of a bracket of some four standard errors: 2e-4 usually; for the coarse margins 25 times as much."""
