@@ -87,6 +87,7 @@ class Audit(ABC):
         play: Callable[[Sequence[Block]], Iterable[Kept]],
         read: Callable[[bytes], Kept | None],
         write: Callable[[Kept], bytes | None],
+        quick: float = 0.0,
     ) -> list[Kept]:
         """Return what blocks of runs showed: those that the memory knows, and the others played now and kept there.
 
@@ -96,6 +97,8 @@ class Audit(ABC):
             Everything that the blocks depend on besides their numbers and sizes.
         read, write : callable
             From bytes, and to them: None for what cannot be kept, or is damaged; then it is played again.
+        quick : float
+            Seconds: a block that is played in fewer is not kept but played again, which costs less.
         """
         memory = self.execution.memory
         if memory is None:
@@ -107,11 +110,14 @@ class Audit(ABC):
             if kept is not None:
                 known[block] = kept
         missing = [block for block in wanted if block not in known]
+        began = time.perf_counter()
         for block, played in zip(missing, play(missing), strict=True):
             known[block] = played
-            data = write(played)
-            if data is not None and len(data) <= MOST_KEPT:
-                memory.keep_stage(f"{stage}/{block}", data)
+            if time.perf_counter() - began >= quick:
+                data = write(played)
+                if data is not None and len(data) <= MOST_KEPT:
+                    memory.keep_stage(f"{stage}/{block}", data)
+            began = time.perf_counter()
         return [known[block] for block in wanted]
 
     def certification_blocks(self, choice: Choice, runs: int) -> list[Counts]:

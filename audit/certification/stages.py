@@ -43,6 +43,8 @@ _LOOK_PART = 1
 LEAST_TRAINED = 800
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
 OFTEN = 10
+#: Seconds: a block of runs that is played in fewer is not kept for a resumed audit. To write it takes about as long.
+QUICK = 0.1
 #: No stage before certification uses more: beyond it the choice does not get better.
 MOST_TO_LEARN = 300_000
 
@@ -201,7 +203,8 @@ class LearnerAudit(Audit):
 
     def _play(self, pair: Pair, index: int, stage: Stage, runs: int) -> Transcripts:
         play = partial(self.play_blocks, pair, index, stage)
-        return concatenate(self.kept_blocks(f"{stage.name}/{index}", blocks(runs), play, from_bytes, to_bytes))
+        parts = self.kept_blocks(f"{stage.name}/{index}", blocks(runs), play, from_bytes, to_bytes, quick=QUICK)
+        return concatenate(parts)
 
     def play_blocks(
         self, pair: Pair, index: int, stage: Stage, numbered: Sequence[tuple[int, int]]

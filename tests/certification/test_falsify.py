@@ -9,6 +9,7 @@ import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
+from overclaim.audit.certification import stages
 from overclaim.audit.certification.verdict import decide
 from overclaim.audit.play import workers
 from overclaim.audit.search.exact_search import worst_exactly
@@ -340,3 +341,35 @@ class Connected:
 
     def keep(self, stage, block, counts):
         pass
+
+
+class Stages:
+    """A memory that knows the names of what it was given to keep."""
+
+    def __init__(self):
+        self.kept = []
+
+    def recall(self, stage):
+        return {}
+
+    def keep(self, stage, block, counts):
+        pass
+
+    def once(self, stage, compute):
+        return compute()
+
+    def recall_stage(self, stage):
+        return None
+
+    def keep_stage(self, stage, value):
+        self.kept.append(stage.partition("/")[0])
+
+
+@pytest.mark.parametrize(("quick", "kept"), [(0.0, {"TRAIN", "PILOT"}), (60.0, set())])
+def test_runs_that_are_played_again_sooner_than_written_are_not_kept(monkeypatch, quick, kept):
+    monkeypatch.setattr(stages, "QUICK", quick)
+    learner, memory = lookup("ene-nguyen-vladu/noisy-oco"), Stages()
+    setting = learner.setting()
+    claim = learner.claim(setting, surface="actions")
+    falsify(learner.build(setting), claim, rounds=setting.rounds, runs=2000, memory=memory)
+    assert set(memory.kept) == kept
