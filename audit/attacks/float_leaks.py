@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Laplace
-from .features import LabelledView, View
+from .features import LabelledView, Outputs, View
 from .learned import OutputAttack, nothing
 from .protocol import Scorer
 
@@ -46,9 +46,9 @@ def lowest_bit(x: Floats) -> Floats:
 class BitColumns:
     """An encoder that adds, for every column, its lowest bit."""
 
-    encoder: Callable[[Any], Floats]
+    encoder: Callable[[Outputs], Floats]
 
-    def __call__(self, outputs: object) -> Floats:
+    def __call__(self, outputs: Outputs) -> Floats:
         """Return (2 columns, runs)."""
         columns = self.encoder(outputs)
         return np.concatenate([columns, lowest_bit(columns)])
@@ -90,7 +90,7 @@ class HasSampler(Protocol):
     def noise(self) -> Laplace:
         """The law of the noise."""
 
-    def mean(self, data: Any) -> float:
+    def mean(self, data: object) -> float:
         """Return the noiseless number."""
 
 

@@ -36,7 +36,7 @@ class Rule(Protocol):
     def sides(self, seen: Any) -> Sides:
         """Return 1 where the left world is named, -1 where the right one is, else 0: (runs,)."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form, with its `kind`."""
 
 
@@ -65,7 +65,7 @@ class Sequences:
         chosen: Sides = self.says[index_of(seen.actions, self.arms, self.batch)]
         return chosen
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {"kind": "sequences", "arms": self.arms, "batch": self.batch, "says": _letters(self.says)}
 
@@ -82,7 +82,7 @@ class Intervals:
         chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(seen, 1)[0], "right")]
         return chosen
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {"kind": "intervals", "cuts": self.cuts.tolist(), "says": _letters(self.says)}
 
@@ -97,7 +97,7 @@ class Outcomes:
         """Look the outcomes up."""
         return np.array([self.says.get(text, 0) for text in texts_of(seen)], dtype=np.int8)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {"kind": "outcomes", "says": {text: LETTERS[side] for text, side in self.says.items()}}
 
@@ -129,12 +129,12 @@ class LinearRule:
         features = self.features(columns, self.centre, self.spread)
         return LinearOdds(self.weights, self.constant)(columns.shape[1], features.__getitem__)
 
-    def sides(self, seen: object) -> Sides:
+    def sides(self, seen: Transcripts | Outputs) -> Sides:
         """Compare the score with the thresholds."""
         score = self.score(columns_of(seen, self.arms, self.centre.size))
         return (score >= self.upper).astype(np.int8) - (score <= self.lower)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         lists = {name: getattr(self, name).tolist() for name in ("centre", "spread", "weights")}
         return {
@@ -208,7 +208,7 @@ def _numbers(seen: Outputs, columns: int) -> Floats:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def columns_of(seen: Any, arms: int, columns: int | None = None) -> Floats:
+def columns_of(seen: Transcripts | Outputs, arms: int, columns: int | None = None) -> Floats:
     """Return what is seen as numbers, (columns, runs): whether each arm was played, points, releases; or vectors."""
     if isinstance(seen, Transcripts):
         actions = np.asarray(seen.actions, dtype=float)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...learners.blame import blaming
 from ...mechanisms.claim import Claim
@@ -175,8 +174,9 @@ def audit_mechanism(
         if weaker is not None:
             how = replace(weaker, weaken=lambda factor: WithAttributes(weaker.weaken(factor), attributes))
     target = Unseeded(mechanism) if os_random else mechanism
-    facts: dict[str, Any] = {"claim": claim, "budget": budget, "execution": execution}
-    audit = MechanismAudit(mechanism=target, bits=bits, call_limit=call_limit, **facts)
+    audit = MechanismAudit(
+        mechanism=target, bits=bits, call_limit=call_limit, claim=claim, budget=budget, execution=execution
+    )
     searched = space = None
     if inputs is None:
         options = _pairs(left, right, pairs)

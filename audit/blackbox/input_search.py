@@ -22,6 +22,7 @@ from ..inputs.cases import Case, Space
 from ..inputs.data import from_json, to_json
 from ..play.processor import one_thread
 from ..play.workers import in_parallel
+from .stages import MechanismAudit
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
 #: gains more from them); and the most for any claim.
@@ -66,7 +67,7 @@ class Searched:
     slow: int = 0
     reason: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the form that a ledger keeps."""
         sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
         return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
@@ -94,7 +95,7 @@ class _Candidate:
     blocks: int = 0
 
 
-def found_inputs(audit: Any, space: Space) -> Searched:
+def found_inputs(audit: MechanismAudit, space: Space) -> Searched:
     """Return the pair on which the outputs differ most, as far as the pilot's runs tell.
 
     What an earlier attempt at the same audit has found is taken from its memory.
@@ -110,7 +111,7 @@ def found_inputs(audit: Any, space: Space) -> Searched:
 
 
 class _Search:
-    def __init__(self, audit: Any, space: Space) -> None:
+    def __init__(self, audit: MechanismAudit, space: Space) -> None:
         self.audit, self.space = audit, space
         self.rng = np.random.default_rng([audit.budget.seed, 3])
         self.seen: set[str] = set()
@@ -188,7 +189,7 @@ def _best(alive: Sequence[_Candidate], kept: int) -> list[_Candidate]:
     return [*others[: kept - len(unlike)], *unlike]
 
 
-def _promise(alone: int, seen: int, audit: Any, *, unlike: bool) -> float:
+def _promise(alone: int, seen: int, audit: MechanismAudit, *, unlike: bool) -> float:
     """Return the bound that a form of output promises which only one world has shown, if the other never shows it.
 
     Few runs do not say that: a rate of one in so many is as likely. Of data that differ in form it is taken to be so

@@ -125,8 +125,9 @@ def falsify(
     """
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
     if left is None and right is None and inputs is None:
-        game: dict[str, Any] = {"rounds": rounds, "arms": arms, "pair": pair, "pairs": pairs, "weaken": weaken}
-        return audit_learner(learner, claim, budget, execution, **game)
+        return audit_learner(
+            learner, claim, budget, execution, rounds=rounds, arms=arms, pair=pair, pairs=pairs, weaken=weaken
+        )
     if pair is not None or pairs is not None:
         raise ValueError("give either a pair, or pairs, or left and right, or inputs")
     return audit_sequences(
@@ -179,14 +180,15 @@ def audit_sequences(
     relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)
     played = Played(built, claim.surface)
     how = _played_weakly(weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds)), played)
-    given: dict[str, Any] = {}
     if inputs is None:
-        given["left"], given["right"] = worlds = [game.read(side, "the input has") for side in (left, right)]
+        left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
         if relation is not None:
             relation.check(*worlds)
     else:
-        given["inputs"] = sequences_of(inputs, game, relation, budget.seed, examples)
-    result = audit_mechanism(played, claim, budget, execution, **given, weaken=how, shrink=shrink)
+        inputs = sequences_of(inputs, game, relation, budget.seed, examples)
+    result = audit_mechanism(
+        played, claim, budget, execution, left=left, right=right, inputs=inputs, weaken=how, shrink=shrink
+    )
     pair = _as_rounds(result.pair)
     _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class Pilot:
     """
 
     audit: Audit
-    mechanism: Any
+    mechanism: object
     pairs: Sequence[DataPair]
     index: int = 0
     spent: int = 0  # runs

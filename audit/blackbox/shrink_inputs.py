@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError
 from ..certification.frame import FEWEST_RUNS, all_runs, conclude
@@ -19,6 +19,7 @@ from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkInputs
 from ..inputs.cases import Case, Space
 from ..play.execution import Budget, Execution, PrefixedMemory
+from .stages import MechanismAudit
 
 #: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
 #: stream is drawn twice.
@@ -41,13 +42,13 @@ def to_certify(accepted: Sequence[Thing]) -> list[Thing]:
     return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
 
 
-def shrink_inputs(audit: Any, space: Space, pair: DataPair) -> ShrunkInputs | None:
+def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> ShrunkInputs | None:
     """Return the smallest inputs found on which the claim is still falsified; None if no smaller ones certify.
 
     Parameters
     ----------
     audit : MechanismAudit
-        The audit that falsified it (`blackbox`, which imports this).
+        The audit that falsified it.
     space : Space
         Where its pairs come from.
     pair : DataPair
@@ -86,7 +87,7 @@ def shrink_inputs(audit: Any, space: Space, pair: DataPair) -> ShrunkInputs | No
     return None
 
 
-def _falsifies(audit: Any, case: Case, budget: Budget, stage: str) -> bool:
+def _falsifies(audit: MechanismAudit, case: Case, budget: Budget, stage: str) -> bool:
     def judged() -> bool:
         result = _audited(audit, case, budget, stage)
         return result is not None and result.verdict is Verdict.FALSIFIED
@@ -94,7 +95,7 @@ def _falsifies(audit: Any, case: Case, budget: Budget, stage: str) -> bool:
     return bool(audit.once(stage, judged))
 
 
-def _audited(audit: Any, case: Case, budget: Budget, stage: str) -> Result | None:
+def _audited(audit: MechanismAudit, case: Case, budget: Budget, stage: str) -> Result | None:
     """Return an audit on a pair with a budget of its own; None where the mechanism raises on it."""
     memory = audit.execution.memory
     execution = Execution(

@@ -79,13 +79,13 @@ class OnOutputs:
 class MechanismAudit(Audit):
     """An audit of a mechanism."""
 
-    mechanism: Any
+    mechanism: object
     bits: bool = False
     index: int = 0  # of the first pair: the key of its draws
     spent: int = 0  # runs that were spent on finding it
     call_limit: float | None = None  # seconds of a call, while inputs are searched
 
-    def of(self, target: Any) -> Self:
+    def of(self, target: object) -> Self:
         """Return the same audit of another mechanism."""
         unseeded = isinstance(self.mechanism, Unseeded)
         return replace(self, mechanism=Unseeded(target) if unseeded else target, spent=0)

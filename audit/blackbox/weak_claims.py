@@ -76,7 +76,7 @@ def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: 
 @dataclass(frozen=True)
 class _Choice:
     audit: Audit
-    mechanism: Any
+    mechanism: object
 
     def of(self, options: Sequence[DataPair], index: int) -> Chosen:
         pilot = Pilot(self.audit, self.mechanism, options, index)

@@ -17,14 +17,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ...learners.abilities import batch_of
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import weakened
+from ..assumptions.mechanism_runs import DataPair
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
+from ..play.execution import Json
 from ..play.pairs import Pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
@@ -98,7 +100,7 @@ def with_blind_spot(audit: Audit, result: Result, how: Weakening | None) -> Resu
     return replace(result, blind_spot=blind_spot(audit, result.pair, how.weaken, parameter=how.parameter))
 
 
-def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
+def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter: str = "noise") -> BlindSpot:
     """Return what an audit that survived on this pair catches on weaker targets.
 
     Parameters
@@ -131,8 +133,7 @@ def blind_spot(audit: Audit, pair: Any, weaken: Weaken, *, parameter: str = "noi
         low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None
     slack = None
-    exact = audit.claim.measure.is_epsilon and isinstance(pair, Pair)
-    if exact and (caught is None or caught > LARGEST):
+    if isinstance(pair, Pair) and audit.claim.measure.is_epsilon and (caught is None or caught > LARGEST):
         slack = true_to(audit.claim, pair, weaken, once=audit.once)
     return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, slack)
 
@@ -141,11 +142,14 @@ def _bound(audit: Audit, pair: object) -> float:
     return all_runs(audit, [pair]).certificate.lower
 
 
-#: Returns the JSON that a stage comes to, as it is known or computed now.
-Once = Callable[[str, Callable[[], Any]], Any]
+class Once(Protocol):
+    """Returns the JSON that a stage comes to, as it is known or computed now."""
+
+    def __call__(self, stage: str, compute: Callable[[], Json], /) -> Json:
+        """Return it."""
 
 
-def _now(stage: str, compute: Callable[[], object]) -> object:
+def _now(stage: str, compute: Callable[[], Json]) -> Json:
     return compute()
 
 

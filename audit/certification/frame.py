@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from ...mechanisms.claim import Claim
 from ..attacks.protocol import FittedAttack
-from ..play.execution import HERE, Budget, Execution
+from ..play.execution import HERE, Budget, Execution, Json
 from ..play.transcripts import BLOCK, blocks, together
 from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
@@ -75,7 +75,7 @@ class Audit(ABC):
             return worth
         return float(counts.right / counts.guesses - 1)
 
-    def once(self, stage: str, compute: Callable[[], object]) -> Any:
+    def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """Return the JSON that a stage comes to, as the memory has it or computed now."""
         memory = self.execution.memory
         return compute() if memory is None else memory.once(stage, compute)

@@ -69,13 +69,20 @@ _LOOK, _CHOOSE, _COUNT = 0, 1, 2  # keys of the draws
 Player = Callable[[int, int, float, tuple[int, int]], tuple[Any, NDArray[np.bool_]]]
 
 
-def player_of(target: object, pair: object, surface: str, seed: int) -> Player:
+def player_of(target: object, pair: Pair | DataPair, surface: str, seed: int) -> Player:
     """Return what plays a learner or a mechanism on a pair, always on NumPy's draws; it travels to processes."""
     return partial(_play, target, pair, surface, seed)
 
 
 def _play(
-    target: Any, pair: Any, surface: str, seed: int, stage: int, key: int, share: float, block: tuple[int, int]
+    target: Any,
+    pair: Pair | DataPair,
+    surface: str,
+    seed: int,
+    stage: int,
+    key: int,
+    share: float,
+    block: tuple[int, int],
 ) -> tuple[Any, NDArray[np.bool_]]:
     number, runs = block
     draws = Draws(seed, stage, 0, key, number)
@@ -119,7 +126,7 @@ class Frozen:
     share: float
     counts: Counts
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record's form."""
         return {**self.rule.to_json(), "share": self.share, "counts": self.counts.to_json()}
 
@@ -136,7 +143,9 @@ class Frozen:
             raise NotFrozenError(f"the baseline's share must be in (0, 1), got {share}")
         return cls(rule, share, counts)
 
-    def again(self, target: object, pair: object, surface: str, *, key: object, runs: int, jobs: int = 1) -> Counts:
+    def again(
+        self, target: object, pair: Pair | DataPair, surface: str, *, key: object, runs: int, jobs: int = 1
+    ) -> Counts:
         """Return the counts of the rule over fresh runs of a learner or mechanism, on draws of their own.
 
         Parameters

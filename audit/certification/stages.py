@@ -168,7 +168,7 @@ class LearnerAudit(Audit):
         def fitted(i: int) -> FittedAttack[Transcripts]:
             return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
 
-        def bet(i: int) -> list[object]:
+        def bet(i: int) -> list[Any]:
             event, worth = self._bet(fitted(i), runs_of(Stage.PILOT), trained=attacks[i].trained)
             return [worth, event.to_json()]
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..play.execution import Json
 from ..play.provenance import changed, digest_with_imports, loaded_files, own_code, packages
 from ..play.transcripts import BLOCK, MOST_TOGETHER
 from ..statistics.events import Counts
@@ -173,7 +174,7 @@ class Ledger:
             rows = connection.execute("SELECT claim, outcome FROM claims WHERE run = ?", (self.key,)).fetchall()
         return {claim: self.parsed(text, f"the outcome of claim {claim}") for claim, text in rows}
 
-    def parsed(self, text: Any, what: str) -> object:
+    def parsed(self, text: str | bytes, what: str) -> Any:
         """Return the JSON of a row."""
         try:
             return json.loads(text)
@@ -282,12 +283,13 @@ class Page:
         """Keep one finished block of a stage by its numbers, every digit of them: one transaction."""
         self._execute("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", stage, block, json.dumps(totals))
 
-    def once(self, stage: str, compute: Callable[[], object]) -> Any:
+    def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """Return the JSON that a stage came to: what an earlier attempt has kept, or what `compute` returns now."""
         known = self.recall_stage(stage)
         if known is None:
             self.keep_stage(stage, known := json.dumps(compute()))
-        return self.ledger.parsed(known, f"{stage} of claim {self.claim}")
+        kept: Json = self.ledger.parsed(known, f"{stage} of claim {self.claim}")
+        return kept
 
     def recall_stage(self, stage: str) -> str | bytes | None:
         """Return the text or the bytes that were kept of a stage; None where nothing was."""

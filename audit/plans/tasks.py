@@ -112,8 +112,19 @@ class Task(Request):
         if self.measure is not None:
             claim, source = replace(claim, measure=self.measure), ""  # no paper's
         claim = replace(claim, source=source)
-        facts: dict[str, Any] = {"weakening": how, "searched_inputs": self._searched_inputs()}
-        return Prepared(self, learner, claim, self._given(), source, chosen.rounds, chosen, case, **facts)
+        searched = self._searched_inputs()
+        return Prepared(
+            self,
+            learner,
+            claim,
+            self._given(),
+            source,
+            chosen.rounds,
+            chosen,
+            case,
+            weakening=how,
+            searched_inputs=searched,
+        )
 
     def _with_parameter(
         self, values: Mapping[str, object], claimed: float, parameter: NoiseParameter, factor: float
@@ -123,8 +134,8 @@ class Task(Request):
         if values.get(name) is None:
             raise ValueError(f"weaken: {name!r} has no value in {self.target}: give it by --set, or weaken its noise")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
-        known: dict[str, Any] = {"epsilon": claimed} if self.measure is None else {}
-        return replace(self, parameters=changed, **known, weaken=None, blind_spot=False).prepare().learner
+        epsilon = claimed if self.measure is None else self.epsilon
+        return replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False).prepare().learner
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
@@ -155,8 +166,9 @@ class Task(Request):
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(mechanism, partial(with_parameter, mechanism))
-        facts: dict[str, Any] = {"mechanism": True, "weakening": how, "searched_inputs": searched}
-        return Prepared(self, mechanism, claim, pairs, specimen.source, **facts)
+        return Prepared(
+            self, mechanism, claim, pairs, specimen.source, mechanism=True, weakening=how, searched_inputs=searched
+        )
 
     def _prepare_library(self, entry: LibraryEntry) -> Prepared:
         relation = self.relation_of(entry)
@@ -187,10 +199,19 @@ class Task(Request):
             raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
         wanted = self.blind_spot if self.weaken is None else self.weaken
         how = Weakening(entry.build, entry.weakened_by) if wanted else False
-        facts: dict[str, Any] = {"mechanism": True, "weakening": how, "case": case, "searched_inputs": inputs}
         limit = entry.call_limit if self.call_limit is None and inputs is not None else self.call_limit
         task = replace(self, os_random=entry.os_random, call_limit=limit)
-        return Prepared(task, mechanism, claim, None, entry.source, **facts)
+        return Prepared(
+            task,
+            mechanism,
+            claim,
+            None,
+            entry.source,
+            case=case,
+            mechanism=True,
+            weakening=how,
+            searched_inputs=inputs,
+        )
 
     def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
@@ -249,15 +270,21 @@ class Prepared:
     case: Case | LibraryCase | None = None  # the catalogue's, where it has this one
     mechanism: bool = False  # answers once, on one of two inputs
     weakening: bool | Weakening = False  # how its blind spot is measured
-    searched_inputs: Any = None  # the strategy of its inputs
+    searched_inputs: object = None  # the strategy of its inputs
 
     def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
         task, execution = self.task, replace(execution, fast=self.task.fast)
         alike = self.learner, self.claim, task.budget, execution
         if self.of_sequences:
-            given: dict[str, Any] = {**task.inputs(), "inputs": self.searched_inputs}
-            return audit_sequences(*alike, rounds=self.rounds, **given, weaken=self.weakening, shrink=shrink)
+            return audit_sequences(
+                *alike,
+                rounds=self.rounds,
+                **task.inputs(),
+                inputs=self.searched_inputs,
+                weaken=self.weakening,
+                shrink=shrink,
+            )
         if not self.mechanism:
             return audit_learner(*alike, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
         return audit_mechanism(

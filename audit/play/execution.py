@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from ..statistics.events import Counts
 from .cluster import Cluster
@@ -67,6 +67,10 @@ class Budget:
         return self
 
 
+#: What a stage comes to: JSON that reads back as it was.
+Json = TypeVar("Json")
+
+
 class Memory(Protocol):
     """Finished blocks and stages of one audit or measurement, kept across interruptions: a `ledger.Page`."""
 
@@ -82,7 +86,7 @@ class Memory(Protocol):
     def keep_totals(self, stage: str, block: int, totals: Sequence[float]) -> None:
         """Keep one finished block of such a stage."""
 
-    def once(self, stage: str, compute: Callable[[], object]) -> Any:
+    def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """Return the JSON that a stage came to, as it was kept, or as it is computed now."""
 
     def recall_stage(self, stage: str) -> str | bytes | None:
@@ -115,7 +119,7 @@ class PrefixedMemory:
         """As `Memory.keep_totals`."""
         self.memory.keep_totals(f"{self.prefix}/{stage}", block, totals)
 
-    def once(self, stage: str, compute: Callable[[], object]) -> Any:
+    def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """As `Memory.once`."""
         return self.memory.once(f"{self.prefix}/{stage}", compute)
 

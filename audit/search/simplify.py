@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
 from functools import partial
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.problems.losses import LOSS_SETS, Family, Linear, Quadratic, Switch
+from ...learners.problems.losses import LOSS_SETS, Adaptive, Family, Linear, Loss, Quadratic, Switch
 from ...mechanisms.claim import Claim
-from ..play.pairs import Pair, same_loss
+from ..play.pairs import Pair, World, same_loss
 
 #: Significant digits that numbers are cut to.
 _DIGITS = (1, 2, 3, 6)
@@ -33,7 +33,7 @@ def simplifications(claim: Claim, pair: Pair) -> Iterator[Pair]:
             continue
 
 
-def _emptied(pair: Pair) -> Iterator[Any]:
+def _emptied(pair: Pair) -> Iterator[Sequence[World]]:
     """Yield the pair with all other rounds 0, then stretches of them, then single ones."""
     zero = nothing(pair)
     rounds, t0 = pair.rounds, pair.t0
@@ -47,7 +47,7 @@ def _emptied(pair: Pair) -> Iterator[Any]:
             ]
 
 
-def _shorter(pair: Pair) -> Iterator[Any]:
+def _shorter(pair: Pair) -> Iterator[Sequence[World]]:
     """Yield the pair with numbers of few digits, rounded or cut towards 0, and with offsets of 0."""
     if pair.arms is not None:
         for arm in range(pair.arms):  # the differing losses on one arm alone
@@ -66,7 +66,7 @@ def _lists(pair: Pair) -> tuple[list[Any], list[Any]]:
     return list(pair.left), list(pair.right)
 
 
-def _renumbered(loss: object, change: Callable[[str, float], float]) -> Any:
+def _renumbered(loss: Loss | Adaptive, change: Callable[[str, float], float]) -> Any:
     """Return the loss with each of its numbers changed, but not its curvature, which its class demands."""
     if isinstance(loss, np.ndarray):
         return np.array([change("", float(x)) for x in loss])
@@ -93,7 +93,7 @@ def _short(digits: int, cut: bool, _: str, x: float) -> float:
     return math.copysign(float(Decimal(repr(abs(x))).scaleb(unit) // 1 * Decimal(10) ** -unit), x) if cut else rounded
 
 
-def _entries(claim: Claim, pair: Pair) -> Iterator[Any]:
+def _entries(claim: Claim, pair: Pair) -> Iterator[Sequence[World]]:
     """Yield the pair with one entry changed, in both worlds or, in the differing round, in one."""
     if pair.arms is None:
         return
@@ -111,7 +111,7 @@ def _entries(claim: Claim, pair: Pair) -> Iterator[Any]:
                     yield arrays
 
 
-def nothing(pair: Pair) -> Any:
+def nothing(pair: Pair) -> Loss:
     """Return the loss of the pair's kind that says nothing."""
     if pair.arms is not None:
         return np.zeros(pair.arms)
