@@ -108,7 +108,14 @@ def test_a_run_with_its_outputs(runner, code):
 
 
 @pytest.mark.parametrize(
-    "name", ["--help", "--version", "-h", "--fast", "$(touch pwned)", "`touch pwned`", "a\nb", "*"]
+    "name",
+    [
+        "--help",
+        "$(touch pwned)",
+        "a\nb",
+        "*",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("--version", "-h", "--fast", "`touch pwned`")),
+    ],
 )
 @pytest.mark.parametrize("where", ["plan", "baseline", "out"])
 def test_inputs_that_look_like_something_else(runner, where, name):

@@ -322,7 +322,7 @@ def test_early_audits_use_every_process(monkeypatch, epsilon):
     monkeypatch.setattr(workers, "_on_processes", recorded)
     monkeypatch.setattr(workers, "START", 0.0)
     alone, both, kept = (
-        falsify(learner, Claim(epsilon=0.95), rounds=2, runs=200_000, stop="early", jobs=jobs, memory=memory)
+        falsify(learner, Claim(epsilon=0.95), rounds=2, runs=100_000, stop="early", jobs=jobs, memory=memory)
         for jobs, memory in ((1, None), (2, None), (2, Connected()))
     )
     assert alone.certificate == both.certificate == kept.certificate

@@ -52,6 +52,10 @@ def ftrl(scale, rounds=4):
     return Ftrl(domain=EntropySimplex(2), rounds=rounds, eta=0.5, noise=Laplace(scale))
 
 
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 MOMENT = 1 + 2 * math.log(4)
 THEOREM = (math.sqrt(math.log(2) / (8 * MOMENT)), 2 * math.sqrt(math.log(2) / 8))
 
@@ -61,11 +65,11 @@ TABLE = [
     (threshold(1.0), pair(2, 1, -1, 1), "actions", (2.0000, 1.9980, 1.9798)),
     (threshold(0.0), pair(2, 1, -1, 1), "actions", (1.4899, 1.4887, 1.4776)),
     (exp2(*THEOREM), pair(2, 1, -1, -1), "actions", (0.1190, 0.1172, 0.1000)),
-    (exp2(2.0, 0.02), pair(4, 1, -1, 1), "actions", (1.7560, 1.7536, 1.7322)),
+    slow(exp2(2.0, 0.02), pair(4, 1, -1, 1), "actions", (1.7560, 1.7536, 1.7322)),
     (batched(0.5, 0.1), pair(4, 1, 0, 1), "actions", (0.7648, 0.7563, 0.6758)),
-    (batched(0.5, 0.1, 2), pair(8, 1, 0, 1, mate=0), "actions", (0.7225, 0.7040, 0.5711)),
+    slow(batched(0.5, 0.1, 2), pair(8, 1, 0, 1, mate=0), "actions", (0.7225, 0.7040, 0.5711)),
     (batched(2.0, 0.02), pair(4, 1, 0, 1), "actions", (0.9767, 0.9664, 0.9320)),
-    (ftrl(4.0), pair(4, (1, -1), (-1, 1), 0), "actions", (2.0, 1.2449, 0.9667)),
+    slow(ftrl(4.0), pair(4, (1, -1), (-1, 1), 0), "actions", (2.0, 1.2449, 0.9667)),
     (ftrl(4.0), pair(4, (1, 0), (0, 1), 0), "actions", (1.0, 0.5750, 0.4001)),
     (Exp3(arms=2, eta=0.5, gamma=0.1), pair(8, 1, 0, 1), "actions", (6.558, 6.515, 6.042)),
 ]

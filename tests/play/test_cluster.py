@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -24,12 +25,20 @@ from overclaim.audit.play.window import Window
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
 from overclaim.reports.command_line.cli import _command_line, main
-from overclaim.tests.support.machines import run, timeless
+from overclaim.tests.support.machines import PLAN, run, timeless
 from overclaim.tests.support.own_code import COIN
 
 LEARNER = BatchedLaplace(Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, batch=1)
 PAIR = Pair.from_json({"left": [[1, 1]] * 3, "right": [[0, 0], [1, 1], [1, 1]]})
 HERE = Path(overclaim.__file__).parent
+
+UNPICKLABLE = """
+import os, threading
+class Odd(ERROR):
+    def __init__(self, one, other):
+        super().__init__(f"there {one}")
+        self.lock = threading.Lock()
+"""
 
 
 class Watch:
@@ -136,6 +145,43 @@ def test_the_exception_of_audited_code(machines, folder):
     result = CliRunner().invoke(main, [*words, "--engine", "dask", "--scheduler", machines.address])
     assert (result.exit_code, result.stderr.count("\n")) == (4, 1)
     assert "Coin.update raised KeyError: 'there' (round 1, run 0)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "Exception",
+        pytest.param("ValueError", marks=pytest.mark.slow),
+        pytest.param("ImportError", marks=pytest.mark.slow),
+        "BaseException",
+    ],
+)
+def test_an_exception_that_cannot_be_pickled(machines, folder, kind):
+    """Of a learner and of a mechanism: their claims crash, with its words; the plan goes on."""
+    machines.keep()
+    raising = f"if os.getpid() != {os.getpid()}: raise Odd(1, 2)"
+    text = UNPICKLABLE.replace("ERROR", kind) + COIN.replace("pass", raising)
+    (folder / "mine.py").write_text(f"{text}\ndef odd(data, rng):\n    {raising}\n    return 0.0\n")
+    plan = PLAN.replace('"mechanisms/laplace"', '"mine.py:odd"\nleft = 0\nright = 1')
+    (folder / "plan.toml").write_text(plan)
+    result = run("--out", "out", "--engine", "dask", "--scheduler", machines.address)
+    assert result.exit_code == 4, result.output
+    record = json.loads(Path("out/record.json").read_text())
+    assert [claim["verdict"] for claim in record["claims"]] == ["FALSIFIED"]
+    assert [error["kind"] for error in record["errors"]] == ["crashed"] * 2
+    learner, mechanism = [error["message"] for error in record["errors"]]
+    assert learner == "Coin.update raised Odd: there 1 (round 1, run 0)"
+    assert re.fullmatch("odd raised Odd on [01]: there 1", mechanism)
+
+
+def test_a_worker_is_no_scheduler(machines):
+    from distributed import Client
+
+    machines.keep()
+    with Client(machines.address, timeout=30, set_as_default=False) as client:
+        worker = next(iter(client.scheduler_info()["workers"]))
+    with pytest.raises(ClusterError, match=f"there is no scheduler at {worker}: a dask worker answers there"):
+        Cluster(worker).check()
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_count_is_a_capped_geometric_variable(cap):
     assert counts.mean() == pytest.approx(expected, abs=5 * cap / math.sqrt(runs))
 
 
-@pytest.mark.parametrize("arms", [2, 3, 8, 17])
+@pytest.mark.parametrize("arms", [2, 3, 8, pytest.param(17, marks=pytest.mark.slow)])
 def test_leading_probabilities(arms):
     """They sum to 1, and the chance of each arm is its frequency: seed 3, 200,000 runs, chi-square."""
     learner, draws, runs = FtplBandit(arms=arms, eta=1.0, cap=3), Draws(3), 200_000

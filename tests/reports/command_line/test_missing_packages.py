@@ -44,7 +44,7 @@ def test_a_report_without_matplotlib(tmp_path, record):
     ("package", "words"),
     [
         ("jinja2", ["report", "RECORD", "--html", "PAGE"]),
-        ("jsonschema", ["report", "RECORD", "--html", "PAGE"]),
+        pytest.param("jsonschema", ["report", "RECORD", "--html", "PAGE"], marks=pytest.mark.slow),
         ("numpy", ["list"]),
         ("statsmodels", ["report", "RECORD", "--html", "PAGE"]),
     ],

@@ -17,6 +17,8 @@ GAMES = [
     (3, 10, 0, 10, 0.0, 0.3),
     (13, 20, 1, 30, 0.3, 0.3),  # the box holds q = 0
 ]
+#: The search between their points takes longest.
+LARGE = (GAMES[0], GAMES[3])
 
 
 def problem(game):
@@ -130,7 +132,9 @@ def test_no_point_of_a_cell_has_a_smaller_sum_than_its_bound(monkeypatch):
     assert overrated(*problems, np.random.default_rng(1)) > 20
 
 
-@pytest.mark.parametrize("game", GAMES, ids=str)
+@pytest.mark.parametrize(
+    "game", [pytest.param(game, marks=pytest.mark.slow) if game in LARGE else game for game in GAMES], ids=str
+)
 def test_what_is_not_rejected_is_not_proved(game):
     data, box, quantile, floor = problem(game)
     scores = joint_bound._score_p, joint_bound._score_q
