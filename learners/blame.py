@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import FrameType
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from .protocol import LearnerError, LossError
 
-Play = TypeVar("Play", bound=Callable[..., Any])
+Play = TypeVar("Play", bound=Callable[..., object])
 
 #: Our own rooms, whose `raise` statements say what is wrong with the input.
 _ROOMS = tuple(f"{__name__.partition('.')[0]}.{room}" for room in ("mechanisms", "learners", "audit", "reports"))

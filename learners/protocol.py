@@ -23,6 +23,8 @@ Actions = NDArray[Any]
 Numbers = tuple[Any, ...]
 Arrays = tuple[Floats, ...]
 Arms = NDArray[np.intp]
+#: What a learner keeps of its runs: each has a type of its own, which is nobody else's business.
+State = Any
 
 #: "bandit": `update` gets the loss of the played action, (runs,).
 #: "full": `update` gets the loss vector, or the gradient at the played point: (dim, runs), or (dim, 1) when all runs
@@ -49,13 +51,13 @@ class Learner(Protocol):
     def arms(self) -> int:
         """The number of arms, experts or coordinates: the length of a loss vector."""
 
-    def start(self, runs: int, draws: Draws) -> Any:
+    def start(self, runs: int, draws: Draws) -> State:
         """Return fresh state for `runs` independent runs."""
 
-    def act(self, state: Any, draws: Draws) -> Actions:
+    def act(self, state: State, draws: Draws) -> Actions:
         """Return the next action of every run."""
 
-    def update(self, state: Any, actions: Actions, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: State, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Learn from the round's feedback, in place. `actions` are those played, which an attack may clamp."""
 
 
@@ -67,7 +69,7 @@ class HasProbabilities(Learner, Protocol):
     ability is attacked with its exact likelihood ratio.
     """
 
-    def probabilities(self, state: Any) -> Floats:
+    def probabilities(self, state: State) -> Floats:
         """Return the probabilities of the next arm, (arms, runs)."""
 
 
@@ -86,7 +88,7 @@ class HasRelease(Learner, Protocol):
     def noise(self) -> Noise:
         """The law of the noise on each release."""
 
-    def release(self, state: Any) -> Floats | None:
+    def release(self, state: State) -> Floats | None:
         """Return what the last `update` released, (runs,) or (dim, runs); None if it released nothing."""
 
     def release_means(self, actions: Actions, releases: Floats, feedback: list[Floats]) -> Floats:
@@ -112,7 +114,7 @@ def publishes(learner: object) -> bool:
 class HasContexts(Learner, Protocol):
     """Ability: to observe a context before it acts, such as the advice of experts or what is known of a visitor."""
 
-    def observe(self, state: Any, context: Any, runs: NDArray[np.bool_]) -> None:
+    def observe(self, state: State, context: object, runs: NDArray[np.bool_]) -> None:
         """Take note of the round's context in some of the runs, (runs,): the worlds may have different ones."""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from .draws import Floats
 from .noise import Gaussian, Laplace
 
 
@@ -118,7 +119,7 @@ def exponential_mechanism(
     return _choice(law / law.sum(), rng, "exponential_mechanism")
 
 
-def _choice(law: Any, rng: Any, name: str) -> int:
+def _choice(law: Floats, rng: Any, name: str) -> int:
     if hasattr(rng, "chosen"):
         return int(rng.chosen(law, lambda generator: generator.choice(law.size, p=law), name))
     return int(rng.choice(law.size, p=law))

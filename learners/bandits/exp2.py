@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_positive
-from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers
+from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers, State
 from ..sampling import draw_arm, draw_arm_block
 
 #: The exploration design's largest variance s^T M^-1 s is within this factor of the least possible, N.
@@ -110,11 +109,11 @@ class Exp2:
         """N, the length of a loss vector."""
         return len(self.points)
 
-    def start(self, runs: int, draws: Draws) -> Any:
+    def start(self, runs: int, draws: Draws) -> State:
         """Return the log-weights of the points, (|S|, runs)."""
         return np.zeros((self.points.shape[1], runs))
 
-    def distribution(self, state: Any) -> Floats:
+    def distribution(self, state: State) -> Floats:
         """Return p, (|S|, runs)."""
         q: Floats = state - state.max(axis=0)
         np.exp(q, out=q)
@@ -122,18 +121,18 @@ class Exp2:
         q += self.gamma * self.design[:, None]
         return q
 
-    def act(self, state: Any, draws: Draws) -> Floats:
+    def act(self, state: State, draws: Draws) -> Floats:
         """Draw a point from p, (N, runs): one uniform a run."""
         points: Floats = self.points.take(draw_arm(self.distribution(state), draws), axis=1)
         return points
 
-    def estimate(self, state: Any, actions: Floats, feedback: Floats) -> Floats:
+    def estimate(self, state: State, actions: Floats, feedback: Floats) -> Floats:
         """Return the loss estimates P^-1 s y, (N, runs)."""
         places, products = self._products
         entries = dict(zip(places, products @ self.distribution(state), strict=True))
         return eliminated(entries, actions * feedback)
 
-    def update(self, state: Any, actions: Floats, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: State, actions: Floats, feedback: Floats, draws: Draws) -> None:
         """Subtract eta times the estimated loss of every point from its log-weight."""
         state -= self.eta * (self.points.T @ self.estimate(state, actions, feedback))
 

@@ -102,7 +102,7 @@ class Exp4:
             state.p = mixture(q, self._advice(state), self.gamma)
         return state.p
 
-    def observe(self, state: Exp4State, context: Any, runs: NDArray[np.bool_]) -> None:
+    def observe(self, state: Exp4State, context: object, runs: NDArray[np.bool_]) -> None:
         """Take the round's advice from a context, (experts, arms)."""
         state.seen, state.p = observed(state.seen, context, self.advice, runs), None
 
@@ -125,9 +125,14 @@ class Exp4:
         experts, advice = self.advice.experts, self.advice
         arrays = tuple(lanes(rows, 0.0, width) for rows in (experts, experts, self.arms, 2))
         arrays[2][:] = mixture(np.full((experts, 1), 1 / experts), advice.at(0), self.gamma)
-        how: Any = {"probability": law_block, "horizon": None if advice.steady else len(advice.table)}
-        numbers = advice.rounds, float(self.gamma), float(self.eta)
-        return Kernel(act=act_block, update=update_block, numbers=numbers, arrays=arrays, **how)
+        return Kernel(
+            act=act_block,
+            update=update_block,
+            numbers=(advice.rounds, float(self.gamma), float(self.eta)),
+            arrays=arrays,
+            probability=law_block,
+            horizon=None if advice.steady else len(advice.table),
+        )
 
 
 def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:

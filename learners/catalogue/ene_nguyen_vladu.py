@@ -99,7 +99,7 @@ def regret_gaussian(setting: Setting, learner: Any) -> float:
     return float(t**0.75 * math.sqrt(n) * d + t**0.25 * d * math.sqrt(n) * sigma * math.log2(t))
 
 
-def slope_pair(rounds: int, dim: int) -> tuple[Any, Any]:
+def slope_pair(rounds: int, dim: int) -> tuple[list[Linear], list[Linear]]:
     """Return worlds of losses with values from 0 to 2, or to -2, on the unit ball in round 1, then 0.
 
     They are largest where the first response lies, the oracle's answer to 0.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import NoisyOco, PrivateBandit, sampling_radius
 from ..problems.combinatorial import Assignments, Paths, SpanningTrees
 from ..problems.domains import Cube, L2Ball, LinearOracle
+from ..protocol import Learner
 from . import statements as said
 from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels, slope_pair
 from .entries import Case, Entry, RegretClaim, Setting, WhoseSums
@@ -182,7 +183,9 @@ def oco_cases(dim: int, inside: Mapping[str, object], runs: int = 20_000) -> tup
     )
 
 
-def oco_entry(name: str, summary: str, build: Any, dim: int, cases: tuple[Case, ...], *, slow: bool = False) -> Entry:
+def oco_entry(
+    name: str, summary: str, build: Callable[..., Learner], dim: int, cases: tuple[Case, ...], *, slow: bool = False
+) -> Entry:
     """Return the entry of NoisyOCO over an oracle; its regret is left out of `run` where that is slow."""
     source = f"{PAPER}, Lemma 6 without its constant"
     return Entry(

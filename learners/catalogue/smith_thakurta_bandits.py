@@ -10,7 +10,7 @@ from ..checks import check_positive
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
-from ..problems.losses import Linear, Quadratic, Switch
+from ..problems.losses import Adaptive, Linear, Loss, Quadratic, Switch
 from .entries import Case, Entry, RegretClaim, Setting
 from .smith_thakurta import (
     BANDIT_OUTPUTS,
@@ -101,13 +101,13 @@ def flat_pair(
     largest.
     """
 
-    def flat(offset: float) -> Any:
+    def flat(offset: float) -> Linear | Quadratic:
         if curvature == 0:
             return Linear(slope=(0.0,) * dim, offset=offset)
         return Quadratic(curvature=curvature, centre=(0.0,) * dim, offset=offset)
 
     high, low = flat(1.0 - curvature * radius**2 / 2), flat(-1.0)
-    later: list[Any] = [(high, low)[t % 2] for t in range(rounds - 1)]
+    later: list[Loss | Adaptive] = [(high, low)[t % 2] for t in range(rounds - 1)]
     if answers:
         later = [Switch(below=high, above=low, lag=1)] * (rounds - 1)
     return [high, *later], [low, *later]

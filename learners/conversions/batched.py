@@ -55,7 +55,7 @@ class _Batched:
         held = np.zeros(runs, dtype=np.intp)
         return BatchedState(self.inner.start(runs, draws), held, 0, np.zeros(runs), None)
 
-    def observe(self, state: BatchedState, context: Any, runs: NDArray[np.bool_]) -> None:
+    def observe(self, state: BatchedState, context: object, runs: NDArray[np.bool_]) -> None:
         """Show the inner learner the context of the round in which it is asked."""
         if state.rounds == 0:
             cast(HasContexts, self.inner).observe(state.inner, context, runs)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
 from ..checks import check_epsilon, check_positive
 from ..next_arm import next_arm
-from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Learner, Numbers
+from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Learner, Numbers, State
 
 #: Of two scales, the smaller over the larger: beyond it they are taken for equal.
 NEARLY_EQUAL = 1 - 1e-6
@@ -26,7 +26,7 @@ NEARLY_EQUAL = 1 - 1e-6
 class ReductionState:
     """The inner learner's state and the last noisy loss it was fed, (runs,)."""
 
-    inner: Any
+    inner: State
     fed: Floats
 
 
@@ -88,8 +88,9 @@ class _Reduction:
         numbers = scale, inner.numbers
         arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
         act, update = _blocks(inner.act, inner.update, noise, inner.dim is not None)
-        how: Any = {"released": 0, "dim": inner.dim, "horizon": inner.horizon}
-        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, **how)
+        return Kernel(
+            act=act, update=update, numbers=numbers, arrays=arrays, released=0, dim=inner.dim, horizon=inner.horizon
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

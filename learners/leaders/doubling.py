@@ -13,15 +13,15 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, Laplace, Noise, deviation_of, scale_of
 from ...mechanisms.weakening import weakened
 from ..checks import check_rounds
-from ..protocol import FeedbackKind, Learner
+from ..protocol import Actions, FeedbackKind, Learner, State
 
 
 @dataclass
 class DoublingState:
     """The running learner, its own state, its horizon and its rounds left, and what the last round released."""
 
-    learner: Any
-    inner: Any
+    learner: Any  # a Learner, which releases or not
+    inner: State
     horizon: int
     left: int
     released: Floats | None = None
@@ -80,11 +80,12 @@ class Doubling:
         learner = self.build(self.first)
         return DoublingState(learner, learner.start(runs, draws), self.first, self.first)
 
-    def act(self, state: DoublingState, draws: Draws) -> Any:
+    def act(self, state: DoublingState, draws: Draws) -> Actions:
         """Return the running learner's action."""
-        return state.learner.act(state.inner, draws)
+        actions: Actions = state.learner.act(state.inner, draws)
+        return actions
 
-    def update(self, state: DoublingState, actions: Any, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: DoublingState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Teach the running learner; at its horizon start one for twice the rounds in its place."""
         state.left -= 1
         state.released = None
@@ -102,7 +103,7 @@ class Doubling:
         """Return what the running learner released, over its noise's scale."""
         return state.released
 
-    def release_means(self, actions: Any, releases: Floats, feedback: list[Floats]) -> Floats:
+    def release_means(self, actions: Actions, releases: Floats, feedback: list[Floats]) -> Floats:
         """Return the noiseless value of every release, run by run."""
         means, horizon, begin, done = [], self.first, 0, 0
         while done < len(releases):

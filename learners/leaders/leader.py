@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Noise
@@ -80,9 +80,16 @@ class Leader:
         act, update = _blocks(step, noise)
         n, levels = self.arms, self.rounds.bit_length()
         arrays = tuple(lanes(rows, 0.0, width) for rows in (n, n * levels, n, n, 2))
-        how: Any = {"dim": n if points else None, "released": 2, "scalar": False, "horizon": self.rounds}
-        numbers = scale, float(rate), depth(self.rounds)
-        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, **how)
+        return Kernel(
+            act=act,
+            update=update,
+            numbers=(scale, float(rate), depth(self.rounds)),
+            arrays=arrays,
+            dim=n if points else None,
+            released=2,
+            scalar=False,
+            horizon=self.rounds,
+        )
 
 
 @cache

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
@@ -103,10 +104,11 @@ class _Leader:
         inside = np.stack([self._interior(x) for x in w[1:]]) if len(w) > 1 else np.zeros((0, w.shape[-1]), bool)
         return np.where(inside[:, None, :], inverse, np.nan)
 
-    def _interior(self, w: Floats) -> Any:
+    def _interior(self, w: Floats) -> NDArray[np.bool_]:
         """Tell which centres lie inside: those that a step outwards from 0 leaves in the domain."""
         beyond = w * (1 + 1e-9)
-        return np.abs(self.project(beyond) - beyond).max(axis=0) <= 1e-12 * self.domain.outer_radius
+        moved: Floats = np.abs(self.project(beyond) - beyond).max(axis=0)
+        return moved <= 1e-12 * self.domain.outer_radius
 
     def centres(self, actions: Floats) -> Floats:
         """Return the points w_t behind actions (rounds, dim, runs)."""

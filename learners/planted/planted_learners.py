@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,17 +11,17 @@ from ...mechanisms.noise import Laplace
 from ...mechanisms.tree import depth
 from ..bandits.exp3 import Exp3
 from ..conversions.batched import BatchedLaplace
-from ..conversions.reduction import BanditReduction
+from ..conversions.reduction import BanditReduction, ReductionState
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
 from ..problems.domains import EntropySimplex
-from ..protocol import Learner
+from ..protocol import Actions, Learner
 
 
 class _LateNoise(BanditReduction):
     """Bug: the noise is added after the inner learner has learned."""
 
-    def update(self, state: Any, actions: Any, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: ReductionState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         self.inner.update(state.inner, actions, feedback, draws)
         state.fed = feedback + draws.noise(self.noise, actions.shape, feedback, "loss")
 
@@ -29,7 +29,7 @@ class _LateNoise(BanditReduction):
 class _FirstArmBare(BanditReduction):
     """Bug: <Z, x> leaves the first arm out."""
 
-    def update(self, state: Any, actions: Any, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: ReductionState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         state.fed = feedback + draws.noise(self.noise, actions.shape, feedback, "loss") * (actions > 0)
         self.inner.update(state.inner, actions, state.fed, draws)
 
@@ -37,7 +37,7 @@ class _FirstArmBare(BanditReduction):
 class _FirstRoundBare(BanditReduction):
     """Bug: the noise starts in round 2."""
 
-    def update(self, state: Any, actions: Any, feedback: Floats, draws: Draws) -> None:
+    def update(self, state: ReductionState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         noise = draws.noise(self.noise, actions.shape, feedback, "loss")
         state.fed = feedback + (0.0 if not state.fed.any() else noise)
         self.inner.update(state.inner, actions, state.fed, draws)
@@ -58,7 +58,7 @@ def reduction(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     return _played(learner, data, draws, runs)
 
 
-def bandit(data: object, draws: Draws, runs: int, *, bug: str) -> Any:
+def bandit(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     """Play batched EXP3 on losses in [0, 1]; release its arms."""
     epsilon = 2.0 if bug == "noise of a longer batch" else 1.0
     inner = Exp3(arms=2, eta=4.0, gamma=0.02)
@@ -68,7 +68,7 @@ def bandit(data: object, draws: Draws, runs: int, *, bug: str) -> Any:
     return _played(learner, data, draws, runs)
 
 
-def experts(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def experts(data: Sequence[Sequence[float]], draws: Draws, runs: int, *, bug: str) -> object:
     """Play entropy FTRL over two experts on losses in [0, 1]; release its points, but the last round's."""
     arms, rounds = len(data[0]), len(data)
     levels, diameter = depth(rounds), arms
@@ -82,7 +82,7 @@ def experts(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return np.log(points[1:, 0] / points[1:, 1])
 
 
-def _played(learner: Learner, data: object, draws: Draws, runs: int) -> Any:
+def _played(learner: Learner, data: object, draws: Draws, runs: int) -> Actions:
     """Return the actions of a learner on the losses `data`, (rounds, [dim,] runs)."""
     losses = np.array(data, dtype=float)
     state = learner.start(runs, draws)

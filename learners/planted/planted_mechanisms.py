@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...mechanisms.draws import Draws
+from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace
 from ...mechanisms.tree import Tree, depth
 from ..conversions.batched import BatchedLaplace
 from ..probes.threshold import Threshold
 
 
-def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def counting(data: Sequence[float], draws: Draws, runs: int, *, bug: str) -> object:
     """Release a sum of sensitivity 1 with Laplace(1) noise."""
     exact = float(sum(data))
     if bug == "noise halved":
@@ -35,7 +35,7 @@ def counting(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     return exact + draws.noise(Laplace(1.0), (runs,), exact)
 
 
-def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def gaussian(data: Sequence[float], draws: Draws, runs: int, *, bug: str) -> object:
     """Release a vector sum of L2 sensitivity 1 with the classic Gaussian noise at delta = 0.01."""
     exact = np.array(data, dtype=float)[:, None]
     sigma = math.sqrt(2 * math.log(1.25 / 0.01))
@@ -46,7 +46,7 @@ def gaussian(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     return exact + draws.noise(Gaussian(sigma), (len(data), runs), exact)
 
 
-def ball(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
+def ball(data: Sequence[float], draws: Draws, runs: int, *, bug: str) -> object:
     """Release a vector of the unit ball with noise of density exp(-|n|_2 / scale); two of them are 2 apart."""
     exact = np.array(data, dtype=float)[:, None]
     dim = len(data)
@@ -61,7 +61,7 @@ def ball(data: Any, draws: Draws, runs: int, *, bug: str) -> Any:
     return exact + draws.noise(L2Laplace(2.0, dim), (dim, runs), exact)
 
 
-def prefix_sums(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def prefix_sums(data: Sequence[float], draws: Draws, runs: int, *, bug: str) -> object:
     """Release the first T - 1 noisy prefix sums of a tree over T values in [0, 1]; a value is in depth(T) nodes."""
     horizon = len(data)
     scale = float(depth(horizon))
@@ -121,7 +121,7 @@ def batches(data: object, draws: Draws, runs: int, *, bug: str) -> object:
     return np.stack([mean + f for mean, f in zip(means, fresh, strict=True)])
 
 
-def response(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
+def response(data: int, draws: Draws, runs: int, *, bug: str) -> object:
     """Report one of four categories: the true one with probability e / (e + 3), else any other."""
     keep = math.e / (math.e + 3)
     if bug == "two categories assumed":
@@ -131,7 +131,7 @@ def response(data: Any, draws: Draws, runs: int, *, bug: str) -> object:
     law = np.full(4, (1 - keep) / 3)
     law[data] = keep
 
-    def sample(draws: Draws) -> Any:
+    def sample(draws: Draws) -> Floats:
         kept = draws.uniform((runs,)) < keep
         other = (data + 1 + np.floor(draws.uniform((runs,)) * 3)) % 4
         return np.where(kept, float(data), other)
@@ -147,7 +147,7 @@ def choosing(data: object, draws: Draws, runs: int, *, bug: str) -> object:
         law = 10.0 ** (utility / 2)
     steps = np.cumsum(law / law.sum())
 
-    def sample(draws: Draws) -> Any:
+    def sample(draws: Draws) -> Floats:
         return np.minimum(np.searchsorted(steps, draws.uniform((runs,)), side="right"), utility.size - 1).astype(float)
 
     return draws.outcome(lambda: law / law.sum(), sample)

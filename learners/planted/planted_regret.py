@@ -14,14 +14,14 @@ from ...mechanisms.noise import Laplace
 from ..bandits.exp3 import Exp3
 from ..leaders.ftrl import Ftrl
 from ..problems.domains import EntropySimplex
-from ..protocol import Actions, FeedbackKind, Learner
+from ..protocol import Actions, FeedbackKind, Learner, State
 
 
 @dataclass
 class WrappedState:
     """The state of the learner inside, and the rounds that it was told of."""
 
-    inner: Any
+    inner: State
     rounds: int = 0
 
 
@@ -29,19 +29,18 @@ class WrappedState:
 class Wrapped:
     """A learner with a fault between it and the game."""
 
-    inner: Any
+    inner: Learner
     rounds: int
 
     @property
     def arms(self) -> int:
         """The number of arms."""
-        return int(self.inner.arms)
+        return self.inner.arms
 
     @property
     def feedback(self) -> FeedbackKind:
         """What the learner is told."""
-        kind: FeedbackKind = self.inner.feedback
-        return kind
+        return self.inner.feedback
 
     def start(self, runs: int, draws: Draws) -> WrappedState:
         """Return the inner state, before the first round."""
@@ -49,8 +48,7 @@ class Wrapped:
 
     def act(self, state: WrappedState, draws: Draws) -> Actions:
         """Play what the inner learner plays."""
-        actions: Actions = self.inner.act(state.inner, draws)
-        return actions
+        return self.inner.act(state.inner, draws)
 
     def update(self, state: WrappedState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Pass the losses on."""

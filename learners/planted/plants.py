@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ...mechanisms.draws import Draws
 from .planted_learners import bandit, experts, reduction
 from .planted_mechanisms import ball, batches, choosing, counting, gaussian, noisy_max, prefix_sums, response
 
-Play = Callable[..., Any]
+Play = Callable[..., object]
 
 
 @dataclass(frozen=True, kw_only=True)

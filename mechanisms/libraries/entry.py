@@ -19,7 +19,7 @@ from ..statement import Statement
 #: Of a library's claim: what its documentation says, or what we read where it says nothing of the relation.
 STANDINGS = ("documented", "reading")
 #: `mechanism(data, rng)`.
-Mechanism = Callable[..., Any]
+Mechanism = Callable[..., object]
 
 
 class MissingLibraryError(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .approximate import ApproxDP, Profile
@@ -39,7 +39,7 @@ def measure_from_json(data: Any) -> Measure:
         raise ValueError(f"this is no measure of kind {kind!r}: {data!r}") from None
 
 
-def _list(value: object) -> Any:
+def _list(value: object) -> Iterable[object]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"profile must be a list of [epsilon, delta], got {value!r}")
     return value

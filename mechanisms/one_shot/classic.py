@@ -38,7 +38,7 @@ class Mechanism(Protocol):
     def batched(self) -> bool:
         """True: one call serves many runs. A plain function of (data, rng) has no such attribute."""
 
-    def __call__(self, data: Any, draws: Draws, runs: int) -> Outputs:
+    def __call__(self, data: object, draws: Draws, runs: int) -> Outputs:
         """Return the outputs of independent runs on `data`: (runs,) or (dim, runs)."""
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class Concentrated:
         """The standard deviation of the noise for an L2 sensitivity of 1 [1]_."""
         return 1 / math.sqrt(2 * self.rho)
 
-    def weakened(self, factor: float) -> Any:
+    def weakened(self, factor: float) -> object:
         """Return the same mechanism with its noise divided by a factor, by the rho that its noise is for."""
         return type(self)(self.rho * factor**2)
 
