@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 _Floats = NDArray[np.float64]
+#: Variances from which on an expansion is off by less than one; and trials up to which the quantile is exact.
+_SMOOTH, _EXACT = 400.0, 2.0**40
 
 
 def survival(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
@@ -32,6 +34,16 @@ def survival(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     return tails
 
 
+def _expanded(tail: _Floats, n: _Floats, p: _Floats) -> _Floats:
+    """Return nearly the quantile, not rounded, by the expansion of Cornish and Fisher: ten times as fast as SciPy's."""
+    sd, z = np.sqrt(n * p * (1 - p)), -special.ndtri(tail)
+    skewness, excess = (1 - 2 * p) / sd, (1 - 6 * p * (1 - p)) / sd**2
+    third = skewness * (z**2 - 1) / 6
+    fourth = excess * (z**3 - 3 * z) / 24 - skewness**2 * (2 * z**3 - 5 * z) / 36
+    expanded: _Floats = n * p + sd * (z + third + fourth) - 0.5
+    return expanded
+
+
 def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     """Return the least count of 0, ..., n with P(X > count) <= tail of binomial X.
 
@@ -52,11 +64,16 @@ def upper_quantile(tail: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
     """
     tail, n, p = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (tail, n, p)))
     inner = (p > 0) & (p < 1) & (n > 0)
-    misses = special.bdtrik(tail, np.where(inner, n, 1.0), np.where(inner, 1 - p, 0.5))  # of n, so many fail
-    high: _Floats = np.where(inner, np.clip(np.ceil(n - 1 - np.nan_to_num(misses)), 0, n), np.where(p >= 1, n, 0.0))
+    guess = np.where(p >= 1, n, 0.0)
+    smooth = inner & (n * p * (1 - p) > _SMOOTH) & (n <= _EXACT)
+    guess[smooth] = _expanded(tail[smooth], n[smooth], p[smooth])
+    rough = inner & ~smooth
+    guess[rough] = n[rough] - 1 - np.nan_to_num(special.bdtrik(tail[rough], n[rough], 1 - p[rough]))  # less what fails
+    high: _Floats = np.clip(np.ceil(guess), 0, n)
     near = np.maximum(np.floor(n * 2.0**-40), 1.0)
     low, step = high - near, near
-    # Older libraries compute it to eight digits only: a bracket P(X > low) > tail >= P(X > high) is looked for.
+    # An expansion is a guess, and older libraries have eight digits only: a bracket P(X > low) > tail >= P(X > high)
+    # is looked for.
     while (more := survival(high, n, p) > tail).any():
         low, high, step = np.where(more, high, low), np.where(more, np.minimum(high + step, n), high), 2 * step
     while (less := survival(low, n, p) <= tail).any():

@@ -27,11 +27,12 @@ def test_certain_and_impossible_counts():
 
 
 @pytest.mark.parametrize("off", [-1000, -1, 1, 1000])
-def test_a_bad_first_guess_does_not_matter(off, monkeypatch):
-    """Older libraries have eight digits of it."""
-    n, tails = 10_000, np.array([0.99, 0.5, 0.01, 1e-18, 1e-300])
+@pytest.mark.parametrize("n", [1000, 10_000])  # a small variance and a large one
+def test_a_bad_first_guess_does_not_matter(n, off, monkeypatch):
+    """Older libraries have eight digits of it, and an expansion ends somewhere."""
+    tails = np.array([0.99, 0.5, 0.01, 1e-18, 1e-300])
     wanted = upper_quantile(tails, n, 0.3)
-    exact = binomial.special.bdtrik
+    exact, expanded, guesses = binomial.special.bdtrik, binomial._expanded, []
 
     class Rough:
         """SciPy's functions, one of them inexact."""
@@ -41,9 +42,12 @@ def test_a_bad_first_guess_does_not_matter(off, monkeypatch):
 
         @staticmethod
         def bdtrik(*given):
+            guesses.append(given[0].size)
             return exact(*given) + off
 
     real = binomial.special
     monkeypatch.setattr(binomial, "special", Rough())
+    monkeypatch.setattr(binomial, "_expanded", lambda *given: expanded(*given) + off)
     assert upper_quantile(tails, n, 0.3).tolist() == wanted.tolist()
     assert (survival(wanted, n, 0.3) <= tails).all()
+    assert sum(guesses) == (tails.size if n == 1000 else 0)

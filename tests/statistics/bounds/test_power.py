@@ -121,6 +121,21 @@ def test_one_run_may_be_enough():
     assert power.required_runs(0.0, math.inf, alpha=0.6, power=0.4) == 1
 
 
+def test_most_runs_are_asked_about_only_where_few_do_not_suffice(monkeypatch):
+    """One look at 2^50 of them takes ten times as long as the search."""
+    asked, real = [], power.falsification_power
+    monkeypatch.setattr(
+        power,
+        "falsification_power",
+        lambda claimed, true, runs, **how: asked.append(runs) or real(claimed, true, runs, **how),
+    )
+    power.required_runs.cache_clear()
+    assert power.required_runs(1.0, 2.0, alpha=0.01) < max(asked) < 1000
+    with pytest.raises(ValueError, match="more than 2\\^50 runs"):
+        power.required_runs(1.0, 1.0 + 1e-9, alpha=0.01)
+    assert max(asked) == 2**50
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
