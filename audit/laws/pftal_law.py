@@ -27,6 +27,8 @@ POINTS, REACH = 256, 20.0
 #: Laws of clipped actions: the most rounds, the most probability inside the interval that is left out, and the points
 #: of the grid of a sum beyond an end (epsilon is off by less than 1e-3).
 MOST_CLIPPED, INSIDE, CLIPPED_POINTS = 10, 1e-2, 128
+#: Runs whose messages are moved at once.
+_CACHED = 512
 
 
 def applies(learner: Learner, pair: Pair) -> bool:
@@ -202,7 +204,19 @@ class _Messages(TreeMessages):
 
     def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
         inside = inside * (np.where(self.exact[t - 1], 1.0, self._span(t)) / self.points)
-        return np.stack([(0.5 * np.exp(-np.abs(grid - mean)) * inside).sum(axis=0) for mean in self._means(t, above)])
+        inside *= 0.5
+        means = self._means(t, above)
+        message = np.empty(means.shape)
+        for start in range(0, grid.shape[1], _CACHED):  # a stretch of runs stays near the processor for all means
+            part = slice(start, start + _CACHED)
+            here, weight = (np.ascontiguousarray(rows[:, part]) for rows in (grid, inside))
+            kernel = np.empty(here.shape)
+            for mean, total in zip(means[:, part], message[:, part], strict=True):
+                np.abs(np.subtract(here, mean, out=kernel), out=kernel)
+                np.exp(np.negative(kernel, out=kernel), out=kernel)
+                kernel *= weight
+                kernel.sum(axis=0, out=total)
+        return message
 
     def _means(self, t: int, above: Floats) -> Floats:
         means: Floats = above + (self.sums[t] - self.sums[parent(t)])

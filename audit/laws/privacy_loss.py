@@ -120,8 +120,9 @@ class PrivacyLoss:
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta at which the worlds are (epsilon, delta)-indistinguishable, both ways."""
         losses = (self.start + np.arange(self.left.size)) * self.step
-        one = float(np.sum(self.left * -np.expm1(np.minimum(epsilon - losses, 0.0))))
-        two = float(np.sum(self.right * -np.expm1(np.minimum(epsilon + losses, 0.0))))
+        above, below = np.searchsorted(losses, epsilon, "right"), np.searchsorted(losses, -epsilon)
+        one = float(np.sum(self.left[above:] * -np.expm1(epsilon - losses[above:])))  # what lies within says nothing
+        two = float(np.sum(self.right[:below] * -np.expm1(epsilon + losses[:below])))
         plain = max(one, two)
         if plain > PLAIN or not self.parts:
             return plain

@@ -35,7 +35,7 @@ def survival(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> _Floats:
 
 
 def _expanded(tail: _Floats, n: _Floats, p: _Floats) -> _Floats:
-    """Return nearly the quantile, not rounded, by the expansion of Cornish and Fisher: ten times as fast as SciPy's."""
+    """Return nearly the quantile, not rounded, by Cornish and Fisher's expansion: ten times as fast as SciPy's."""
     sd, z = np.sqrt(n * p * (1 - p)), -special.ndtri(tail)
     skewness, excess = (1 - 2 * p) / sd, (1 - 6 * p * (1 - p)) / sd**2
     third = skewness * (z**2 - 1) / 6
