@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -32,12 +32,13 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
 
     Parameters
     ----------
-    linear, start : arrays (dim, runs)
+    linear : array (dim, runs)
+    start : array (dim, runs) or (dim, 1)
     precision : float
         In L2 distance.
     """
-    x, moving = start.copy(), np.arange(start.shape[1])
-    here = x.copy()
+    x = here = np.broadcast_to(start, linear.shape).copy()
+    moving = np.arange(linear.shape[1])
     for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2))):
         gradient = here + linear
         move = oracle.minimise(gradient)
@@ -46,7 +47,8 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
         far = gap > precision**2 / 2
         count = np.count_nonzero(far)
         if count <= FEW * gap.size:  # the others go on without those that have arrived
-            x[:, moving] = here
+            if here is not x:
+                x[:, moving] = here
             if not count:
                 return x
             going = np.flatnonzero(far)
@@ -57,7 +59,16 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
         step *= far  # who has arrived stays, and is found there again
         move *= step
         here += move
-    x[:, moving] = here
+    if here is not x:
+        x[:, moving] = here
+    return x
+
+
+@lru_cache(maxsize=64)
+def _first(oracle: LinearOracle) -> Floats:
+    """Return where responses are begun, and what is played first: (dim, 1)."""
+    x = oracle.minimise(np.zeros((oracle.dim, 1)))
+    x.flags.writeable = False
     return x
 
 
@@ -120,10 +131,10 @@ class NoisyOco:
     def respond(self, tree: TreeState, draws: Draws) -> Floats:
         """Return the regularised response to the padded noisy sum, (dim, runs)."""
         linear = self.eta * self.tree.pad(tree, draws)
-        return conditional_gradient(self.oracle, linear, self._vertex(linear.shape[1]), self.precision)
+        return conditional_gradient(self.oracle, linear, _first(self.oracle), self.precision)
 
     def _vertex(self, runs: int) -> Floats:
-        return self.oracle.minimise(np.zeros((self.arms, runs)))
+        return np.repeat(_first(self.oracle), runs, axis=1)
 
     def start(self, runs: int, draws: Draws) -> OcoState:
         """Return an empty counter; the first point is any of the domain, here the oracle's answer to 0.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
@@ -59,18 +60,67 @@ class SpanningTrees:
         """Two trees differ in at most min(n - 1, m - n + 1) edges each way."""
         return math.sqrt(2 * min(self.vertices - 1, self.dim - self.vertices + 1))
 
-    def minimise(self, linear: Floats) -> Floats:
-        """Return the cheapest spanning trees; costs that agree but for their last bits count as equal.
+    @cached_property
+    def _steps(self) -> list[tuple[int, int, bool]] | None:
+        """The edges in twos (as numbers) that become one edge, and whether that is instead of a vertex.
 
-        Vertices are eliminated, the same one in all runs: of its edges the cheapest is in the tree (the cut property),
-        and each two of them join its neighbours like one edge as dear as the dearer of both. Kruskal's greedy rule
-        comes to the same, but would have to sort every run's edges.
+        Two edges in parallel are one, as dear as the cheaper; a vertex with two edges is left out, and they are one
+        edge, as dear as the dearer. The new edge has the next number. A vertex with one edge stands as (edge, edge).
+        None where that does not reach the end, as in a complete graph of four vertices.
         """
+        near: list[dict[int, int]] = [{} for _ in range(self.vertices)]
+        steps: list[tuple[int, int, bool]] = []
+
+        def join(u: int, v: int, edge: int) -> None:
+            if v in near[u]:
+                steps.append((near[u][v], edge, False))
+                edge = self.dim + len(steps) - 1
+            near[u][v] = near[v][u] = edge
+
+        for edge, (u, v) in enumerate(self.edges):
+            join(u, v, edge)
+        left = set(range(self.vertices))
+        while left:
+            left.remove(vertex := min(left, key=lambda v: (len(near[v]), v)))
+            if len(at := near[vertex]) > 2:
+                return None
+            for u in at:
+                del near[u][vertex]
+            if at:
+                ends, twos = list(at), list(at.values())
+                steps.append((twos[0], twos[-1], True))
+                if len(at) == 2:
+                    join(*ends, self.dim + len(steps) - 1)
+        return steps
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the cheapest spanning trees; costs that agree but for their last bits count as equal."""
         last = (1 << (self.dim - 1).bit_length()) - 1  # bits that name an edge: no two cost the same
         costs = linear + 0.0
         bits = costs.view(np.int64)
         bits &= ~last
         bits |= np.arange(self.dim)[:, None]
+        return self._eliminated(costs, last) if self._steps is None else self._reduced(costs, self._steps)
+
+    def _reduced(self, costs: Floats, steps: list[tuple[int, int, bool]]) -> Floats:
+        """Return the trees where edges become one in twos: then each is in the tree or not, from the last one back."""
+        edges, first_less = list(costs), []
+        for i, j, vertex in steps:
+            first_less.append(edges[i] < edges[j])
+            edges.append((np.maximum if vertex else np.minimum)(edges[i], edges[j]))
+        taken: list[NDArray[np.bool_]] = [np.zeros(costs.shape[1], bool)] * len(edges)
+        for step in reversed(range(len(steps))):
+            (i, j, vertex), less, both = steps[step], first_less[step], taken[self.dim + step]
+            taken[i], taken[j] = (both | less, both | ~less) if vertex else (both & less, both & ~less)
+        return np.array(taken[: self.dim], dtype=np.float64)
+
+    def _eliminated(self, costs: Floats, last: int) -> Floats:
+        """Return the trees where vertices are eliminated, the same one in all runs.
+
+        Of its edges the cheapest is in the tree (the cut property), and each two of them join its neighbours like one
+        edge as dear as the dearer of both. Kruskal's greedy rule comes to the same, but would have to sort every run's
+        edges.
+        """
         near: list[dict[int, Floats]] = [{} for _ in range(self.vertices)]
 
         def join(u: int, v: int, cost: Floats) -> None:
@@ -78,7 +128,7 @@ class SpanningTrees:
 
         for (u, v), cost in zip(self.edges, costs, strict=True):
             join(u, v, cost)
-        runs, left = linear.shape[1], set(range(self.vertices))
+        runs, left = costs.shape[1], set(range(self.vertices))
         chosen, every = np.zeros(self.dim * runs, bool), np.arange(runs)
         while left:
             left.remove(vertex := min(left, key=lambda v: (len(near[v]), v)))
@@ -89,7 +139,7 @@ class SpanningTrees:
                 del near[u][vertex]
             for u, v in itertools.combinations(at, 2):
                 join(u, v, np.maximum(at[u], at[v]))
-        return chosen.reshape(linear.shape).astype(float)
+        return chosen.reshape(costs.shape).astype(float)
 
 
 @dataclass(frozen=True)
@@ -161,33 +211,33 @@ class Paths:
     @cached_property
     def diameter(self) -> float:
         """Two paths differ in at most twice the longest path's edges, and in at most all edges."""
-        longest = -self._distances(-np.ones((self.dim, 1)))[self.source, 0]
+        longest = -self._distances(-np.ones((self.dim, 1)))[0][self.source][0]
         return math.sqrt(min(2 * float(longest), self.dim))
 
-    def _distances(self, linear: Floats) -> Floats:
-        """Return the least cost from every vertex to the sink, (vertices, runs)."""
-        distance = np.full((self.vertices, linear.shape[1]), np.inf)
-        distance[self.sink] = 0.0
+    def _distances(self, linear: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Return the least cost to the sink of every vertex, and of every edge and what is behind it: (runs,) each."""
+        distance = [np.full(linear.shape[1], np.inf)] * self.vertices
+        distance[self.sink] = np.zeros(linear.shape[1])
+        through = list(linear)
         for v in reversed(self._order):
-            if v != self.sink:
+            if v != self.sink and self._out[v]:
                 for edge, head in self._out[v]:
-                    np.minimum(distance[v], linear[edge] + distance[head], out=distance[v])
-        return distance
+                    through[edge] = linear[edge] + distance[head]
+                distance[v] = reduce(np.minimum, [through[edge] for edge, _ in self._out[v]])
+        return distance, through
 
     def minimise(self, linear: Floats) -> Floats:
         """Return the shortest paths by dynamic programming, all runs at once; costs may be negative."""
-        distance = self._distances(linear)
-        at = np.zeros((self.vertices, linear.shape[1]), bool)
-        at[self.source] = True
+        distance, through = self._distances(linear)
+        at = [np.zeros(linear.shape[1], bool)] * self.vertices
+        at[self.source] = ~at[self.source]
         x = np.zeros(linear.shape)
         for v in self._order:
             if v == self.sink:
                 break
             for edge, head in self._out[v]:
-                taken = at[v] & (linear[edge] + distance[head] == distance[v])
-                x[edge] = taken
-                at[head] |= taken
-                at[v] &= ~taken
+                x[edge] = taken = at[v] & (through[edge] == distance[v])
+                at[head], at[v] = at[head] | taken, at[v] & ~taken
         return x
 
 
