@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -65,9 +66,10 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
 
 
 @lru_cache(maxsize=64)
-def _first(oracle: LinearOracle) -> Floats:
-    """Return where responses are begun, and what is played first: (dim, 1)."""
-    x = oracle.minimise(np.zeros((oracle.dim, 1)))
+def _first(oracle: Hashable) -> Floats:
+    """Return where responses of a `LinearOracle` are begun, and what is played first: (dim, 1)."""
+    known = cast(LinearOracle, oracle)
+    x = known.minimise(np.zeros((known.dim, 1)))
     x.flags.writeable = False
     return x
 
@@ -131,10 +133,10 @@ class NoisyOco:
     def respond(self, tree: TreeState, draws: Draws) -> Floats:
         """Return the regularised response to the padded noisy sum, (dim, runs)."""
         linear = self.eta * self.tree.pad(tree, draws)
-        return conditional_gradient(self.oracle, linear, _first(self.oracle), self.precision)
+        return conditional_gradient(self.oracle, linear, _first(cast(Hashable, self.oracle)), self.precision)
 
     def _vertex(self, runs: int) -> Floats:
-        return np.repeat(_first(self.oracle), runs, axis=1)
+        return np.repeat(_first(cast(Hashable, self.oracle)), runs, axis=1)
 
     def start(self, runs: int, draws: Draws) -> OcoState:
         """Return an empty counter; the first point is any of the domain, here the oracle's answer to 0.

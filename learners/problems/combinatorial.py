@@ -87,10 +87,11 @@ class SpanningTrees:
             for u in at:
                 del near[u][vertex]
             if at:
-                ends, twos = list(at), list(at.values())
-                steps.append((twos[0], twos[-1], True))
+                edges = list(at.values())
+                steps.append((edges[0], edges[-1], True))
                 if len(at) == 2:
-                    join(*ends, self.dim + len(steps) - 1)
+                    u, v = at
+                    join(u, v, self.dim + len(steps) - 1)
         return steps
 
     def minimise(self, linear: Floats) -> Floats:

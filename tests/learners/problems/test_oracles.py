@@ -15,14 +15,22 @@ EDGES = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3), (0, 1))
 DAG = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (0, 4), (5, 4), (1, 5))
 
 
-def trees():
-    for chosen in itertools.combinations(range(len(EDGES)), 3):
-        component = list(range(4))
+#: Of these graphs two edges become one until none is left: with a chord and edges in parallel, a cycle, a tree.
+SMALLER = (
+    ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 0), (2, 3)),
+    ((0, 1), (1, 2), (2, 0)),
+    ((2, 0), (1, 2), (2, 3)),
+)
+
+
+def trees(edges=EDGES, vertices=4):
+    for chosen in itertools.combinations(range(len(edges)), vertices - 1):
+        component = list(range(vertices))
         for edge in chosen:
-            a, b = (component[v] for v in EDGES[edge])
+            a, b = (component[v] for v in edges[edge])
             component = [a if c == b else c for c in component]
         if len(set(component)) == 1:
-            yield np.isin(np.arange(len(EDGES)), chosen).astype(float)
+            yield np.isin(np.arange(len(edges)), chosen).astype(float)
 
 
 def paths(at=0, used=()):
@@ -42,6 +50,9 @@ POLYTOPES = [
     (LInfBall(3, 2.0), [2.0 * np.array(s) for s in itertools.product((1, -1), repeat=3)]),
     (ProbabilitySimplex(4), list(np.eye(4))),
     (SpanningTrees(4, EDGES), list(trees())),
+    (SpanningTrees(4, SMALLER[0]), list(trees(SMALLER[0]))),
+    (SpanningTrees(3, SMALLER[1]), list(trees(SMALLER[1], 3))),
+    (SpanningTrees(4, SMALLER[2]), list(trees(SMALLER[2]))),
     (Paths(6, DAG, sink=4), list(paths())),
     (Assignments(3), permutations(3)),
     (Assignments(6), permutations(6)),
@@ -61,9 +72,19 @@ def test_minimise_is_a_best_vertex(oracle, vertices, seed, whole):
         assert np.abs(vertices - x[:, run]).max(axis=1).min() < 1e-9
 
 
+@pytest.mark.parametrize("edges", SMALLER, ids=len)
+def test_edges_in_twos_come_to_the_trees_of_vertices_one_by_one(edges):
+    """The same trees, also where costs are equal; a complete graph of four vertices does not shrink by twos."""
+    oracle = SpanningTrees(max(map(max, edges)) + 1, edges)
+    linear = np.random.default_rng(0).integers(0, 3, (oracle.dim, 200)).astype(float)
+    costs = (linear.view(np.int64) & ~7 | np.arange(oracle.dim)[:, None]).view(np.float64)
+    np.testing.assert_array_equal(oracle._reduced(costs, oracle._steps), oracle._eliminated(costs, 7))
+    assert SpanningTrees(4, EDGES)._steps is None
+
+
 @pytest.mark.parametrize(("oracle", "vertices"), POLYTOPES[:-1], ids=lambda v: type(v).__name__)
 def test_diameter_bounds_all_distances(oracle, vertices):
-    largest = max(math.dist(a, b) for a, b in itertools.combinations(vertices, 2))
+    largest = max((math.dist(a, b) for a, b in itertools.combinations(vertices, 2)), default=0.0)
     assert largest <= oracle.diameter + 1e-9
 
 
