@@ -18,6 +18,9 @@ from ..statistics import sequential
 from ..statistics.events import Event
 from .stages import ENOUGH_TRAIN, MOST_TRAIN, SEARCH, TRAIN, MechanismAudit
 
+#: What an attack must have won more than those before it, in nats: the best of several is so by luck too.
+LUCK = 1.0
+
 
 @dataclass(frozen=True)
 class AnytimeMechanism:
@@ -78,7 +81,7 @@ class _Growing(MechanismAudit):
 
     def handicap(self, best: float, *, coarse: bool) -> float:
         """Return by how much an attack must have won more than the best of those before it."""
-        return sequential.LUCK
+        return LUCK
 
 
 def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:

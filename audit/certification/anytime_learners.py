@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 from scipy.special import expit
 
-from ...mechanisms.draws import Stage
+from ...mechanisms.draws import Floats, Stage
 from ..attacks.learner_attacks import SequenceRatio
-from ..attacks.protocol import FittedAttack
+from ..attacks.protocol import FittedAttack, LearnerAttack
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, concatenate
 from ..statistics import sequential
+from ..statistics.event_choice import transfer
 from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
@@ -49,25 +51,29 @@ class AnytimeLearner:
         claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
         best: tuple[float, Choice] | None = None
         for kind in audit.attacks(pair):
-            half = seen_runs.runs // 2 if kind.trained else 0
-            attack: FittedAttack[Transcripts] = audit.fit(kind, pair, seen_runs[:half] if kind.trained else None)
-            fresh = seen_runs[half:]
-            scores = attack.score(fresh)
+            attack: FittedAttack[Transcripts] = audit.fit(kind, pair, seen_runs if kind.trained else None)
+            fitted_scores = attack.score(seen_runs)
             if kind.trained:
-                p, q, seen = fresh.left / fresh.runs, ~fresh.left / fresh.runs, fresh.runs
+                scores, runs = self._cross_fitted(kind, pair, seen_runs), seen_runs.runs
+                p, q, seen = seen_runs.left / runs, ~seen_runs.left / runs, runs
+                stakes, _ = sequential.choose_stakes(scores, seen_runs.left, **claim, log_odds=False)
             else:  # the score is a likelihood ratio and tells the odds of the labels, with less noise than the labels
-                p, q, seen = expit(scores) / fresh.runs, expit(-scores) / fresh.runs, None
-            event = sequential.choose_growing_event(scores, p, q, seen=seen, **claim)
-            if kind.trained:
-                stakes, _ = sequential.choose_stakes(scores, fresh.left, **claim, log_odds=False)
-            else:
+                scores, seen = fitted_scores, None
+                p, q = expit(scores) / seen_runs.runs, expit(-scores) / seen_runs.runs
                 stakes = Stakes.of_log_odds(audit.claim.epsilon)
-            event = replace(event, stakes=stakes)
-            worth = audit.promise(event, count(event, scores, fresh.left))
+            event = replace(sequential.choose_growing_event(scores, p, q, seen=seen, **claim), stakes=stakes)
+            worth = audit.promise(event, count(event, scores, seen_runs.left))
             if best is None or worth > best[0]:
-                best = worth, Choice(pair, attack, event, index)
+                best = worth, Choice(pair, attack, transfer(event, scores, fitted_scores), index)
         assert best is not None
         return best[1]
+
+    def _cross_fitted(self, kind: LearnerAttack, pair: Pair, played: Transcripts) -> Floats:
+        """Return the scores of all runs, of each by an attack that was fitted on the other half of them."""
+        half = played.runs // 2
+        parts = played[:half], played[half:]
+        scores = [self.audit.fit(kind, pair, parts[1 - i]).score(parts[i]) for i in (0, 1)]
+        return np.concatenate(scores)
 
     def _unseen(self, pair: Pair, index: int) -> Choice:
         """Return an exact likelihood ratio with its event before any run was played."""

@@ -33,12 +33,12 @@ from scipy import special
 from ...mechanisms.draws import Floats
 from .bounds.binomial import survival, upper_quantile
 from .bounds.bisection import bisect
-from .bounds.rounding import rounded
+from .bounds.rounding import rounded, significant
 from .event_choice import CERTAIN, cells_of, counts_of
 from .event_rule import pairs
 from .events import UNUSED, Counts, Event
 from .graded_bets import GRADES, GradedBets, Stakes, by_grade
-from .smoothing import polynomial_odds
+from .smoothing import NOISES, noise_odds, polynomial_odds
 
 _Floats = NDArray[np.float64]
 
@@ -57,11 +57,11 @@ _NEAR_WEIGHT = 0.8
 _GRADED_WEIGHT = 0.8
 #: What the log wealth must have beyond its goal: it is rounded, so that no end hangs on the last bits of a sum.
 _ROUNDING = 1e-8
-#: Parts of the runs, of which each judges the stakes that the others taught; and what a more flexible way to learn
-#: them must have won more, in nats: the best of several is so by luck too.
-_FOLDS, LUCK = 5, 1.0
-#: From so many runs on the more flexible way is tried.
-_MANY = 100
+#: Parts of the runs, of which each judges the stakes that the others taught; and from how many runs on cells that are
+#: like their neighbours are a model of the odds.
+_FOLDS, _MANY = 5, 100
+#: How far beyond the scores that were seen odds are looked at, in shares of their range; decimals of models' weights.
+_BEYOND, _TRUST_DIGITS = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6]), 6
 #: Exponents of the gamblers against a share of right guesses, for few guesses to very many.
 _TILTS = np.geomspace(1e-4, 10.0, 48)
 #: Thresholds tried on each side of an event, and stakes at which its growth is computed.
@@ -315,9 +315,9 @@ def choose_stakes(
 ) -> tuple[Stakes, float]:
     """Choose what to stake on runs of each score, and return what it would have won.
 
-    The log odds of the cells of neighbouring scores are smoothed in two ways (`smoothing`), which suit few runs and
-    many. What each would have won is told by cross-validation: the stakes that most of the runs teach are bet on the
-    others.
+    Several models say the odds of each score's worlds (`smoothing`): polynomials of rank, noise of some location and
+    scale, and from many runs on cells that are like their neighbours. How far each is trusted is what it made of the
+    others' labels, when most of the runs taught it: the odds are their mixture.
 
     Parameters
     ----------
@@ -334,30 +334,55 @@ def choose_stakes(
     -------
     stakes : Stakes
     gain : float
-        The log wealth of gamblers against the claim after all runs, less where the more flexible way is taken.
+        The log wealth of gamblers against the claim after all runs: the stakes that most of the runs teach are bet on
+        the others (cross-validation).
     """
+    known = ~np.isnan(scores)
     fold = np.arange(left.size) % _FOLDS
-    gains = [-math.inf, -math.inf]
-    for way, polynomial in enumerate((True, False)[: 1 + (left.size >= _MANY)]):
-        tally = np.zeros((2, GRADES), dtype=np.int64)
-        for i in range(_FOLDS):
-            here = fold == i
-            stakes = _stakes(scores[~here], left[~here], epsilon, log_odds=log_odds, polynomial=polynomial)
-            tally += [side.sum(axis=0) for side in by_grade(stakes.of(scores[here]), left[here])]
-        gains[way] = float(rounded(GradedBets(epsilon, delta).log_wealth(tally[0], tally[1], left.size, epsilon)))
-    polynomial, worth = gains[0] + LUCK >= gains[1], max(gains[0], gains[1] - LUCK)
-    return _stakes(scores, left, epsilon, log_odds=log_odds, polynomial=polynomial), worth
+    several = left.size >= _MANY
+
+    def learned(runs: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        return _model_odds(scores[known & runs], left[known & runs], several=several, log_odds=log_odds)
+
+    of_folds = [learned(fold != i) for i in range(_FOLDS)]
+    trust = np.zeros(len(of_folds[0][1]))
+    for i, (edges, odds) in enumerate(of_folds):
+        here = known & (fold == i)
+        told = odds[:, np.searchsorted(edges, scores[here], side="right")]
+        trust += special.log_expit(np.where(left[here], told, -told)).sum(axis=1)
+    tally = np.zeros((2, GRADES), dtype=np.int64)
+    for i, (edges, odds) in enumerate(of_folds):
+        here = fold == i
+        stakes = Stakes.of_cells(edges, _mixed(odds, trust), epsilon)
+        tally += [side.sum(axis=0) for side in by_grade(stakes.of(scores[here]), left[here])]
+    gain = float(rounded(GradedBets(epsilon, delta).log_wealth(tally[0], tally[1], left.size, epsilon)))
+    edges, odds = learned(known)
+    return Stakes.of_cells(edges, _mixed(odds, trust), epsilon), gain
 
 
-def _stakes(scores: Floats, left: NDArray[np.bool_], epsilon: float, *, log_odds: bool, polynomial: bool) -> Stakes:
-    """Return the stakes that some runs teach."""
-    edges, *counted = counts_of(scores, left)
-    if not edges.size:
-        return Stakes((), (0,))
-    if polynomial:
-        return Stakes.of_cells(edges[1:], polynomial_odds(*(side[1:] for side in counted)), epsilon)
-    _, *of_worlds = cells_of(scores, left, log_odds=log_odds)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.log(of_worlds[0] / left.sum()) - np.log(of_worlds[1] / (~left).sum())
-    odds = np.nan_to_num(odds, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
-    return Stakes.of_cells(edges, rounded(odds), epsilon)
+def _mixed(odds: Floats, trust: Floats) -> Floats:
+    """Return the log odds of a mixture of models, (cells,), from theirs, (models, cells), and their log weights."""
+    weights = special.softmax(rounded(trust, _TRUST_DIGITS))
+    return rounded(special.logit(weights @ special.expit(odds)), _TRUST_DIGITS)
+
+
+def _model_odds(scores: Floats, left: NDArray[np.bool_], *, several: bool, log_odds: bool) -> tuple[Floats, Floats]:
+    """Return thresholds, and the log odds of the left world between them by each model, (models, cells)."""
+    grid, *counted = counts_of(scores, left)
+    if not grid.size:
+        return grid, np.zeros((1 + NOISES + several, 1))
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores are not noise's
+        length = float(np.subtract(grid[-1], grid[0]))
+        # Beyond the scores that were seen noise still says something.
+        way = _BEYOND * significant(length, 20) if 0 < length < math.inf else np.zeros(0)
+        edges = np.concatenate([grid[0] - way[::-1], grid[1:], grid[-1] + way])
+        middles = np.concatenate([edges[:1], (edges[:-1] + edges[1:]) / 2, edges[-1:]]) if edges.size else grid
+    cells = np.clip(np.arange(edges.size + 1) - way.size, 0, grid.size - 1)
+    models = [polynomial_odds(*(side[1:] for side in counted))[cells]]
+    models += list(noise_odds(scores, left, middles))
+    if several:
+        _, *of_worlds = cells_of(scores, left, log_odds=log_odds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = np.log(of_worlds[0] / max(1, left.sum())) - np.log(of_worlds[1] / max(1, (~left).sum()))
+        models.append(np.nan_to_num(odds, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)[cells + 1])
+    return edges, np.stack(models)

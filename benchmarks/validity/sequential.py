@@ -13,15 +13,18 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-from overclaim import Claim, falsify_mechanism
+from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.statistics.graded_bets import GRADES, Stakes, by_grade
 from overclaim.audit.statistics.sequential import AnytimeBets, choose_growing_event
+from overclaim.audit.statistics.smoothing import noise_odds
 from overclaim.benchmarks import tables
 from overclaim.tests.support.crossing import crossing_law
 
 ALPHA = 0.05
 #: Whole audits of each row.
-AUDITS = 24
+AUDITS = 64
+#: Whole audits of each claim that is just true, their runs, and the claims.
+TIGHT_AUDITS, TIGHT_RUNS, TIGHT = 100, 300, (0.2, 0.5, 1.0, 2.0)
 #: Grades of the stakes whose false alarms are computed: none, the largest, smaller ones.
 STAKED = (0, 1, 5, 9)
 #: Mean runs of sequential f-DP auditing (arXiv 2602.06518), as measured by us: mechanism, claim, its runs.
@@ -33,6 +36,8 @@ PEER = {
     ("NonDPLaplace1", 0.01): 81,
     ("NonDPLaplace1", 0.1): 115,
 }
+#: The models of `noise_odds` that are true.
+FAMILIES = {"Laplace(1) sum 0 vs 1": 0, "NonDPGaussian1": 4, "NonDPLaplace1": 1}
 
 
 def false_alarms(looks):
@@ -103,17 +108,55 @@ def runs_with_laws(left, right, claim, rng, most=10**6, block=256):
     return n
 
 
-def runs_as_black_box(left, right, claim, seed):
-    """Runs of a whole audit with `--stop early`, which knows the outputs alone."""
+def runs_with_family(left, right, claim, family, rng, most=10**6):
+    """Runs until the claim is falsified by who knows the family of the noise, and what of it the worlds differ in.
+
+    Locations and scales are learned from the runs so far, of which none is spent on anything else. So this is what
+    learning costs at least, but for what else could be known before: who knows less than that needs more runs.
+    """
+    bets, stakes = AnytimeBets(claim, 0.0), Stakes.of_log_odds(claim)
+    x, labels, tally = np.zeros(0), np.zeros(0, dtype=bool), np.zeros((2, GRADES), dtype=np.int64)
+    while x.size < most:
+        size = max(1, x.size // 20)
+        world = rng.random(size) < 0.5
+        fresh = np.where(world, left.rvs(size, random_state=rng), right.rvs(size, random_state=rng))
+        odds = noise_odds(x, labels, fresh)[family] if x.size else np.zeros(size)
+        sums = [
+            before + np.cumsum(one, axis=0)
+            for before, one in zip(tally, by_grade(stakes.of(odds), world), strict=True)
+        ]
+        wealth = bets.log_wealth(sums, np.zeros((2, size)), x.size + 1 + np.arange(size), claim)
+        if (wealth >= -math.log(ALPHA)).any():
+            return x.size + int(np.argmax(wealth >= -math.log(ALPHA))) + 1
+        tally = np.stack([one[-1] for one in sums])
+        x, labels = np.append(x, fresh), np.append(labels, world)
+    return x.size
+
+
+def as_black_box(left, right, claim, seed, runs=10**6):
+    """A whole audit with `--stop early`, which knows the outputs alone."""
 
     def mechanism(data, draws, runs):
         return (left if data[0] else right).ppf(draws.uniform(runs))
 
     mechanism.batched = True
-    result = falsify_mechanism(
-        mechanism, Claim(epsilon=claim), left=[1], right=[0], runs=10**6, seed=seed, confidence=1 - ALPHA, stop="early"
-    )
-    return result.runs
+    asked = {"left": [1], "right": [0], "runs": runs, "seed": seed, "confidence": 1 - ALPHA, "stop": "early"}
+    return falsify_mechanism(mechanism, Claim(epsilon=claim), **asked)
+
+
+def black_box_alarms(audits):
+    """Whole audits of claims that are just true, by mechanism and claim, and how many falsified them."""
+    alarms = []
+    for epsilon in TIGHT:
+        tight = {
+            "Laplace noise": (stats.laplace(1, 1 / epsilon), stats.laplace(0, 1 / epsilon)),
+            "randomised response": (stats.bernoulli(expit(epsilon)), stats.bernoulli(expit(-epsilon))),
+        }
+        for name, laws in tight.items():
+            verdicts = [as_black_box(*laws, epsilon, seed, TIGHT_RUNS).verdict for seed in range(audits)]
+            falsified = sum(verdict is Verdict.FALSIFIED for verdict in verdicts)
+            alarms.append({"mechanism": name, "claim": epsilon, "audits": audits, "falsified": falsified})
+    return alarms
 
 
 def main(quick=False):
@@ -129,12 +172,14 @@ def main(quick=False):
         left, right = mechanisms(claim)[name]
         row = {"mechanism": name, "claim": claim, "peer": theirs}
         found = {
-            "ours, law known": [runs_with_laws(left, right, claim, rng) for _ in range(repeats)],
-            "ours, black box": [runs_as_black_box(left, right, claim, seed) for seed in range(min(repeats, AUDITS))],
+            "law known": [runs_with_laws(left, right, claim, rng) for _ in range(repeats)],
+            "family known": [runs_with_family(left, right, claim, FAMILIES[name], rng) for _ in range(repeats)],
+            "black box": [as_black_box(left, right, claim, seed).runs for seed in range(min(repeats, AUDITS))],
         }
         for how, runs in found.items():
-            row |= {how: round(float(np.mean(runs)), 1), "sd" + how[4:]: round(float(np.std(runs)), 1)}
-        report["peer"].append(row)
+            row |= {how: round(float(np.mean(runs)), 1), f"sd, {how}": round(float(np.std(runs)), 1)}
+        report["peer"].append(row | {"median, black box": float(np.median(found["black box"]))})
+    report["black_box_alarms"] = black_box_alarms(5 if quick else TIGHT_AUDITS)
     return report
 
 
@@ -147,6 +192,7 @@ def write(report):
         }
         for name, row in report["false_alarms"].items()
     ]
+    falsified, audits = (sum(row[what] for row in report["black_box_alarms"]) for what in ("falsified", "audits"))
     means = [{"true": name, **runs} for name, runs in report["mean_runs_against_claim_1"].items()]
     text = f"""# Audits that stop early
 
@@ -163,10 +209,16 @@ Laplace noise:
 {tables.table(means)}
 
 Beside sequential f-DP auditing (arXiv 2602.06518, measured by us), means of {report["repeats"]} audits; every run of
-the mechanism counts. "Law known": the stakes are fixed by the laws before any run; "black box": {AUDITS} whole audits,
-which learn them from the outputs on the way.
+the mechanism counts. "Law known": the stakes are fixed by the laws before any run. "Family known": the family of the
+noise is known, and whether the worlds differ in its location or in its scale; how much, is learned from the runs: what
+learning costs at least, if no more is known before. "Black box": {AUDITS} whole audits, which know the outputs alone.
 
 {tables.table(report["peer"])}
+
+Claims that are just true, whole black-box audits of at most {TIGHT_RUNS} runs, of which a share of {ALPHA} may be
+falsified: {falsified} of {audits} were.
+
+{tables.table(report["black_box_alarms"])}
 """
     (tables.RESULTS / "sequential.json").write_text(json.dumps(report, indent=1) + "\n")
     (tables.RESULTS / "sequential.md").write_text(text)

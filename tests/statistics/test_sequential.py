@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from overclaim import Claim, Pair, Verdict, falsify
+from overclaim.audit.certification.anytime_learners import AnytimeLearner
 from overclaim.audit.statistics.events import Counts
 from overclaim.audit.statistics.graded_bets import GRADES, Stakes
 from overclaim.audit.statistics.sequential import (
@@ -146,6 +147,37 @@ def test_a_users_learner_is_falsified_on_the_way():
     assert result.runs < 4000
     assert result.certificate.method == "anytime"
     assert result.epsilon_lower > 1
+
+
+def test_stakes_on_a_learner_are_fixed_before_the_runs_that_judge_them(monkeypatch):
+    """No block is scored by an attack, event and stakes that were learned from it; all before it may teach them."""
+    taught, scored = {}, []
+    choose, scorer = AnytimeLearner.choose, AnytimeLearner.scorer
+
+    def key(transcripts):
+        return transcripts.actions.tobytes(), transcripts.left.tobytes()
+
+    def choosing(self, pair, index, past):
+        choice = choose(self, pair, index, past)
+        taught[id(choice)] = choice, {key(one) for one in past}
+        return choice
+
+    def scoring(self, choice):
+        score = scorer(self, choice)
+
+        def spied(block):
+            scores = score(block)
+            scored.append((taught[id(choice)][1], key(scores.played)))
+            return scores
+
+        return spied
+
+    monkeypatch.setattr(AnytimeLearner, "choose", choosing)
+    monkeypatch.setattr(AnytimeLearner, "scorer", scoring)
+    falsify(Leaky, Claim(epsilon=4.0), pair=PAIR, runs=3000, stop="early")
+    assert len(taught) > 5
+    assert not any(block in past for past, block in scored)
+    assert {block for _, block in scored[:-1]} & set().union(*(past for past, _ in scored))  # they do teach later ones
 
 
 @pytest.mark.slow
