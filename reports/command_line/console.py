@@ -22,6 +22,10 @@ import click
 from ..sanitise import visible, visible_line
 
 OK, FALSIFIED, BAD_INPUT, UNDERPOWERED, CRASHED, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+#: What ends a command from outside, and the word for it; the exit code is a shell's, 128 more than the number.
+_ENDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+if hasattr(signal, "SIGHUP"):
+    _ENDS[signal.SIGHUP] = "hung up"
 #: Set to anything, it shows where an internal error comes from.
 TRACEBACK = "OVERCLAIM_TRACEBACK"
 #: Calls that may be open at once: audited code may have lowered it, and an error could then not be told.
@@ -152,28 +156,42 @@ def clear_errors(*, plays: bool = True) -> Iterator[None]:
 
 @contextmanager
 def clear_interrupt() -> Iterator[None]:
-    """Turn Ctrl-C into one line and its exit code, also where an interrupted import made another error of it."""
-    pressed = []
+    """Turn Ctrl-C into one line and its exit code, also where an interrupted import made another error of it.
+
+    Likewise a request to end, and a terminal that is closed: worker processes are ended, and what is finished is kept.
+    """
+    pressed: list[int] = []
+    owner = os.getpid()
 
     def press(number: int, frame: object) -> None:
+        if os.getpid() != owner:  # a child of the audited code
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         pressed.append(number)
         raise KeyboardInterrupt
 
-    before = signal.getsignal(signal.SIGINT)
-    ours = callable(before) and threading.current_thread() is threading.main_thread()
-    if ours:
-        signal.signal(signal.SIGINT, press)
+    before = {number: signal.getsignal(number) for number in _ENDS}
+    main = threading.current_thread() is threading.main_thread()
+    # A process that was started to ignore one, as by nohup, goes on ignoring it.
+    ours = {n for n, old in before.items() if main and (callable(old) or old is signal.SIG_DFL)}
+    for number in ours:
+        signal.signal(number, press)
     try:
         yield
     except KeyboardInterrupt:
-        raise Failure("interrupted", INTERRUPTED) from None
+        raise _ended_by(pressed) from None
     except Exception:
         if pressed:
-            raise Failure("interrupted", INTERRUPTED) from None
+            raise _ended_by(pressed) from None
         raise
     finally:
-        if ours:
-            signal.signal(signal.SIGINT, before)
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+def _ended_by(pressed: list[int]) -> Failure:
+    number = pressed[-1] if pressed else signal.SIGINT
+    return Failure(_ENDS[number], 128 + number)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Ctrl-C: one line, exit code 130, nothing half-written."""
+"""Ctrl-C and other requests to end: one line, exit code 130 or as a shell has it, nothing half-written."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from overclaim.reports.command_line.console import clear_interrupt
 from overclaim.tests.support.command_line import PLAN
 
 
@@ -19,9 +20,22 @@ def hears_ctrl_c():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path, jobs):
-    """The terminal sends it to every process of the command."""
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+
+
+@pytest.mark.parametrize(
+    ("end", "jobs"),
+    [
+        (signal.SIGINT, 1),
+        (signal.SIGTERM, 2),
+        *(
+            pytest.param(end, jobs, marks=pytest.mark.slow)
+            for end, jobs in ((signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGHUP, 2))
+        ),
+    ],
+)
+def test_the_end_is_one_line_and_nothing_half_written(tmp_path, end, jobs):
+    """The terminal sends Ctrl-C to every process of the command, `kill` to the one that was started."""
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
     words = [sys.executable, "-m", "overclaim", "run", str(plan), "--out", str(tmp_path / "out"), "--jobs", str(jobs)]
@@ -36,12 +50,12 @@ def test_ctrl_c_ends_with_one_line_and_nothing_half_written(tmp_path, jobs):
     begun, deadline = tmp_path / "out" / "ledger.sqlite", time.monotonic() + 60
     while not blocks_in(begun) and time.monotonic() < deadline:
         time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    kept, interrupted = err.splitlines()
+    (os.killpg if end == signal.SIGINT else os.kill)(process.pid, end)
+    out, err = process.communicate(timeout=60)  # worker processes have ended too, or stderr would be open
+    assert process.returncode == 128 + end, err
+    kept, ended = err.splitlines()
     assert kept.endswith("--resume goes on")
-    assert interrupted == "overclaim: interrupted"
+    assert ended == f"overclaim: {WORDS[end]}"
     assert out == ""
     # The finished blocks, whole; a process that was ended may leave the files in which sqlite writes ahead.
     left = {path.name.removeprefix("ledger.sqlite") for path in Path(tmp_path / "out").glob("*")}
@@ -58,6 +72,19 @@ def blocks_in(ledger):
             return connection.execute("SELECT count(*) FROM blocks").fetchone()[0]
     except sqlite3.Error:
         return 0
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of forks, where there are threads
+def test_a_child_of_audited_code_ends_as_children_do():
+    """It has our handlers, and must not go on as a second copy of the command."""
+    with clear_interrupt():
+        child = os.fork()
+        if child == 0:
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                os._exit(1)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
 
 
 # The command line, with Ctrl-C pressed while a module is imported; C code may make another error of it.
