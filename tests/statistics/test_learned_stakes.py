@@ -173,3 +173,22 @@ def test_all_runs_so_far_teach_a_learners_attack_and_its_stakes(monkeypatch):
     assert np.array_equal(left, together.left)
     assert sorted(fitted) == [20, 21, 41]
     assert np.array_equal(choice.attack.table, SequenceTable(game.audit.learner, together).table)
+
+
+def test_no_odds_hang_on_the_last_bits_of_a_sum(monkeypatch):
+    """Sums that differ by some 1e-14 of themselves, as those of processors do, say the same odds to the last bit."""
+    rng, by_weights, distances = np.random.default_rng(21), smoothing._by_weights, smoothing._distances
+
+    def shaken(numbers):
+        return numbers * (1 + 1e-14 * rng.normal(size=np.shape(numbers)))
+
+    samples = [drawn(LAPLACE, runs, rng) for runs in (12, 30, 75, 130, 300)]
+    told = [sequential._model_odds(x, left, several=True, log_odds=False)[1] for x, left in samples]
+    trust = rng.normal(-50, 3, len(told[0]))
+    mixed = [sequential._mixed(odds, trust) for odds in told]
+    monkeypatch.setattr(smoothing, "_by_weights", lambda *args: tuple(shaken(each) for each in by_weights(*args)))
+    monkeypatch.setattr(smoothing, "_distances", lambda *args, **how: shaken(distances(*args, **how)))
+    for (x, left), before, together in zip(samples, told, mixed, strict=True):
+        after = sequential._model_odds(x, left, several=True, log_odds=False)[1]
+        assert np.array_equal(after, before)
+        assert np.array_equal(sequential._mixed(shaken(after), shaken(trust)), together)
