@@ -22,6 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from ..audit.certification.verdict import Result
     from ..audit.regret.regret_audit import RegretAudit
+    from ..mechanisms.claim import Claim
     from .record_types import ClaimRecord
 
 
@@ -29,6 +30,8 @@ def _whole(least: int) -> Callable[[object], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+#: A test, or what holds tests.
+Node = pytest.Item | pytest.Collector
 #: What the marker takes: what each must be, and whether a value is.
 OPTIONS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "runs": ("a whole number of at least 20", _whole(20)),
@@ -44,7 +47,7 @@ OPTIONS: dict[str, tuple[str, Callable[[object], bool]]] = {
 #: What a mechanism is audited on; a learner too, on sequences of rounds.
 INPUTS = {"left", "right", "pairs", "inputs"}
 #: The nodes on whose behalf code runs, the innermost last: a test, and the owners of the fixtures that are being made.
-ASKING = pytest.StashKey[list[Any]]()
+ASKING = pytest.StashKey[list[Node]]()
 MARKER = f"overclaim({', '.join(OPTIONS)}): budget, seed and engine of the audits in this test."
 
 
@@ -88,7 +91,8 @@ def _given(config: pytest.Config) -> dict[str, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Note which test runs: `falsify` serves fixtures of any scope, and knows from this for whom it audits."""
-    item.config.stash[ASKING] = [item]
+    asking: list[Node] = [item]
+    item.config.stash[ASKING] = asking
     return (yield)
 
 
@@ -109,7 +113,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.fail(wrong, pytrace=False)
 
 
-def _mistake(node: Any) -> str:
+def _mistake(node: Node) -> str:
     """Return what is wrong with a node's markers, or nothing."""
     for marker in node.iter_markers("overclaim"):
         unknown = sorted(marker.kwargs.keys() - OPTIONS.keys())
@@ -123,7 +127,7 @@ def _mistake(node: Any) -> str:
     return ""
 
 
-def _options(node: Any) -> dict[str, Any]:
+def _options(node: Node) -> dict[str, Any]:
     """Return the options of the command line and, above them, of a node's markers, the nearest first."""
     chosen = _given(node.config)
     for marker in reversed(list(node.iter_markers("overclaim"))):
@@ -138,7 +142,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
     Fixtures of a class, a module, a package or the session may use it too: then the markers of that count.
     """
 
-    def run(learner: object, claim: Any, **options: object) -> AuditedResult:
+    def run(learner: Any, claim: Claim, **options: object) -> AuditedResult:
         """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` for what is no learner."""
         __tracebackhide__ = True
         from ..audit.blackbox.falsify import falsify_mechanism
@@ -165,7 +169,7 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
 def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
     """Return `overclaim.check_regret`, with runs, seed and confidence of the command line and of the asking test."""
 
-    def run(learner: object, bound: Any, **options: object) -> RegretAudit:
+    def run(learner: object, bound: float | Callable[[int], float], **options: object) -> RegretAudit:
         """Fail the test if the bound is violated; see `overclaim.check_regret`."""
         __tracebackhide__ = True
         from ..audit.regret.check_regret import check_regret as check

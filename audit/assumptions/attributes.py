@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
-from typing import Any
 
 from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
@@ -40,14 +39,14 @@ class WithAttributes:
 
     batched = False
 
-    def __init__(self, mechanism: Any, asked: str | Sequence[str]) -> None:
+    def __init__(self, mechanism: Callable[..., object], asked: str | Sequence[str]) -> None:
         check_attributes(asked)
         if getattr(mechanism, "batched", False):
             raise ValueError("attributes are read of mechanisms that are called run by run, not of batched ones")
         self.asked, self.__wrapped__ = asked, mechanism
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: Any) -> dict[str, object]:
+    def __call__(self, *words: object) -> dict[str, object]:
         """Answer once."""
         return self._read(self.__wrapped__(*words), "the output")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,9 +70,9 @@ def homogeneity_p_value(*samples: Actions) -> float:
     return min(1.0, len(p_values) * min(p_values))
 
 
-def _chi_square(*samples: NDArray[Any]) -> float:
+def _chi_square(*samples: NDArray[np.generic]) -> float:
     counts = [Counter(map(tuple, sample.T.tolist())) for sample in samples]
-    totals: Counter[Any] = sum(counts, start=Counter())
+    totals: Counter[tuple[object, ...]] = sum(counts, start=Counter())
     full = [cell for cell, total in totals.items() if total >= _FULL_CELL]
     table = np.array([[count[cell] for cell in full] for count in counts]).reshape(len(samples), -1)
     rest = np.array([[count.total()] for count in counts]) - table.sum(axis=1, keepdims=True)

@@ -10,9 +10,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from ...learners.blame import name_of
 
@@ -49,12 +48,12 @@ class Limited:
         judged when it ends.
     """
 
-    def __init__(self, mechanism: Any, seconds: float) -> None:
+    def __init__(self, mechanism: Callable[..., object], seconds: float) -> None:
         self.mechanism, self.seconds = mechanism, seconds
         self.batched = getattr(mechanism, "batched", False)
         self.__name__ = name_of(mechanism)
 
-    def __call__(self, *words: Any) -> object:
+    def __call__(self, *words: object) -> object:
         """Answer."""
         began = time.process_time()
         with _timer(self.seconds):

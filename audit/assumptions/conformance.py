@@ -291,7 +291,7 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
         shown.append(pair.feedback(t, actions, quiet.feedback, True))
         return shown[-1]
 
-    def watch(state: Any) -> None:
+    def watch(state: object) -> None:
         released = quiet.release(state)
         if released is not None:
             releases.append(np.array(released))

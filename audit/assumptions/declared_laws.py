@@ -5,7 +5,7 @@ Exact attacks and exact epsilons trust these. A learner that plays otherwise cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -170,7 +170,7 @@ def _watch(learner: Any, pair: Pair, rows: object, seed: int, says: bool, batch:
     return seen
 
 
-def _adversary(learner: Learner, pair: Pair, rows: object, seed: int, runs: int) -> Any:
+def _adversary(learner: Learner, pair: Pair, rows: object, seed: int, runs: int) -> Callable[[int, Actions], Floats]:
     """Return what tells the learner: half of the runs the pair's losses, half extreme ones at random."""
     draws = draws_of(seed, LearnerBlock.ADVERSARY)
     left = draws.labels(runs, 0.5)
@@ -226,7 +226,7 @@ def check_kernel(learner: Learner, pairs: Sequence[Pair], seed: int, *, surface:
             )
 
 
-def _alike(fast: Any, slow: Any) -> bool:
+def _alike(fast: Actions, slow: Actions) -> bool:
     """Tell whether arms are the same, or points and releases up to rounding."""
     if fast.shape != slow.shape or slow.dtype.kind != "f":
         return bool(np.array_equal(fast, slow))

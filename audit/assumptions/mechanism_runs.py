@@ -8,7 +8,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -208,7 +208,7 @@ def _called(mechanism: Any, data: object, *others: object) -> object:
         raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}") from error
 
 
-def _takes(mechanism: Any, *arguments: object) -> bool:
+def _takes(mechanism: Callable[..., object], *arguments: object) -> bool:
     try:
         inspect.signature(mechanism).bind(*arguments)
     except TypeError:

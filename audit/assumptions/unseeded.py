@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ class Unseeded:
 
     batched = False
 
-    def __init__(self, mechanism: Any) -> None:
+    def __init__(self, mechanism: Callable[..., object]) -> None:
         if getattr(mechanism, "batched", False):
             raise ValueError("os_random is for mechanisms that are called run by run, not for batched ones")
         self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
@@ -32,7 +31,7 @@ class Unseeded:
         return self.mechanism(data) if self.alone else self.mechanism(data, rng)
 
 
-def _takes_data_alone(mechanism: Any) -> bool:
+def _takes_data_alone(mechanism: Callable[..., object]) -> bool:
     """Tell whether one argument will do: what has a default, as in `lambda data, m=m: m(data)`, is no generator."""
     try:
         known = list(inspect.signature(mechanism).parameters.values())

@@ -241,7 +241,7 @@ class Encoder:
     places : tuple of Place
     """
 
-    shape: tuple[Any, ...] | None
+    shape: tuple[object, ...] | None
     places: tuple[Place, ...]
 
     @classmethod
@@ -323,7 +323,7 @@ def rows_of(outputs: Outputs) -> list[Any]:
     return list(np.atleast_2d(outputs).T) if isinstance(outputs, np.ndarray) else outputs
 
 
-def vectors(outputs: Outputs) -> tuple[tuple[Any, ...] | None, NDArray[Any] | None]:
+def vectors(outputs: Outputs) -> tuple[tuple[object, ...] | None, NDArray[Any] | None]:
     """Return outputs that are vectors of one length, or numbers, of one type: the form of each, and (length, runs)."""
     if isinstance(outputs, np.ndarray):
         return ("array", outputs.shape[:-1]), outputs.reshape(-1, outputs.shape[-1])
@@ -334,7 +334,7 @@ def vectors(outputs: Outputs) -> tuple[tuple[Any, ...] | None, NDArray[Any] | No
         if len({(output.shape, output.dtype) for output in outputs}) == 1 and outputs[0].dtype.kind in "biuf":
             return ("array", *outputs[0].shape), np.stack(outputs).reshape(len(outputs), -1).T
         return None, None
-    shape: tuple[Any, ...] = ()
+    shape: tuple[object, ...] = ()
     if kinds in ({list}, {tuple}):
         if len(set(map(len, outputs))) > 1:
             return None, None

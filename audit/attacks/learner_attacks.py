@@ -7,9 +7,9 @@ score costs power, never validity.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.abilities import NotEnumerableError, batch_of, decisions, has_noiseless_law, knows_releases
 from ...learners.bandits.exp2 import Exp2
@@ -96,8 +96,10 @@ class PrefixRatio(LawAttack):
 
     name = "inverted prefix sums"
     wording = "the noisy prefix sums that the actions reveal"
+    learner: Ftrl
 
-    def __init__(self, learner: Any, pair: Pair) -> None:
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        assert isinstance(learner, Ftrl)
         super().__init__(learner, pair)
         self.likelihood = ftrl_law.PrefixLikelihood(learner, pair)
 
@@ -108,7 +110,7 @@ class PrefixRatio(LawAttack):
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Invert the actions of rounds 2 to T."""
-        prefixes = self.learner.invert(transcripts.actions[1:])  # type: ignore[attr-defined]
+        prefixes = self.learner.invert(transcripts.actions[1:])
         # invert fixes coordinate 0 to 0; the difference of the two prefix sums is minus coordinate 1.
         return rounded(self.likelihood.log_ratio(-prefixes[:, 1]))
 
@@ -119,7 +121,8 @@ class ClippedRatio(LawAttack):
     name = "inverted gradient sums"
     wording = "the noisy gradient sums that the actions reveal, or bound where they are clipped"
 
-    def __init__(self, learner: Any, pair: Pair) -> None:
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        assert isinstance(learner, Pftal | BanditPftal)
         super().__init__(learner, pair)
         self.likelihood = pftal_law.ActionLikelihood(learner, pair)
 
@@ -198,7 +201,7 @@ class SequenceTable:
         except ValueError:  # they are too many
             return Trained.fit(learner, pair, train)
 
-    def _index(self, transcripts: Transcripts) -> Any:
+    def _index(self, transcripts: Transcripts) -> NDArray[np.intp]:
         return index_of(transcripts.actions, self.arms, self.batch)
 
     def score(self, transcripts: Transcripts) -> Floats:

@@ -18,6 +18,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.abilities import decisions, has_inner, kernel_of, owns
 from ...learners.protocol import Actions, Arrays, HasInner, Learner, Numbers
@@ -168,7 +169,7 @@ class ParticleRatio(LawAttack):
         noise: Floats = -np.sign(u) * self.noise.scale * np.log1p(-2 * np.abs(u))
         return noise
 
-    def _filter_fast(self, actions: Any) -> Floats:
+    def _filter_fast(self, actions: Actions) -> Floats:
         """Return what `_filter` does, from a kernel whose lanes are the nodes of all paths of one transcript."""
         m = self.particles * self.nodes
         kernel = kernel_of(self.inner, m)
@@ -187,7 +188,7 @@ class ParticleRatio(LawAttack):
         filtered(kernel.numbers, kernel.arrays, state, stream, run, worlds, self.fresh, setting, rows, chosen, scores)
         return scores
 
-    def _filter(self, actions: Any) -> Floats:
+    def _filter(self, actions: Actions) -> Floats:
         """Return the log ratio of each column of `actions`, (decisions, runs)."""
         runs, m = actions.shape[1], self.particles * self.nodes
         state = self.inner.start(runs * m, Draws(0))
@@ -267,12 +268,12 @@ def _filter_block(
     fresh: Arrays,
     arrays: Arrays,
     stream: object,
-    actions: Any,
+    actions: Actions,
     worlds: Floats,
     noise: Floats,
-    setting: Any,
+    setting: tuple[float, int, int],
     rows: Floats,
-    chosen: Any,
+    chosen: NDArray[np.int64],
     scores: Floats,
 ) -> None:
     """Block: `ParticleRatio._filter`, one transcript after the other, the nodes of all its paths side by side."""
@@ -323,7 +324,7 @@ def _log_ratio(weight: Floats, in_left: Floats) -> float:
     return math.inf if likely > 0 else (-math.inf if less > 0 else math.nan)
 
 
-def _resample_block(arrays: Arrays, rows: Floats, source: Any, nodes: int) -> None:
+def _resample_block(arrays: Arrays, rows: Floats, source: NDArray[np.int64], nodes: int) -> None:
     """Block: `ParticleRatio._resample` of one transcript's paths."""
     weight, path, room = rows[1], rows[5], rows[6]
     paths = LANES // nodes
@@ -356,7 +357,7 @@ def _resample_block(arrays: Arrays, rows: Floats, source: Any, nodes: int) -> No
             _take_block(arrays[k][row], source, room)
 
 
-def _take_block(values: Floats, source: Any, room: Floats) -> None:
+def _take_block(values: Floats, source: NDArray[np.int64], room: Floats) -> None:
     """Block: `select` of one row."""
     for i in range(LANES):
         room[i] = values[i]

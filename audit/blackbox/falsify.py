@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...learners.blame import blaming
@@ -28,7 +28,7 @@ from .stages import MechanismAudit
 
 
 def falsify_mechanism(
-    mechanism: object,
+    mechanism: Callable[..., object],
     claim: Claim,
     *,
     left: object = None,
@@ -144,7 +144,7 @@ def falsify_mechanism(
 
 @blaming
 def audit_mechanism(
-    mechanism: object,
+    mechanism: Callable[..., object],
     claim: Claim,
     budget: Budget,
     execution: Execution = HERE,

@@ -79,19 +79,19 @@ class OnOutputs:
 class MechanismAudit(Audit):
     """An audit of a mechanism."""
 
-    mechanism: object
+    mechanism: Callable[..., object]
     bits: bool = False
     index: int = 0  # of the first pair: the key of its draws
     spent: int = 0  # runs that were spent on finding it
     call_limit: float | None = None  # seconds of a call, while inputs are searched
 
-    def of(self, target: object) -> Self:
+    def of(self, target: Any) -> Self:
         """Return the same audit of another mechanism."""
         unseeded = isinstance(self.mechanism, Unseeded)
         return replace(self, mechanism=Unseeded(target) if unseeded else target, spent=0)
 
     @property
-    def limited(self) -> object:
+    def limited(self) -> Callable[..., object]:
         """The mechanism, held to the time that a call may take."""
         return self.mechanism if self.call_limit is None else Limited(self.mechanism, self.call_limit)
 

@@ -11,13 +11,14 @@ import hashlib
 import importlib.util
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.abilities import kernel_of
 from ...learners.protocol import Actions, Arrays, Kernel, Learner, Numbers
@@ -41,7 +42,7 @@ def require_numba() -> None:
         raise ValueError("fast needs Numba, which is not installed: pip install overclaim[fast]")
 
 
-def engine_of(learner: Learner, pairs: Any, *, fast: bool) -> str:
+def engine_of(learner: Learner, pairs: Iterable[Pair], *, fast: bool) -> str:
     """Return what an audit of these pairs plays on: "numba" if it is to be fast and there is a kernel, else "numpy".
 
     Raises
@@ -122,7 +123,7 @@ def play(
     return Transcripts(actions if points else actions[:, 0].astype(smallest_type(learner.arms)), left, shown)
 
 
-def teller(learner: Learner, kernel: Kernel) -> Callable[[Floats, Any, Floats], None]:
+def teller(learner: Learner, kernel: Kernel) -> Callable[[Floats, Actions, Floats], None]:
     """Return the block that tells a learner its feedback."""
     return tell_all if learner.feedback == "full" else tell_point if kernel.dim is not None else tell_arm
 
@@ -171,13 +172,13 @@ def _game(
     fresh: Arrays,
     arrays: Arrays,
     stream: object,
-    left: Any,
+    left: NDArray[np.bool_],
     worlds: Floats,
     t0: int,
     fed: Floats,
     other: Floats,
     played: Actions,
-    actions: Any,
+    actions: Actions,
     releases: Floats,
     released: int,
     batch: int,
@@ -226,7 +227,7 @@ def _block(function: Callable[..., None], width: int) -> tuple[object, str]:
     return njit(linked, **_INNER), text
 
 
-def _link(function: Any, width: int, parts: Any) -> tuple[FunctionType, str]:
+def _link(function: Any, width: int, parts: Mapping[str, Callable[..., None]]) -> tuple[FunctionType, str]:
     """Return a copy of a function that names compiled functions in place of plain ones, and the source of all."""
     texts = [inspect.getsource(function)]
 

@@ -6,7 +6,6 @@ import math
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -91,8 +90,9 @@ def audit_own_bound(
     Nor of the growth of a function that is not positive and finite at all horizons.
     """
     claim, horizons = own_claim(bound, setting.rounds), _horizons(setting.rounds) if callable(bound) else ()
-    how: dict[str, Any] = {"parameters": parameters, "claim": claim, "search": search, "horizons": horizons}
-    audit = audit_regret(target, setting, budget, execution, **how)
+    audit = audit_regret(
+        target, setting, budget, execution, parameters=parameters, claim=claim, search=search, horizons=horizons
+    )
     if callable(bound) and audit.bound_slope is not None:
         return audit
     return replace(

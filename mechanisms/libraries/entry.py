@@ -168,7 +168,7 @@ class LibraryEntry:
     build: Callable[[float], Mechanism]
     weakened_by: str = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")
-    near: Callable[[Any], Any] | None = None
+    near: Callable[[Any], object] | None = None
     allowed: Callable[[Any], bool] | None = None
     stated: bool = False
     os_random: bool = False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..record_types import ClaimRecord, RunRecord
 from .console import own_process
@@ -48,7 +48,7 @@ def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *,
     return counted
 
 
-def _count_alone(count: Any, item: Item) -> Again:
+def _count_alone(count: Callable[[Item], Again], item: Item) -> Again:
     """Return what came of counting in a process of its own, which the target may end."""
     from ...audit.play.workers import DeadWorkerError, alone
     from ..baseline import Again

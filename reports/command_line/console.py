@@ -103,7 +103,7 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
     error = blamed(error) if plays else error
-    known: dict[Any, int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
+    known: dict[type[BaseException], int] = {LearnerError: CRASHED, ClusterLostError: INTERRUPTED}
     known |= dict.fromkeys((LedgerError, ClusterError, ValueError), BAD_INPUT)
     for kind, code in known.items():
         if isinstance(error, kind):
@@ -249,7 +249,7 @@ def _stdout_kept() -> Iterator[None]:
         os.close(kept)
 
 
-def command(function: Callable[..., object], *, plays: bool = False) -> Callable[..., Any]:
+def command(function: Callable[..., object], *, plays: bool = False) -> Callable[..., object]:
     """Run a command, which plays a target or does not, under `clear_errors` and `clear_interrupt`."""
 
     @wraps(function)

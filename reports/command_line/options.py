@@ -64,7 +64,7 @@ class Relation(Kind):
 
     name = "NAME"
 
-    def convert(self, value: object, param: Any, ctx: Any) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check the name."""
         if value not in RELATIONS:
             from ...mechanisms.claim import user_rounds

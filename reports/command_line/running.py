@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
 from ..sanitise import is_untested, visible_line
@@ -142,7 +142,7 @@ def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> It
     jobs = execution.jobs
     few = len(items) < jobs or jobs == 1
     audit = partial(_audit_task, execution if few else replace(execution, jobs=1))
-    here: Any = partial(_audit_apart, audit, only_users=True) if few and apart else audit
+    here: Callable[[Item], Outcome] = partial(_audit_apart, audit, only_users=True) if few and apart else audit
     costs = [task.cost for task, _, _ in items]
     outcomes: dict[int, Outcome] = {}
     with suppress(DeadWorkerError):  # nobody knows which of them it was

@@ -11,6 +11,7 @@ from .claimed import claimed_measure
 
 if TYPE_CHECKING:
     from ...audit.plans.tasks import Task
+    from ...audit.play.pairs import Pair
 
 
 def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, **choices: Any) -> Task:
@@ -20,11 +21,11 @@ def task_of(*, parameters: tuple[tuple[str, str], ...], pair_file: Path | None, 
 
     spent = {name: choices.pop(name) for name in ("runs", "seed", "confidence", "stop") if name in choices}
     choices["measure"] = claimed_measure(choices)
-    said = {"parameters": dict(parameters), "pair": _read_pair(pair_file)}
-    return Task(**choices, **said, budget=Budget(**spent)).in_example()
+    pair = _read_pair(pair_file)
+    return Task(**choices, parameters=dict(parameters), pair=pair, budget=Budget(**spent)).in_example()
 
 
-def _read_pair(path: Path | None) -> Any:
+def _read_pair(path: Path | None) -> Pair | None:
     from ...audit.play.pairs import Pair
 
     if path is None:
