@@ -15,7 +15,6 @@ import math
 import warnings
 from collections import deque
 from types import CellType, FunctionType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +128,7 @@ def _copied(mechanism: object) -> object:
     return twin
 
 
-def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int) -> tuple[Any, ...]:
+def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int) -> tuple[object, ...]:
     """Return outputs that compare as they are, nan included, and a number that tells how much was drawn."""
     draws = draws_of(seed, block)
     outputs = run_block(mechanism, pair, draws, runs).outputs

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming
-from ...learners.protocol import publishes
+from ...learners.protocol import Learner, publishes
 from ...learners.scalar import as_learner, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ...mechanisms.weakening import NoiseParameter
@@ -104,7 +103,7 @@ def arms_of(learner: object, arms: int | None, length: int | None) -> int:
 
 
 def _check_pairs(
-    learner: Any, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
+    learner: Learner, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
 ) -> Sequence[Pair]:
     if pair is not None:
         options: Sequence[Pair] = [pair]
@@ -118,7 +117,7 @@ def _check_pairs(
     return options
 
 
-def check_surface(learner: Any, claim: Claim) -> None:
+def check_surface(learner: Learner, claim: Claim) -> None:
     """Raise ValueError unless a learner releases what the claim speaks of."""
     if claim.surface != "actions" and not has_release(learner):
         nothing = f"{type(learner).__name__} releases nothing noisy{inherited(learner)}"

@@ -15,7 +15,8 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+
+import numpy as np
 
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
@@ -27,7 +28,7 @@ from ..certification.witness import ShrunkJson, ShrunkWitness
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
 from ..play.execution import HERE, Budget, Execution
-from ..play.pairs import Pair, check_pair, radius_of
+from ..play.pairs import Pair, World, check_pair, radius_of
 from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..search.loss_choices import alphabet_of
 from ..search.simplify import cost, largest, simplifications
@@ -310,9 +311,9 @@ def _cuts(pair: Pair, rounds: int, arms: int | None) -> Iterator[Pair]:
 
 
 def _cut(pair: Pair, rounds: int, start: int, columns: range | None) -> Pair:
-    worlds: list[Any] = [world[start : start + rounds] for world in (pair.left, pair.right)]
+    worlds: list[World] = [world[start : start + rounds] for world in (pair.left, pair.right)]
     if columns is not None and pair.arms is not None:
-        worlds = [world[:, list(columns)] for world in worlds]
+        worlds = [np.asarray(world)[:, list(columns)] for world in worlds]
     return Pair(*worlds)
 
 

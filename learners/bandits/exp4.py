@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -349,8 +348,17 @@ class BatchedExp4:
         noise, scale = self.noise.block
         act, update = _batched_blocks(noise)
         numbers = advice.rounds, float(self.gamma), float(self.eta), int(self.tau), scale
-        how: Any = {"batch": self.tau, "horizon": None if advice.steady else len(advice.table)}
-        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, released=0, scalar=False, **how)
+        horizon = None if advice.steady else len(advice.table)
+        return Kernel(
+            act=act,
+            update=update,
+            numbers=numbers,
+            arrays=arrays,
+            released=0,
+            scalar=False,
+            batch=self.tau,
+            horizon=horizon,
+        )
 
 
 @cache

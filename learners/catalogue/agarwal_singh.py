@@ -84,13 +84,13 @@ def ftpl(setting: Setting, domain: Minimiser, noise_delta: float | None, theorem
     nodes that hold a round, before the last prefix or in the `whole` sequence; but never less than low regret wants.
     """
     t, n, delta = setting.rounds, setting.arms, setting.delta if noise_delta is None else noise_delta
-    asked: dict[str, Any] = {"rounds": t, "epsilon": setting.epsilon, "delta": delta, "base": base}
+    epsilon = setting.epsilon
     if theorem not in ("3.5", "A.1"):
         raise ValueError(f"theorem must be 3.5 or A.1, got {theorem!r}")
     if theorem == "3.5":
-        sigma = published_sigma(dim=n, norm=l2_norm(setting), **asked)
+        sigma = published_sigma(dim=n, norm=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
     else:
-        sigma = least_sigma(size=l2_norm(setting), **asked)
+        sigma = least_sigma(size=l2_norm(setting), rounds=t, epsilon=epsilon, delta=delta, base=base)
     if not setting.published and sigma > 0:
         sensitivity = l2_norm(setting) * setting.range * math.sqrt(reached(setting, whole))
         needed = gaussian_sigma(sensitivity=sensitivity, epsilon=setting.epsilon, delta=delta)

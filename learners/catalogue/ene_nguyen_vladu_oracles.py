@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Laplace, scale_of
@@ -19,7 +18,7 @@ from ..problems.domains import Cube, L2Ball, LinearOracle
 from ..protocol import Learner
 from . import statements as said
 from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels, slope_pair
-from .entries import Case, Entry, RegretClaim, Setting, WhoseSums
+from .entries import Case, Entry, RegretClaim, Setting, WhoseReading, WhoseSums
 
 
 def noisy_oco(setting: Setting, oracle: LinearOracle, eta: float | None, precision: float) -> NoisyOco:
@@ -153,7 +152,7 @@ ALONE = "the paper states no privacy of NoisyOCO alone: its noise is read off Th
 SLACK = "slack T^(1/4): one round of a batch changes"
 SCALED = f"the full version has the details of the scaling trick, ours are a reading; {SLACK}"
 ONCE = f"a round belongs to one run, so we claim the learner's epsilon, where the paper allows log T times it; {SLACK}"
-READING: dict[str, Any] = {"standing": "reading", "note": ALONE}
+READING: WhoseReading = {"standing": "reading", "note": ALONE}
 #: Responses mostly inside the domain, where they show what they answer.
 INSIDE = {"eta": 0.1, "precision": 0.02}
 

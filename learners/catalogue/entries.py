@@ -163,6 +163,12 @@ class WhoseRelation(Whose):
     neighbours: str
 
 
+class WhoseReading(Whose):
+    """The same where the paper leaves something to its reader: what, in a note."""
+
+    note: str
+
+
 class WhoseSums(Whose):
     """The same of noisy sums that are published: on their surface."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...mechanisms.noise import L2Laplace
 from ..checks import check_positive
@@ -11,7 +10,7 @@ from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
 from ..problems.losses import Adaptive, Linear, Loss, Quadratic, Switch
-from .entries import Case, Entry, RegretClaim, Setting
+from .entries import Case, Entry, RegretClaim, Setting, WhoseReading
 from .smith_thakurta import (
     BANDIT_OUTPUTS,
     BANDIT_SUMS,
@@ -34,8 +33,7 @@ def regularised_bandit(setting: Setting, domain: Projection, bound: float) -> Ba
     curvature, beta = t**-0.25, p / t**0.25
     norm = p * (bound + curvature * domain.outer_radius**2 / 2) / beta
     noise = L2Laplace(node_scale(setting, norm, 2 * p * bound / beta), p)
-    how: dict[str, Any] = {"curvature": curvature, "regulariser": curvature, "beta": beta}
-    return BanditPftal(domain=domain, rounds=t, noise=noise, **how)
+    return BanditPftal(domain=domain, rounds=t, noise=noise, curvature=curvature, regulariser=curvature, beta=beta)
 
 
 def pftal_bandit_lipschitz(setting: Setting, *, radius: float = 1.0, bound: float = 1.0) -> BanditPftal:
@@ -121,7 +119,7 @@ def opposite_experts(rounds: int) -> tuple[object, object]:
 
 #: A ball hardly larger than beta = 5^(-1/4): the regulariser then adds little to B.
 TIGHT = {"radius": 0.68}
-ANSWERED: dict[str, Any] = {
+ANSWERED: WhoseReading = {
     "standing": "reading",
     "note": "the later losses answer the actions: footnote 1 says that the proofs hold for such adversaries too",
 }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,8 +105,9 @@ class _Batched:
         numbers = int(self.batch), self.noise.scale, inner.numbers
         arrays = lanes(1, 0.0, width), lanes(1, 0.0, width), *inner.arrays
         horizon = None if inner.horizon is None else inner.horizon * self.batch
-        how: Any = {"released": 0, "batch": self.batch, "horizon": horizon}
-        return Kernel(act=act, update=update, numbers=numbers, arrays=arrays, **how)
+        return Kernel(
+            act=act, update=update, numbers=numbers, arrays=arrays, released=0, batch=self.batch, horizon=horizon
+        )
 
 
 @cache

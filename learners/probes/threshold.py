@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -73,8 +72,8 @@ class Threshold:
 
     def kernel(self, width: int = LANES) -> Kernel:
         """Return the kernel: the excess."""
-        how: Any = {"numbers": (float(self.threshold), self.arms > 1), "arrays": (lanes(1, 0.0, width),)}
-        return Kernel(act=act_block, update=update_block, probability=law_block, **how)
+        numbers, arrays = (float(self.threshold), self.arms > 1), (lanes(1, 0.0, width),)
+        return Kernel(act=act_block, update=update_block, probability=law_block, numbers=numbers, arrays=arrays)
 
 
 def act_block(t: int, numbers: Numbers, arrays: Arrays, stream: Stream, played: Actions) -> None:
