@@ -114,6 +114,11 @@ def is_unexpected(claim: ClaimRecord) -> bool:
     return bool(expected and claim["verdict"] != expected.upper())
 
 
+def due_verdict(claim: ClaimRecord) -> str:
+    """Return the verdict that a claim ought to get: SURVIVED where nothing is said of it."""
+    return (claim["expected"] or "survived").upper()
+
+
 def replay_word(claim: ClaimRecord) -> str:
     """Return what stands before a claim's command: it replays the counts, or audits again on other random numbers."""
     return REPLAY_WORDS[claim.get("replayable") is False]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
-from ..sanitise import is_untested, visible_line
+from ..sanitise import due_verdict, is_unexpected, is_untested, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
 
@@ -160,8 +160,7 @@ def verdict_line(outcome: Outcome) -> str:
     claim, error = outcome
     if claim is None:
         return visible_line(f"not audited: {error['name']}: {error['message']}" if error else "not audited")
-    wanted = claim["expected"]
-    unexpected = f", expected {wanted}" if wanted and claim["verdict"] != wanted.upper() else ""
+    unexpected = f", expected {claim['expected']}" if is_unexpected(claim) else ""
     return visible_line(f"{claim['verdict']} {claim['name']}, {setting(claim)}{unexpected}")
 
 
@@ -286,7 +285,7 @@ def exit_code(record: RunRecord) -> int:
         return FALSIFIED
     if any(row.get("verdict") == "VIOLATED" for row in record.get("regret") or ()):
         return FALSIFIED
-    wanted = [(c["verdict"], (c["expected"] or "survived").upper()) for c in record["claims"]]
+    wanted = [(c["verdict"], due_verdict(c)) for c in record["claims"]]
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
         return FALSIFIED
     if any(is_untested(c) and not c.get("untested_allowed") for c in record["claims"]):

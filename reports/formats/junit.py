@@ -9,6 +9,7 @@ from ...audit.statistics.measure_words import claimed_words
 from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import (
     bound_words,
+    due_verdict,
     is_mechanism,
     is_untested,
     legible,
@@ -65,7 +66,7 @@ def _of_claim(claim: ClaimRecord) -> ElementTree.Element:
     setting = [claim["calibration"], *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
     within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
     name = f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
-    expected = (claim["expected"] or "survived").upper()
+    expected = due_verdict(claim)
     text = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     untested = is_untested(claim) and not claim.get("untested_allowed")
     if untested:

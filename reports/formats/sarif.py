@@ -11,6 +11,7 @@ from ...audit.statistics.measure_words import claimed_words
 from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
+    due_verdict,
     is_untested,
     json_text,
     legible,
@@ -74,7 +75,7 @@ def sarif(record: RunRecord) -> str:
 
 def _of_claim(claim: ClaimRecord, where: PlaceJson | None) -> dict[str, object] | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
-    expected = (claim["expected"] or "survived").upper()
+    expected = due_verdict(claim)
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
     head = f"{claim['name']} claims {with_relation(claimed_words(measure_of(claim)), claim)}{whose}"
     tail = f"{replay_word(claim).capitalize()}: {claim['replay']}"
