@@ -209,25 +209,23 @@ def _tradeoff(grid: Floats, scores: Floats, left: _Labels, alpha: float) -> Trad
     p, q = int(left.sum()), int((~left).sum())
     if not p or not q:
         return curve
-    false_positive = _at_least(grid, scores[~left])
-    false_negative = p - _at_least(grid, scores[left])
-    (positive, *of_positive), (negative, *of_negative) = (
-        (
-            _digits(k / n),
-            _digits(binomial_bounds.clopper_pearson_lower(k, n, alpha / 2)),
-            _digits(binomial_bounds.clopper_pearson_upper(k, n, alpha / 2)),
-        )
-        for k, n in ((false_positive, q), (false_negative, p))
-    )
+    positive, positive_low, positive_high = _rate(_at_least(grid, scores[~left]), q, alpha)
+    negative, negative_low, negative_high = _rate(p - _at_least(grid, scores[left]), p, alpha)
     return {
         **curve,
         "false_positive": positive,
-        "false_positive_low": of_positive[0],
-        "false_positive_high": of_positive[1],
+        "false_positive_low": positive_low,
+        "false_positive_high": positive_high,
         "false_negative": negative,
-        "false_negative_low": of_negative[0],
-        "false_negative_high": of_negative[1],
+        "false_negative_low": negative_low,
+        "false_negative_high": negative_high,
     }
+
+
+def _rate(k: NDArray[np.int64], n: int, alpha: float) -> tuple[list[float], list[float], list[float]]:
+    """Return the shares of n runs, and both ends of their Clopper-Pearson intervals."""
+    low = binomial_bounds.clopper_pearson_lower(k, n, alpha / 2)
+    return _digits(k / n), _digits(low), _digits(binomial_bounds.clopper_pearson_upper(k, n, alpha / 2))
 
 
 def _profile(grid: Floats, scores: Floats, left: _Labels, third: int, scale: float, alpha: float) -> ProfileJson:
