@@ -203,13 +203,20 @@ WHERE = options(
 )
 CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-STOP = click.option(
-    "--stop",
-    type=click.Choice(["budget", "early"]),
-    default="budget",
-    show_default=True,
-    help="When to end: after all runs, or as soon as the claim is falsified (anytime-valid).",
-)
+
+
+def stop_option(decided: str) -> Callable[..., Any]:
+    """Return the option that says when to end; `decided` says what ends it early."""
+    return click.option(
+        "--stop",
+        type=click.Choice(["budget", "early"]),
+        default="budget",
+        show_default=True,
+        help=f"When to end: after all runs, or as soon as {decided} (anytime-valid).",
+    )
+
+
+STOP = stop_option("the claim is falsified")
 FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip install overclaim[fast].")
 WEAKEN = click.option(
     "--weaken",

@@ -11,16 +11,10 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, own_process, playing_command, say
-from .options import CONFIDENCE, FAST, JOBS, JSON, SEED, SETTING, Json
+from .options import CONFIDENCE, FAST, JOBS, JSON, SEED, SETTING, Json, stop_option
 
 ROUNDS = click.option("--rounds", type=int, help="Horizon T.  [default: that of --sequence, or 1024]")
-STOP = click.option(
-    "--stop",
-    type=click.Choice(["budget", "early"]),
-    default="budget",
-    show_default=True,
-    help="When to end: after all runs, or as soon as the bound is decided (anytime-valid).",
-)
+STOP = stop_option("the bound is decided")
 SEARCH = click.option(
     "--search", is_flag=True, help="Search for a worse loss sequence first; play adaptive adversaries too."
 )
