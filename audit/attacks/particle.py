@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...learners.abilities import decisions, has_inner, kernel_of, owns
-from ...learners.protocol import Actions, Arrays, HasInner, Learner, Numbers
+from ...learners.protocol import Actions, Arrays, HasInner, HasProbabilities, Learner, Numbers
 from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
@@ -85,6 +85,7 @@ class ParticleRatio(LawAttack):
     ) -> None:
         assert isinstance(learner, HasInner)
         assert isinstance(learner.noise, Laplace)
+        assert isinstance(learner.inner, HasProbabilities)
         super().__init__(learner, pair)
         self.inner, self.noise, self.batch = learner.inner, learner.noise, learner.batch
         self.differing = pair.t0 // self.batch
@@ -217,11 +218,11 @@ class ParticleRatio(LawAttack):
             log_ratio: Floats = np.log(sums[0]) - np.log(sums[1])
         return log_ratio
 
-    def _probabilities(self, state: object, played: Actions, columns: object) -> Floats:
+    def _probabilities(self, state: object, played: Actions, columns: NDArray[np.intp]) -> Floats:
         if isinstance(state, WeightsState) and owns(self.inner, "probability_at"):
             probability: Floats = self.inner.probability_at(state, state.places(played))  # type: ignore[attr-defined]
             return probability
-        probabilities: Floats = self.inner.probabilities(state)[played, columns]  # type: ignore[attr-defined]
+        probabilities: Floats = self.inner.probabilities(state)[played, columns]
         return probabilities
 
     def _resample(self, state: object, weight: Floats) -> tuple[object, Floats]:
