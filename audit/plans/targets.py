@@ -43,17 +43,23 @@ def resolve(target: str) -> Entry | Specimen | LibraryEntry | Any:
     LearnerError
         If the file raises when it is loaded.
     """
-    if ":" not in target:
-        if not target or target.endswith(".py"):
-            raise ValueError(f"{TARGETS}, got {target!r}")
-        if target.startswith(PREFIX):
-            if target not in library_entries():
-                raise ValueError(f"there is no entry {target!r}{near_matches(target, library_entries())}")
-            return library_entries()[target]
-        specimens = zoo()
-        if target.startswith("mechanisms/") and target not in specimens:
-            raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
-        return specimens[target] if target in specimens else lookup(target)
+    return _users(target) if ":" in target else _ours(target)
+
+
+def _ours(target: str) -> Entry | Specimen | LibraryEntry:
+    if not target or target.endswith(".py"):
+        raise ValueError(f"{TARGETS}, got {target!r}")
+    if target.startswith(PREFIX):
+        if target not in library_entries():
+            raise ValueError(f"there is no entry {target!r}{near_matches(target, library_entries())}")
+        return library_entries()[target]
+    specimens = zoo()
+    if target.startswith("mechanisms/") and target not in specimens:
+        raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
+    return specimens[target] if target in specimens else lookup(target)
+
+
+def _users(target: str) -> object:
     place, _, name = target.rpartition(":")
     if not name or not (place.endswith(".py") or all(word.isidentifier() for word in place.split("."))):
         raise ValueError(f"{TARGETS}, got {target!r}")
@@ -143,8 +149,7 @@ def convert(name: str, value: Any, kind: Any) -> object:
             return None
         raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
     for k in kinds:
-        origin = inspect.isclass(k)
-        if origin and isinstance(value, k) and not (k is int and isinstance(value, bool)):
+        if inspect.isclass(k) and isinstance(value, k) and not (k is int and isinstance(value, bool)):
             return value
         if k is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)

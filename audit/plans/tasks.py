@@ -179,20 +179,7 @@ class Task(Request):
             raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.neighbours!r}")
         replace(self, neighbours="replace")._refuse_game()
         self._check_inputs()
-        claim = (
-            Claim(
-                measure=self.measure,
-                source=entry.source,
-            )
-            if self.measure is not None
-            else replace(entry.claim, source=entry.source)
-            if self.epsilon is self.delta is None
-            else Claim(
-                epsilon=entry.claim.epsilon if self.epsilon is None else self.epsilon,
-                delta=entry.claim.delta if self.delta is None else self.delta,
-                source=entry.source,
-            )
-        )
+        claim = self._claim_of(entry)
         mechanism, case = entry.build(1.0), LibraryCase(entry, relation)
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
         if isinstance(self.weaken, str):
@@ -212,6 +199,16 @@ class Task(Request):
             weakening=how,
             searched_inputs=inputs,
         )
+
+    def _claim_of(self, entry: LibraryEntry) -> Claim:
+        """Return what is claimed of a library's entry: its own claim, unless another one is given."""
+        if self.measure is not None:
+            return Claim(measure=self.measure, source=entry.source)
+        own = entry.claim
+        if self.epsilon is self.delta is None:
+            return replace(own, source=entry.source)
+        epsilon = own.epsilon if self.epsilon is None else self.epsilon
+        return Claim(epsilon=epsilon, delta=own.delta if self.delta is None else self.delta, source=entry.source)
 
     def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
