@@ -12,7 +12,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -124,6 +124,21 @@ class Ledger:
             connection.executemany("INSERT INTO about VALUES (?, ?)", list(facts.items()))
             connection.commit()
         return ledger
+
+    def held(self) -> AbstractContextManager[object]:
+        """Keep the file open: who closes it last writes all of it back to the disk, else after every page.
+
+        Raises
+        ------
+        LedgerError
+            If it cannot be opened.
+        """
+        try:
+            connection = connect(self.path, "rw")
+            connection.execute("SELECT key FROM about").fetchone()
+        except (sqlite3.Error, OSError) as error:
+            raise self.trouble(error) from None
+        return closing(connection)
 
     def _summary(self) -> tuple[dict[str, str], dict[str, int]]:
         """Return what the file says of itself, and how much of it is finished."""

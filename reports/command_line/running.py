@@ -41,7 +41,7 @@ def audited(
     kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
     execution = Execution(jobs or cores(), cluster=cluster)
     try:
-        with own_process():
+        with own_process(), ledger.held():
             return ledger, run_plan(plan, execution, command=command, ledger=ledger, apart=True)
     except KeyboardInterrupt:
         say(kept, err=True)

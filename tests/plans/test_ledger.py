@@ -228,6 +228,27 @@ def test_a_ledger_of_another_measurement_is_refused(folder):
         Ledger.begin(folder, other, resume=True)
 
 
+def test_while_a_ledger_is_held_no_page_writes_the_file_back(tmp_path):
+    """That takes 45 ms of waiting for a disk; the rows are there for all in the meantime."""
+    plan = Plan((Task(target="agarwal-singh/reduction-threshold"),))
+    ledger, sizes = Ledger.begin(tmp_path, plan, resume=False), []
+    log = tmp_path / f"{NAME}-wal"
+    with ledger.held():
+        for claim in range(3):
+            page = ledger.page(claim)
+            page.keep_stage("stage", "x" * 10_000)
+            page.close()
+            sizes.append(log.stat().st_size)
+        page = ledger.page(1)
+        assert page.recall_stage("stage") == "x" * 10_000
+        page.close()
+    assert 0 < sizes[0] < sizes[1] < sizes[2]
+    assert not log.exists()
+    (tmp_path / NAME).write_bytes(b"no database")
+    with pytest.raises(LedgerError, match="file is not a database"):
+        ledger.held()
+
+
 def test_totals_are_kept_to_the_last_digit(tmp_path):
     page = Ledger.begin(tmp_path, Plan(()), resume=False).page(0)
     totals = [0.1 + 0.2, 1e-300, -7.0, 2.0**60 + 2**8]
