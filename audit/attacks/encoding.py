@@ -131,11 +131,11 @@ def _seen_as(leaf: object) -> tuple[float, str]:
     if isinstance(leaf, str | bytes):
         return len(leaf), repr(leaf)
     if isinstance(leaf, Digits):
-        return _as_float(leaf.number), f"{leaf.digits} digits"
-    return _as_float(leaf), type(leaf).__name__
+        return as_float(leaf.number), f"{leaf.digits} digits"
+    return as_float(leaf), type(leaf).__name__
 
 
-def _as_float(number: Any) -> float:
+def as_float(number: Any) -> float:
     """Return the number as a float, infinite where it is too large for one."""
     try:
         return float(number)

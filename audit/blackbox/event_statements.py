@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import plain, rows_of, vectors
+from ..attacks.encoding import as_float, plain, rows_of, vectors
 from ..attacks.features import Outputs
 from ..statistics.events import Event
 
@@ -136,19 +136,12 @@ def _statements(name: str, column: Any, says: Labels) -> Iterator[Statement]:
         yield from _about_marks(f"{name} is there", f"{name} is not there", there, says)
     numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
     if numeric.any():
-        numbers = np.array([_as_float(v) if ok else math.nan for v, ok in zip(column, numeric, strict=True)])
+        numbers = np.array([as_float(v) if ok else math.nan for v, ok in zip(column, numeric, strict=True)])
         whole = all(isinstance(v, int) for v, ok in zip(column, numeric, strict=True) if ok)
         yield from _about_nan(name, np.isnan(numbers) & numeric, says)
         yield from _about_numbers(name, numbers, says, whole=whole)
     texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
     yield from _about_categories(name, texts, says)
-
-
-def _as_float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[Statement]:
