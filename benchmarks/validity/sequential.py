@@ -111,8 +111,8 @@ def runs_with_laws(left, right, claim, rng, most=10**6, block=256):
 def runs_with_family(left, right, claim, family, rng, most=10**6):
     """Runs until the claim is falsified by who knows the family of the noise, and what of it the worlds differ in.
 
-    Locations and scales are learned from the runs so far, of which none is spent on anything else. So this is what
-    learning costs at least, but for what else could be known before: who knows less than that needs more runs.
+    Locations and scales are learned from the runs so far, of which none is spent on anything else: what learning costs
+    one who knows so much. It is no lower bound, for priors that are not flat may need fewer runs.
     """
     bets, stakes = AnytimeBets(claim, 0.0), Stakes.of_log_odds(claim)
     x, labels, tally = np.zeros(0), np.zeros(0, dtype=bool), np.zeros((2, GRADES), dtype=np.int64)
@@ -210,8 +210,9 @@ Laplace noise:
 
 Beside sequential f-DP auditing (arXiv 2602.06518, measured by us), means of {report["repeats"]} audits; every run of
 the mechanism counts. "Law known": the stakes are fixed by the laws before any run. "Family known": the family of the
-noise is known, and whether the worlds differ in its location or in its scale; how much, is learned from the runs: what
-learning costs at least, if no more is known before. "Black box": {AUDITS} whole audits, which know the outputs alone.
+noise is known, and whether the worlds differ in its location or in its scale; how much, is learned from the runs, from
+flat priors: what learning costs one who knows so much, no lower bound. "Black box": {AUDITS} whole audits, which know
+the outputs alone.
 
 {tables.table(report["peer"])}
 
