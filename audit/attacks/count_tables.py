@@ -216,15 +216,18 @@ class BinnedRegression(OutputAttack):
     """Log odds of a logistic regression on what the columns show, in bins, and on special values together [1]_.
 
     Special values, and the categories of discrete columns, are counted together where their patterns are few; ordinary
-    numbers in bins, whose weights differ the less the nearer they are. Where numbers are few among special values, as
-    in the answers of sparse vectors, the least number counts with how many of each there are.
+    numbers in bins, whose weights differ the less the nearer they are. Among special values, as in the answers of
+    sparse vectors, the least number may count, with how many of each there are, in place of each column's: numbers
+    that were compared before they were released say most so, fresh ones each alone.
 
-    The runs must be coupled: what both worlds do with the same draws cancels, and weak evidence is left.
+    Coupled runs: what both worlds do with the same draws cancels, and weak evidence is left.
 
     Parameters
     ----------
     step : float
         Standard deviation, before anything is seen, of the difference of neighbouring bins' weights.
+    least : bool
+        Whether the least number counts in place of each column's, where several columns have special values.
 
     References
     ----------
@@ -232,16 +235,22 @@ class BinnedRegression(OutputAttack):
     """
 
     step: float
+    least: bool = False
 
-    name, log_odds = "regression on bins", True
+    log_odds = True
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return "regression on bins of the least" if self.least else "regression on bins"
 
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
-        """Fit the weights by Newton's method; its curvature is that of some of the runs."""
-        parts = list(_parts(train))
+        """Fit the weights."""
+        parts = list(_parts(train, least=self.least))
         if not parts or train.left.all() or not train.left.any():
             return nothing
         runs = train.thinned(MOST_REGRESSED)
-        shown = [Coded(*part.of(runs), part.size, part.ordered) for part in parts]
+        shown = [Coded(*part.of(runs), part.size, part.ordered, self.least) for part in parts]
         tables = fitted_tables(shown, runs.left, self.step)
         read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
 
@@ -272,20 +281,20 @@ class _Part:
         return self.codes(view), same.mean(axis=0)
 
 
-def _parts(train: LabelledView) -> Iterator[_Part]:
+def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
     columns = train.features.columns
-    special = [i for i, column in enumerate(columns) if not column.discrete and column.values.size]
+    special = train.features.with_specials
     for group in ([i for i, column in enumerate(columns) if column.discrete], special):
         if group:
             keys = partial(_kinds, group)
             known, times = np.unique(keys(train.every(-(-train.left.size // SCREENED))), return_counts=True)
             if known.size * REPEATED <= times.sum():
                 yield _Part(partial(_place, known, keys), known.size + 1, ordered=False)
-            else:
-                yield from (_Part(partial(_kinds, [i]), columns[i].values.size + 1, ordered=False) for i in group)
-    numbers = [i for i, column in enumerate(columns) if not column.discrete]
+                continue
+            yield from (_Part(partial(_kinds, [i]), columns[i].values.size + 1, ordered=False) for i in group)
+    numbers = [i for i, column in enumerate(columns) if not column.discrete and not (least and i in special)]
     sources: list[Callable[[View], Floats]] = [partial(_numbers, i) for i in numbers]
-    if len(special) > 1:
+    if least:
         sources.append(_least)
     elif len(numbers) == len(columns) > 1 and not special:
         sources += [partial(_step, i) for i in range(1, len(columns))]
@@ -297,7 +306,7 @@ def _parts(train: LabelledView) -> Iterator[_Part]:
             if high > low:
                 bins = partial(_bins, source, float(low), UNIFORM / float(high - low))
                 yield _Part(bins, UNIFORM + 1, ordered=True)
-    if len(special) > 1:
+    if least:  # the bins are those of the least
         values = sorted({float(v) for i in special for v in columns[i].values if not math.isnan(v)})
         yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))
 

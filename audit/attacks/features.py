@@ -261,6 +261,11 @@ class Features:
                 self.steps = [Column.of(row) for row in View(self, columns[self.kept]).steps]
             self.names, self.rows = map(list, zip(*self._list(), strict=True))
 
+    @property
+    def with_specials(self) -> list[int]:
+        """The columns of numbers and special values."""
+        return [i for i, column in enumerate(self.columns) if not column.discrete and column.values.size]
+
     def view(self, columns: Floats) -> View:
         """Return the view of encoded outputs."""
         return View(self, columns if len(self.kept) == len(columns) else columns[self.kept])

@@ -5,6 +5,7 @@ All are fitted before certification, so a poor one costs power and never validit
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -191,8 +192,11 @@ class LinearOdds:
         return rounded(total)
 
 
-#: Runs that the curvature of a regression on codes is taken from, its most steps, and the move at which it ends.
-CURVED, MOST_STEPS, STILL = 60_000, 12, 1e-5
+#: The most steps of a regression on codes, the move at which it ends, and the share of the runs' mean curvature
+#: below which it is taken again.
+MOST_STEPS, STILL, STALE = 20, 1e-5, 0.9
+#: How much less is said of a curve's steps than of their changes.
+WEAKER = 0.01
 #: What stands for the share of draws whose codes differ, where fewer do.
 LEAST_APART = 0.01
 
@@ -210,17 +214,15 @@ class Coded:
     size : int
     ordered : bool
         Whether neighbouring codes are alike; the last one stands for what has no place among the others.
+    smooth : bool
+        Whether of ordered codes the steps between neighbours are alike too, as those of a curve are.
     """
 
     codes: NDArray[np.int64]
     weights: Floats | None
     size: int
     ordered: bool
-
-    def every(self, step: int) -> Coded:
-        """Return every step-th run."""
-        weights = None if self.weights is None else self.weights[::step]
-        return Coded(self.codes[::step], weights, self.size, self.ordered)
+    smooth: bool = False
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of the runs' values by code."""
@@ -234,19 +236,25 @@ class Coded:
     def prior(self) -> Floats:
         """Return the inverse covariance, before anything is seen, of the log odds in steps of neighbouring codes.
 
-        What is not ordered is worth three steps. In coupled runs the chance of those draws cancels that show the same
-        code in both worlds, so the prior says as much less as there are more of them.
+        What is not ordered is worth three steps; of a curve, a change from step to step is worth one, and a step ten.
+        In coupled runs the chance of those draws cancels that show the same code in both worlds, so the prior says as
+        much less as there are more of them.
         """
         left, right = np.split(self.codes, 2)
         precision = np.eye(self.size) / 9
         if self.ordered:
-            differences = np.diff(np.eye(self.size), axis=0)[:-1]
-            precision = np.diag(np.append(np.full(self.size - 1, 1e-3), 1 / 9)) + differences.T @ differences
+            steps = np.diff(np.eye(self.size), axis=0)[:-1]
+            way = WEAKER * steps.T @ steps + np.diff(steps, axis=0).T @ np.diff(steps, axis=0)
+            level = np.full(self.size - 1, 1e-3 * (WEAKER if self.smooth else 1.0))
+            precision = np.diag(np.append(level, 1 / 9)) + (way if self.smooth else steps.T @ steps)
         return precision * max(LEAST_APART, float(np.mean(left != right)))
 
 
 def fitted_tables(parts: Sequence[Coded], left: Labels, step: float) -> list[Floats]:
-    """Return the log odds that each code of each part adds: a logistic regression on coupled runs, by Newton's method.
+    """Return the log odds that each code of each part adds: a logistic regression on coupled runs.
+
+    Every step is Newton's. The curvature is that of even odds, which is never less than it is [1]_: so each step is
+    for the better, whatever codes a handful of runs have. It is taken again once the odds are far from even.
 
     Parameters
     ----------
@@ -255,20 +263,23 @@ def fitted_tables(parts: Sequence[Coded], left: Labels, step: float) -> list[Flo
         True for the left world's runs, which come first; then those of the right one with the same draws.
     step : float
         Standard deviation, before anything is seen, of the difference of neighbouring codes where they are ordered.
+
+    References
+    ----------
+    .. [1] D. Böhning, B. Lindsay. Monotonicity of quadratic-approximation algorithms. Annals of the Institute of
+       Statistical Mathematics 40, 1988.
     """
     ends = np.cumsum([0, *(part.size for part in parts)])
     places = [slice(low, high) for low, high in pairwise(ends)]
     prior = scipy.linalg.block_diag(*(part.prior() for part in parts)) / step**2
-    stride = max(1, left.size // CURVED)
-    few = [part.every(stride) for part in parts]
-    found = np.zeros(ends[-1])
-    for turn in range(MOST_STEPS):
+    found, spread = np.zeros(ends[-1]), math.inf
+    for _ in range(MOST_STEPS):
         odds = sum(part.odds(found[here]) for part, here in zip(parts, places, strict=True))
         rate = special.expit(odds)
+        if float(np.mean(rate * (1 - rate))) < STALE * spread:
+            spread = float(np.mean(rate * (1 - rate)))
+            factor = scipy.linalg.cho_factor(prior + _curvature(parts, rate * (1 - rate), places))
         slope = np.concatenate([part.total(left - rate) for part in parts])
-        if turn < MOST_STEPS // 3:
-            curvature = prior + stride * _curvature(few, (rate * (1 - rate))[::stride], places)
-            factor = scipy.linalg.cho_factor(curvature)
         move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ found), -2, 2)
         found += move
         if np.abs(move).max() < STILL:

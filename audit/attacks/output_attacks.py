@@ -14,7 +14,7 @@ from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, Thre
 MANY = 8
 FEWEST_BOOSTED = 8000
 #: Standard deviations of the steps between the weights of neighbouring bins that are tried.
-BIN_STEPS = (0.01, 0.1)
+BIN_STEPS = (0.01, 0.003)
 
 
 def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
@@ -36,7 +36,9 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     if (thorough or not several) and Patterns.is_worth(train):
         worth.append(Patterns())
     if several:
-        worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else BIN_STEPS[:1])]
+        steps = BIN_STEPS if thorough else BIN_STEPS[:1]
+        ways = (True, False) if len(features.with_specials) > 1 else (False,)
+        worth += [BinnedRegression(step, least) for step in steps for least in ways]
     picked = screen(train, 4 if thorough else 2)
     signs = (1.0, -1.0) if train.coupled else (1.0,)
     worth += [Threshold(i, features.names[i], sign) for i in picked for sign in signs]

@@ -2,8 +2,8 @@
 
 At an epsilon of 0.1 the two worlds' rates differ by less than the noise of a pilot. So every input is played with the
 same draws (`pilot`). What attacks learn from some runs is judged by others, of which only the scores are kept: so many
-that the rare events are among them that often tell most. And a third of these had no part in choosing the events: the
-best of many is best by luck.
+that the rare events are among them that often tell most. Where the choice goes by counts, a third of these had no part
+in choosing the events: the best of many is best by luck.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ HEATS, FINALISTS = 120_000, 3
 LOOKED_AT = 100_000
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
-#: The shares of an attack's doubt that events are chosen with, and the doubt of the runs that judge them.
-DOUBTS, LAST_DOUBT = (0.2, 0.5, 1.0, 2.0, 4.0), 1.0
+#: The shares of an attack's doubt that events are chosen with, that of smoothed log odds, and the doubt of the judges.
+DOUBTS, SMOOTH_DOUBTS, LAST_DOUBT = (0.2, 0.5, 1.0, 2.0, 4.0), (0.1,), 1.0
 
 
 @dataclass(frozen=True)
@@ -167,17 +167,23 @@ class _Choice:
         return fitted(won), Event.of_json(best[won][1])
 
     def _judged(self, attack: OutputAttack, scores: Floats) -> list[Any]:
-        """Return what the best of an attack's events promises, and the event, as JSON."""
-        half = scores.size // 2
-        sides = scores[:half], scores[half:]
-        choosing = np.concatenate([side[: side.size * 2 // 3] for side in sides])
+        """Return what the best of an attack's events promises, and the event, as JSON.
+
+        A score that says log odds says which of its events is best, in the measure that all the runs bear it out: by
+        their own counts the best of the rare ones is best by luck.
+        """
+        half, smooth = scores.size // 2, attack.log_odds
+        choosing = (
+            scores if smooth else np.concatenate([side[: half * 2 // 3] for side in (scores[:half], scores[half:])])
+        )
         delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
         choices = event_choice.choose_several(
             choosing,
             np.repeat([True, False], choosing.size // 2),
-            [doubt * attack.doubt for doubt in DOUBTS],
+            [doubt * attack.doubt for doubt in (SMOOTH_DOUBTS if smooth else DOUBTS)],
             log_odds=attack.log_odds,
             coupled=True,
+            smooth_alone=smooth,
             delta=delta,
             alpha=alpha,
             runs=runs,

@@ -88,8 +88,9 @@ def choose_several(
     runs: int,
     log_odds: bool = False,
     coupled: bool = False,
+    smooth_alone: bool = False,
 ) -> list[tuple[Event, float]]:
-    """Return what `choose` does for each of several doubts: rarer events for a smaller one."""
+    """Return what `choose` does for each of several doubts; with `smooth_alone` coupled runs' rates are smoothed."""
     known = ~np.isnan(scores)
     in_left, in_right = np.sort(scores[known & left]), np.sort(scores[known & ~left])
     grid = _places(np.sort(scores[known]))
@@ -100,9 +101,9 @@ def choose_several(
     ways = [_Candidates.of(smooth, grid, runs_of, delta=delta)]
     if coupled:
         tails = CoupledTails.of(grid, scores[: left.size // 2], scores[left.size // 2 :])
-        counted = tails.thresholds
         ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
-        ways.append(_Candidates.of(counted, grid, runs_of, delta=delta, tails=tails))
+        ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
+        ways = ways[1:2] if smooth_alone else ways
     quantile = -float(special.ndtri(alpha))
     chosen = []
     for doubt in doubts:
@@ -136,8 +137,7 @@ def promised(
         return [-math.inf] * len(events)
     grid = np.union1d(_places(np.sort(scores[~np.isnan(scores)])), ends)
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
-    counted = tails.thresholds
-    candidates = _Candidates.of(counted, grid, (half, half), delta=delta, tails=tails)
+    candidates = _Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
     promises, _ = candidates.promises(runs, -float(special.ndtri(alpha)), doubt)
     upper, lower = (
         [grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in side]

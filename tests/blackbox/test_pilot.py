@@ -5,16 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import special
 
 from overclaim.audit.assumptions.mechanism_runs import DataPair
+from overclaim.audit.attacks import count_tables
 from overclaim.audit.attacks.count_tables import BinnedRegression
 from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.learned import Coded, fitted_tables
 from overclaim.audit.blackbox import weak_claims
 from overclaim.audit.blackbox.pilot import Pilot
 from overclaim.audit.blackbox.stages import MechanismAudit
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.statistics.coupling import CoupledTails
-from overclaim.audit.statistics.event_choice import TREND_RUNS, in_tail, promised
+from overclaim.audit.statistics.event_choice import TREND_RUNS, choose_several, in_tail, promised
 from overclaim.audit.statistics.events import Event
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
@@ -144,10 +147,10 @@ def test_folds_keep_coupled_runs_together():
     assert plain.fold(0).tolist() == [True, False] * 6
 
 
-def regression_on(columns, draws, step=0.01):
+def regression_on(columns, draws, step=0.01, least=False):
     features = Features(columns)
     train = features.view(columns).labelled(np.repeat([True, False], draws), coupled=True)
-    score = BinnedRegression(step).learn(train)
+    score = BinnedRegression(step, least).learn(train)
     return lambda fresh: score(features.view(fresh))
 
 
@@ -182,12 +185,39 @@ def test_the_least_number_counts_with_how_many_special_values_there_are():
     """Sparse vectors that release what they compared: a low number after many answers below."""
     mechanism = zoo()["mechanisms/svt3"].build(0.1)
     ones, twos = (mechanism(data, Draws(0), 100_000) for data in ([1] * 10, [2] * 10))
-    score = regression_on(np.concatenate([ones, twos], axis=1), 100_000)
+    score = regression_on(np.concatenate([ones, twos], axis=1), 100_000, least=True)
     low = np.full((10, 2), -np.inf)
     low[:9, 0] = np.nan
     low[[9, 0], [0, 1]] = -10.0  # the last answer, or the first
     late, soon = score(low)
-    assert late > soon + 0.15  # nine answers below a threshold that is lower still: 9 / 20 in real arithmetic
+    assert late > soon + 0.3  # nine answers below a threshold that is lower still: 9 / 20 less 1 / 20
+
+
+def test_a_regression_on_bins_finds_its_weights_where_some_bins_are_rare():
+    """Of 320,000 runs some bins have a handful; the likelihood with the prior is as large as can be all the same."""
+    mechanism = zoo()["mechanisms/svt3"].build(0.1)
+    columns = np.concatenate([mechanism(data, Draws(0), 160_000) for data in ([1] * 10, [2] * 10)], axis=1)
+    left = np.repeat([True, False], 160_000)
+    train = Features(columns).view(columns).labelled(left, coupled=True)
+    shown = [Coded(*part.of(train), part.size, part.ordered) for part in count_tables._parts(train, least=False)]
+    tables = fitted_tables(shown, left, 0.1)
+    wrong = left - special.expit(sum(part.odds(table) for part, table in zip(shown, tables, strict=True)))
+    for part, table in zip(shown, tables, strict=True):
+        slope = part.total(wrong) - part.prior() @ table / 0.1**2
+        assert (np.abs(slope) < 0.2 * np.sqrt(part.total(np.ones(left.size)) + 10)).all()  # of what chance makes it
+
+
+def test_smoothed_log_odds_choose_no_event_by_its_luck():
+    """Log odds of +-.05 by a coin's side: an event promises at most .05, whatever rare ones show by luck."""
+    rng = np.random.default_rng(0)
+    size = np.abs(rng.standard_normal(400_000))
+    sides = [np.where(rng.random(400_000) < special.expit(sign * 0.05), size, -size) for sign in (1, -1)]
+    scores, left = np.concatenate([0.05 * np.sign(s) + 1e-4 * s for s in sides]), np.repeat([True, False], 400_000)
+    setting = {"delta": 0.0, "alpha": 0.1, "runs": 10**8, "log_odds": True, "coupled": True}
+    _, counted = choose_several(scores, left, (0.1,), **setting)[0]
+    _, smooth = choose_several(scores, left, (0.1,), smooth_alone=True, **setting)[0]
+    assert counted > 0.08
+    assert 0.04 < smooth < 0.055
 
 
 def test_what_training_has_not_seen_is_scored():
