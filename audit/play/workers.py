@@ -305,7 +305,13 @@ def die_with(parent: int) -> None:
 
     Each does so from its start: a parent that is killed before the first task would leave it waiting.
     """
-    mine = os.getppid()
+    mine, ends = os.getppid(), os._exit
+
+    def leave() -> None:
+        if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+            ends(0)  # Python would wait for the threads of audited code, and who started this process for it
+
+    threading._register_atexit(leave)  # type: ignore[attr-defined]  # before it waits for threads
 
     def watch() -> None:
         while _lives(parent) and os.getppid() == mine:

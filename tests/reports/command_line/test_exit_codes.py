@@ -234,3 +234,35 @@ def test_closed_streams_are_no_verdict():
         shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *COMMAND, *CHECK]
         assert subprocess.run(shell, capture_output=True, check=False).returncode == 2, closing
     assert FALSIFIED == 1
+
+
+ENDLESS = """
+import threading, time
+
+def forever():
+    while True:
+        time.sleep(1)
+
+def noisy(data, rng):
+    if threading.active_count() < 4:
+        threading.Thread(target=forever).start()
+    return data + rng.laplace()
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "--runs", "2000", "--jobs", "1"], ["run", "--jobs", "1"]], ids=lambda w: w[0]
+)
+def test_a_thread_that_never_ends_keeps_no_command_from_its_end(tmp_path, words):
+    """Python waits for threads that are no daemons; of a run each claim's first part is played in another process."""
+    (tmp_path / "own.py").write_text(ENDLESS)
+    (tmp_path / "plan.toml").write_text(
+        '[[claims]]\ntarget = "own.py:noisy"\nepsilon = 1\nleft = 0\nright = 1\nruns = 2000\n'
+    )
+    about = {"check": ["own.py:noisy", "--epsilon", "1", "--left", "0", "--right", "1"], "run": ["plan.toml"]}
+    done = subprocess.run(
+        [sys.executable, "-m", "overclaim", words[0], *about[words[0]], *words[1:]],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "SURVIVED" in done.stdout.upper()
