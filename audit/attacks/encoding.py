@@ -105,14 +105,15 @@ def plain(output: object) -> object:
 def _category(thing: object) -> str:
     """Return the name of a thing that is no number: its text, where that says what it is and not where.
 
-    The text of a fitted model says how it was made, not what it has learned.
+    The text of a fitted model, which has what it has learned in attributes that end in _, says how it was made.
     """
     kind, name = type(thing), repr(thing)
     if isinstance(thing, Awaitable) and hasattr(thing, "close"):
         thing.close()  # else Python warns that it was never awaited
     unread = isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing)
     known = () if unread else tuple(getattr(thing, "__dict__", ()))
-    fitted = any(attribute.endswith("_") and not attribute.startswith("_") for attribute in known)
+    learned = any(attribute.endswith("_") and not attribute.startswith("_") for attribute in known)
+    fitted = learned and callable(getattr(kind, "fit", None))
     if unread or fitted or name == object.__repr__(thing):
         article = "an" if kind.__name__[0] in "aeiou" else "a"
         more = "; which attributes of an object are released, --attributes (attributes=) says" if known else ""

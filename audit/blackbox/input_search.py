@@ -26,13 +26,16 @@ from .stages import MechanismAudit
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
 #: gains more from them); and the most for any claim.
-SHARE, ENOUGH_RUNS, MOST_RUNS = 0.3, 60_000, 1_000_000
-#: Pairs of each generation, and how many of those before are kept for it; the others are changes of these.
-GENERATIONS = ((48, 0), (28, 10), (16, 8), (8, 5), (3, 3))
+SHARE, ENOUGH_RUNS, MOST_RUNS = 0.35, 60_000, 1_000_000
+#: Pairs of each generation, how many of those before are kept for it (the others are changes of these), and its share
+#: of the runs: more for the last ones, since rare events show in hundreds of runs alone.
+GENERATIONS = ((48, 0, 0.1), (28, 10, 0.15), (16, 8, 0.2), (8, 5, 0.25), (3, 3, 0.3))
 #: The fewest runs of a pair in one generation: from fewer nothing is learned.
 LEAST = 12
 #: The fewest pairs of a generation, however few the runs.
 FEWEST = 2
+#: How often other pairs are drawn for a generation in the place of those on which the mechanism raises.
+REFILLS = 2
 #: About the share of all runs that certification plays in one world.
 CERTIFIED = 0.25
 #: How often a world must have been due to show something, were the claim true, to be taken never to show it.
@@ -51,7 +54,7 @@ class Searched:
     index : int
         Of the pair, the key of its draws.
     runs : int
-        Spent on all pairs.
+        Spent on all pairs, but for those on which the mechanism raised.
     tried, refused, slow : int
         Pairs that were played, and those of them on which the mechanism raised, or took longer than a call may take:
         they were left out.
@@ -123,12 +126,17 @@ class _Search:
         budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH_RUNS, MOST_RUNS))
         scale = min(1.0, budget / (LEAST * len(GENERATIONS) * GENERATIONS[0][0]))
         alive: list[_Candidate] = []
-        for number, (many, kept) in enumerate(GENERATIONS):
+        for number, (many, kept, share) in enumerate(GENERATIONS):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
-            alive = _best(alive, kept)
-            alive += self._candidates(self._changes(alive, many - len(alive)) if number else self.space.first(many))
-            each = max(LEAST, budget // len(GENERATIONS) // max(1, len(alive)))
-            alive = self._played(alive[: max(1, (budget - self.spent) // each)], each)
+            before = _best(alive, kept)
+            alive = before + self._candidates(self._more(before, many - len(before), first=not number))
+            each = max(LEAST, math.floor(share * budget) // max(1, len(alive)))
+            wanted = max(1, min(len(alive), (budget - self.spent) // each))
+            alive = self._played(alive[:wanted], each)
+            for _ in range(REFILLS):  # others in the place of those on which it raises
+                if len(alive) < wanted and self.refused:
+                    more = self._candidates(self._more(alive, wanted - len(alive), first=not number))
+                    alive += self._played(more, each)
             if not alive:
                 said = " or was too slow" if self.slow else ""
                 first = (self.refused or [self.first_slow])[0]
@@ -147,8 +155,10 @@ class _Search:
                 self.index += 1
         return candidates
 
-    def _changes(self, alive: Sequence[_Candidate], many: int) -> list[Case]:
-        """Return changes of those that are kept, more of the better ones."""
+    def _more(self, alive: Sequence[_Candidate], many: int, *, first: bool) -> list[Case]:
+        """Return first pairs, or changes of those that are kept, more of the better ones."""
+        if first or not alive:
+            return self.space.first(many)
         places = [min(i, int(self.rng.integers(len(alive)))) for i in range(many)]
         changes = [self.space.changed(alive[place].case, self.rng) for place in places]
         return [case for case in changes if case is not None]
@@ -163,7 +173,7 @@ class _Search:
         for one, sample in zip(alive, shown, strict=True):
             self.tried += one.blocks == 0
             one.blocks += 1
-            self.spent += each
+            self.spent += 0 if isinstance(sample, _Refusal) and not sample.slow else each
             if isinstance(sample, Sample):
                 one.samples.append(sample)
             elif sample.slow:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw, is_strategy, large_integers
-from .extremes import extremes, plain_record
+from .extremes import all_alike, by_length, extremes, plain_record
 from .neighbours import Neighbours, made_by
 from .records import Records, RelationError, UnfitError, features_of, records_of, with_feature
 
@@ -28,6 +28,9 @@ DRAWN, KEPT = 200, 600
 TRIES = 30
 #: The share of the first pairs in which all other records are copies of one extreme record.
 FILLED = 0.3
+#: The share of the first pairs in which one feature of all records but the one that differs is the same, and how often
+#: that is a plain one, as zeros are: what other records hold cancels or outweighs what one record changes.
+SPARSE, PLAIN = 0.4, 0.7
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,7 @@ class Related:
             records.update((key_of(number), number) for number in large)
         self.pool = list(records.values())
         self.extremes = extremes(self.pool)
+        self.plain = sorted(self.pool, key=by_length)[:2]
 
     def first(self, many: int) -> list[Case]:
         """Return up to so many different pairs."""
@@ -188,12 +192,26 @@ class Related:
         return list(cases.values())
 
     def _any(self, rng: np.random.Generator) -> Case | None:
-        case = self._case(self._base(rng), rng)
+        base = self._base(rng)
+        if rng.random() < SPARSE:
+            return self._sparse(base, rng) or self._case(base, rng)
+        case = self._case(base, rng)
         if case is not None and rng.random() < FILLED:
             case = self._others_alike(case, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or case
         if case is None or self.neighbours.relation != "add-remove" or rng.random() < 0.5:
             return case
         return self._case(case.base, rng, case.index, self._record(rng)) or case
+
+    def _sparse(self, base: object, rng: np.random.Generator) -> Case | None:
+        """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
+        if callable(self.neighbours.relation) or not self.pool:
+            return None
+        alike = self.plain[int(rng.integers(len(self.plain)))] if rng.random() < PLAIN else self._extreme(rng)
+        try:
+            base = all_alike(base, alike, rng)
+        except (UnfitError, IndexError):
+            return None
+        return self._case(base, rng, None, self._record(rng)) if self.neighbours.allows(base) else None
 
     def _base(self, rng: np.random.Generator) -> object:
         """Return a data set."""
@@ -254,11 +272,13 @@ class Related:
         return another(partial(self._changed, case, rng), (case.key,))
 
     def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
-        here, turn = records_of(case.base), int(rng.integers(8))
+        here, turn = records_of(case.base), int(rng.integers(9))
         if turn == 0 and not callable(self.neighbours.relation):  # another record in its place
             return self._case(case.base, rng, case.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
             return replace(case, left=case.right, right=case.left, flipped=not case.flipped)
+        if turn == 8:  # other data, alike in a feature
+            return self._sparse(case.base, rng)
         if turn == 2:  # the same record in other data
             return self._case(self._base(rng), rng, None, case.record)
         if here.size < 2 or callable(self.neighbours.relation):
@@ -345,7 +365,7 @@ class Related:
             for start in starts:
                 others_kept = [others[(start + k) % len(others)] for k in range(max(size, 0))]
                 yield self._cut(case, here, sorted([*others_kept, case.index]), rng)
-        simple = sorted(self.pool, key=_length)[:6]
+        simple = sorted(self.pool, key=by_length)[:6]
         for record in simple:  # all others the same simple record
             yield self._with(case, others, record, rng)
         for record in simple:  # a simpler difference
@@ -370,8 +390,3 @@ class Related:
         if changed is None or changed.flipped == case.flipped:
             return changed
         return replace(changed, left=changed.right, right=changed.left, flipped=case.flipped)
-
-
-def _length(record: object) -> tuple[int, str]:
-    text = shown(to_json(plain_record(record)))
-    return len(text), text

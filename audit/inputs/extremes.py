@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .data import to_json
+import numpy as np
+
+from .data import shown, to_json
+from .records import UnfitError, features_of, records_of, with_feature
 
 
 def plain_record(record: object) -> object:
@@ -29,6 +32,38 @@ def extremes(pool: Sequence[object]) -> list[object]:
     places.update(dict.fromkeys(i for i in order if worth[i]))
     places.update(dict.fromkeys(range(min(2, len(pool)))))
     return [pool[i] for i in list(places)[: max(8, len(pool) // 4)]] or list(pool)
+
+
+def by_length(record: object) -> tuple[int, str]:
+    """Return how much there is to read of a record, and its text: zeros come first."""
+    text = shown(to_json(plain_record(record)))
+    return len(text), text
+
+
+def all_alike(data: object, record: object, rng: np.random.Generator) -> object:
+    """Return data whose records all have one feature of this record, or all of its features but one.
+
+    Labelled data mostly keeps its labels: of one class alone a model learns nothing, and many refuse it.
+
+    Raises
+    ------
+    UnfitError
+        Where they do not fit.
+    """
+    here = records_of(data)
+    many = min((features_of(here.record(i)) for i in range(here.size)), default=0)
+    if not many:
+        raise UnfitError("there is no feature that all records have")
+    one, turn = int(rng.integers(many)), int(rng.integers(4))
+    features = [one] if many == 1 or turn % 2 else [other for other in range(many) if other != one]
+    if turn and isinstance(data, tuple) and isinstance(plain_record(record), list):
+        features = list(range(many - 1))  # the last part of (X, y) is the labels
+    for i in range(here.size):
+        mine = here.record(i)
+        for feature in features:
+            mine = with_feature(mine, feature, record)
+        here = records_of(here.put(i, mine))
+    return here.data
 
 
 def _numbers(record: object) -> list[float]:

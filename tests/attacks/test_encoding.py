@@ -125,8 +125,11 @@ class Slots:
 class Fitted:
     """A model as scikit-learn's: its text says how it was made, not what it has learned."""
 
-    def __init__(self, learned):
+    def __init__(self, learned=None):
         self.coef_ = learned
+
+    def fit(self, data):
+        return Fitted(data)
 
     def __repr__(self):
         return "Fitted()"
@@ -163,10 +166,25 @@ def test_what_cannot_be_read_is_refused_by_its_name(mechanism, name):
 
 def test_a_fitted_model_is_not_read_by_its_text():
     def fit(data, rng):
-        return {"model": Fitted(data + rng.laplace())}
+        return {"model": Fitted().fit(data + rng.laplace())}
 
     with pytest.raises(LearnerError, match=r"returned a Fitted: expected .*; which attributes .*--attributes .*says$"):
         falsify_mechanism(fit, Claim(epsilon=1.0), left=1, right=0, runs=200)
+
+
+@dataclass(frozen=True)
+class Weight:
+    """No model: its text says all that it is, and lambda is a word of Python's."""
+
+    lambda_: float
+
+
+def test_an_attribute_that_ends_in_an_underscore_makes_no_model():
+    def release(data, rng):
+        return Weight(lambda_=float(data + rng.laplace(scale=0.2) > 0.5))
+
+    result = falsify_mechanism(release, Claim(epsilon=1.0), left=1, right=0, runs=2000)
+    assert result.verdict is Verdict.FALSIFIED, str(result)
 
 
 def test_endless_nesting_is_refused():

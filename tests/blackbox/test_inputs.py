@@ -85,6 +85,20 @@ def total_of_users(data, rng):
     return sum(value for _, value in data) + rng.laplace()
 
 
+def test_others_take_the_place_of_those_on_which_it_raises():
+    """As a model that needs both classes raises on half of the pairs."""
+
+    def wants_even(data, rng):
+        if len(data) % 2:
+            raise ValueError("even")
+        return sum(data) + rng.laplace()
+
+    searched = audit(wants_even, neighbours(LISTS), runs=6000).searched
+    assert searched.refused > 20
+    assert searched.tried - searched.refused >= 33  # 23 without
+    assert searched.runs <= 0.36 * 6000
+
+
 def test_one_user_has_several_records():
     """By seed; the claim is true of one record more or less."""
     assert audit(total_of_users, neighbours(USERS, "add-remove"), runs=4000).verdict is Verdict.SURVIVED

@@ -14,8 +14,9 @@ from overclaim.audit.inputs import drawing
 from overclaim.audit.inputs.cases import space_of
 from overclaim.audit.inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 from overclaim.audit.inputs.drawing import draw
+from overclaim.audit.inputs.extremes import all_alike
 from overclaim.audit.inputs.neighbours import neighbours
-from overclaim.audit.inputs.records import RelationError
+from overclaim.audit.inputs.records import RelationError, UnfitError, records_of
 from overclaim.learners.protocol import LearnerError
 
 pd = pytest.importorskip("pandas")
@@ -240,3 +241,33 @@ def test_what_is_simpler_is_allowed_too():
     simpler = [other for case in space.first(30) for other in space.simpler(case)]
     assert simpler
     assert all(len(set(side)) == len(side) for other in simpler for side in (other.left, other.right))
+
+
+def test_many_first_pairs_are_alike_but_for_one_record():
+    """Others that are zero in every feature, with labels of both classes: what LogisticRegression's fault needs."""
+    value, label = st.sampled_from([0.0, 100.0, -100.0]), st.integers(0, 1)
+    rows = st.lists(st.tuples(value, label), min_size=3, max_size=5)
+    labelled = rows.map(lambda rows: (np.array([[x] for x, _ in rows]), np.array([y for _, y in rows])))
+    found = 0
+    for seed in range(4):
+        for case in space_of(neighbours(labelled), seed).first(48):
+            both_classes = all(len(set(side[1].tolist())) == 2 for side in (case.left, case.right))
+            found += both_classes and sorted(np.count_nonzero(side[0]) for side in (case.left, case.right)) == [0, 1]
+    assert found >= 20  # 5 without them
+
+
+def test_records_that_are_made_alike_mostly_keep_their_labels():
+    rng, rows = np.random.default_rng(0), (np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]))
+    record, kept, changed = records_of((np.full((1, 2), 9.0), np.array([1]))).record(0), 0, set()
+    for _ in range(40):
+        features, labels = all_alike(rows, record, rng)
+        was, now = np.column_stack(rows).T, np.column_stack([features, labels]).T
+        alike = [bool((column == value).all()) for column, value in zip(now, (9, 9, 1), strict=True)]
+        assert any(alike)
+        assert all(same or (now[i] == was[i]).all() for i, same in enumerate(alike))
+        kept += not alike[2]
+        changed.add(tuple(alike))
+    assert 25 <= kept < 40
+    assert len(changed) > 2
+    with pytest.raises(UnfitError):
+        all_alike([], 1.0, rng)

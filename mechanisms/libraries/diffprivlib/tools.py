@@ -37,6 +37,12 @@ def _with_missing(st: ModuleType) -> object:
     return numbers.filter(_has_number)
 
 
+def _columns(st: ModuleType) -> object:
+    """Return the strategy of rows of two numbers in [0, 1], of which any may be missing."""
+    number = hundredths(st) | st.just(math.nan)
+    return st.lists(st.tuples(number, number), min_size=1, max_size=4).map(np.array)
+
+
 def _has_number(data: Iterable[float]) -> bool:
     return not all(map(math.isnan, data))
 
@@ -88,6 +94,16 @@ _BINS = Finding(
     repair="refuse names of methods, or warn as for a missing range",
     upstream=NONE_FOUND,
 )
+_ALL_MISSING = Finding(
+    false="of a column without a number NaN is released, with certainty, and of one with a number never (`_mean` and `_var` in "
+    "`diffprivlib/tools/utils.py` give the mechanism NaN; `LaplaceTruncated` adds noise to it and `LaplaceBoundedDomain`, in "
+    "`diffprivlib/mechanisms/laplace.py`, returns it as it is): one record that is replaced shows",
+    answer='It is documented: "For all-NaN slices, NaN is returned". Which columns have no number at all could be meant to be '
+    "public; the documentation does not say so.",
+    repair="release a random number of the domain for such a column, as nansum takes 0 for its sum and adds noise",
+    upstream=f"{TRACKER}/80, open, says that a NaN is a distinguishing event for most functions, and excepts nanmean, nanvar "
+    f"and nanstd; of columns without a number {NONE_FOUND}",
+)
 _SIZE = Finding(
     false="the number of records is taken to be public: what is released lies between bounds that are multiples of it "
     "(`_sum` in `diffprivlib/tools/utils.py`: lower * array.size and upper * array.size), or has noise that is computed "
@@ -99,6 +115,8 @@ _SIZE = Finding(
 )
 
 _WEIGHT = "Each value in `a` only contributes its associated weight towards the bin count (instead of 1)."
+_SLICES = "For all-NaN slices, NaN is returned and a `RuntimeWarning` is raised."
+_SUMS = "Sum of array elements over a given axis with differential privacy, ignoring NaNs."
 _BIN_WIDTHS = "If `bins` is a string, it defines the method used to calculate the optimal bin width"
 
 
@@ -223,26 +241,31 @@ def _tools() -> Iterator[LibraryEntry]:
         )
 
 
-def _options_of_histograms() -> Iterator[LibraryEntry]:
-    of_widths = _tool("histogram", bins="auto", range=(0, 1))
+def _options() -> Iterator[LibraryEntry]:
+    of_widths, both = _tool("histogram", bins="auto", range=(0, 1)), LibraryEntry.relations
+    by_column = {name: _tool(name, bounds=(0, 1), axis=0) for name in ("nanmean", "nanvar", "nanstd", "nansum")}
     for what, build, data, said, finding, relations in (
-        ("histogram-weights", _weighted_histogram, _weighted, _WEIGHT, _WEIGHTS, LibraryEntry.relations),
+        ("histogram-weights", _weighted_histogram, _weighted, _WEIGHT, _WEIGHTS, both),
         ("histogram-auto", of_widths, _several, _BIN_WIDTHS, _BINS, ("replace",)),
+        ("nanmean-columns", by_column["nanmean"], _columns, _SLICES, _ALL_MISSING, both),
+        ("nanvar-columns", by_column["nanvar"], _columns, _SLICES, _ALL_MISSING, both),
+        ("nanstd-columns", by_column["nanstd"], _columns, _SLICES, _ALL_MISSING, both),
+        ("nansum-columns", by_column["nansum"], _columns, _SUMS, None, ("replace",)),
     ):
         yield LibraryEntry(
             package=LIBRARY,
             what=what,
             claim=ONE,
             quotation=said,
-            where="documentation of diffprivlib.tools.histogram, of the option",
+            where=f"documentation of diffprivlib.tools.{what.partition('-')[0]}, of the option",
             strategy=data,
             build=build,
             weakened_by="epsilon",
             runs=10_000,
             finding=finding,
             relations=relations,
-            false_under=relations,
+            false_under=relations if finding else (),
         )
 
 
-ENTRIES: tuple[LibraryEntry, ...] = (*_tools(), *_options_of_histograms())
+ENTRIES: tuple[LibraryEntry, ...] = (*_tools(), *_options())
