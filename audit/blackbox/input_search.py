@@ -18,7 +18,7 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
 from ..attacks.encoding import scalars
-from ..inputs.cases import Case, Space
+from ..inputs.cases import Case, Drawn, Related, Space
 from ..inputs.data import from_json, to_json
 from ..play.processor import one_thread
 from ..play.workers import in_parallel
@@ -26,10 +26,13 @@ from .stages import MechanismAudit
 
 #: The share of the runs that the search takes; the most runs it takes for a claim of epsilon 1 (beyond, certification
 #: gains more from them); and the most for any claim.
-SHARE, ENOUGH_RUNS, MOST_RUNS = 0.35, 60_000, 1_000_000
+SHARE, ENOUGH_RUNS, MOST_RUNS = 0.3, 60_000, 1_000_000
 #: Pairs of each generation, how many of those before are kept for it (the others are changes of these), and its share
-#: of the runs: more for the last ones, since rare events show in hundreds of runs alone.
-GENERATIONS = ((48, 0, 0.1), (28, 10, 0.15), (16, 8, 0.2), (8, 5, 0.25), (3, 3, 0.3))
+#: of the search's runs.
+GENERATIONS = ((48, 0, 0.2), (28, 10, 0.2), (16, 8, 0.2), (8, 5, 0.2), (3, 3, 0.2))
+#: Of a mechanism's data: more runs, most of them for the last pairs, since rare events show in hundreds of runs alone.
+DATA_SHARE = 0.35
+DATA_GENERATIONS = ((48, 0, 0.1), (28, 10, 0.15), (16, 8, 0.2), (8, 5, 0.25), (3, 3, 0.3))
 #: The fewest runs of a pair in one generation: from fewer nothing is learned.
 LEAST = 12
 #: The fewest pairs of a generation, however few the runs.
@@ -117,16 +120,18 @@ class _Search:
     def __init__(self, audit: MechanismAudit, space: Space) -> None:
         self.audit, self.space = audit, space
         self.rng = np.random.default_rng([audit.budget.seed, 3])
+        of_data = isinstance(space, Related | Drawn)
+        self.share, self.generations = (DATA_SHARE, DATA_GENERATIONS) if of_data else (SHARE, GENERATIONS)
         self.seen: set[str] = set()
         self.index, self.spent, self.tried, self.slow = 0, 0, 0, 0
         self.refused: list[str] = []
         self.first_slow = ""
 
     def run(self) -> Searched:
-        budget = max(LEAST * 8, self.audit.share(SHARE, ENOUGH_RUNS, MOST_RUNS))
-        scale = min(1.0, budget / (LEAST * len(GENERATIONS) * GENERATIONS[0][0]))
+        budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
+        scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
         alive: list[_Candidate] = []
-        for number, (many, kept, share) in enumerate(GENERATIONS):
+        for number, (many, kept, share) in enumerate(self.generations):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
             before = _best(alive, kept)
             alive = before + self._candidates(self._more(before, many - len(before), first=not number))
