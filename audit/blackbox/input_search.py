@@ -57,7 +57,7 @@ class Searched:
     index : int
         Of the pair, the key of its draws.
     runs : int
-        Spent on all pairs, but for those on which the mechanism raised.
+        Spent on all pairs; of data, but for those on which the mechanism raised.
     tried, refused, slow : int
         Pairs that were played, and those of them on which the mechanism raised, or took longer than a call may take:
         they were left out.
@@ -120,8 +120,8 @@ class _Search:
     def __init__(self, audit: MechanismAudit, space: Space) -> None:
         self.audit, self.space = audit, space
         self.rng = np.random.default_rng([audit.budget.seed, 3])
-        of_data = isinstance(space, Related | Drawn)
-        self.share, self.generations = (DATA_SHARE, DATA_GENERATIONS) if of_data else (SHARE, GENERATIONS)
+        self.of_data = isinstance(space, Related | Drawn)
+        self.share, self.generations = (DATA_SHARE, DATA_GENERATIONS) if self.of_data else (SHARE, GENERATIONS)
         self.seen: set[str] = set()
         self.index, self.spent, self.tried, self.slow = 0, 0, 0, 0
         self.refused: list[str] = []
@@ -138,7 +138,7 @@ class _Search:
             each = max(LEAST, math.floor(share * budget) // max(1, len(alive)))
             wanted = max(1, min(len(alive), (budget - self.spent) // each))
             alive = self._played(alive[:wanted], each)
-            for _ in range(REFILLS):  # others in the place of those on which it raises
+            for _ in range(REFILLS if self.of_data else 0):  # others in the place of those on which it raises
                 if len(alive) < wanted and self.refused:
                     more = self._candidates(self._more(alive, wanted - len(alive), first=not number))
                     alive += self._played(more, each)
@@ -178,7 +178,8 @@ class _Search:
         for one, sample in zip(alive, shown, strict=True):
             self.tried += one.blocks == 0
             one.blocks += 1
-            self.spent += 0 if isinstance(sample, _Refusal) and not sample.slow else each
+            free = self.of_data and isinstance(sample, _Refusal) and not sample.slow
+            self.spent += 0 if free else each
             if isinstance(sample, Sample):
                 one.samples.append(sample)
             elif sample.slow:
