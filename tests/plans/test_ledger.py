@@ -200,7 +200,8 @@ def early(tmp_path_factory):
     return plan, whole, blocks
 
 
-@pytest.mark.parametrize("claim", [2, *(pytest.param(claim, marks=pytest.mark.slow) for claim in (0, 1, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("claim", [0, 1, 2, 3])
 def test_early_audits_and_regret_go_on_at_any_block(early, folder, monkeypatch, claim):
     """In the middle of an exact attack, of two that are learned, whose past is played again, and of regret."""
     monkeypatch.setattr("overclaim.audit.plans.selftest.selftest", lambda *_, **__: [])

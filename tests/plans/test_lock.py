@@ -110,7 +110,7 @@ def lives(process):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 def test_workers_do_not_outlive_their_run(tmp_path, how):
     (tmp_path / "busy.py").write_text(BUSY)
     # A file of its own: whoever inherits a pipe keeps it open.
@@ -131,7 +131,7 @@ def test_workers_do_not_outlive_their_run(tmp_path, how):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
-@pytest.mark.parametrize("how", ["alone", "in_parallel"])
+@pytest.mark.parametrize("how", [pytest.param("alone", marks=pytest.mark.slow), "in_parallel"])
 def test_workers_without_a_task_do_not_outlive_their_run(tmp_path, how):
     (tmp_path / "killed.py").write_text(KILLED)
     words = [sys.executable, tmp_path / "killed.py", how]

@@ -251,7 +251,9 @@ def noisy(data, rng):
 
 
 @pytest.mark.parametrize(
-    "words", [["check", "--runs", "2000", "--jobs", "1"], ["run", "--jobs", "1"]], ids=lambda w: w[0]
+    "words",
+    [["check", "--runs", "2000", "--jobs", "1"], pytest.param(["run", "--jobs", "1"], marks=pytest.mark.slow)],
+    ids=lambda words: words[0],
 )
 def test_a_thread_that_never_ends_keeps_no_command_from_its_end(tmp_path, words):
     """Python waits for threads that are no daemons; of a run each claim's first part is played in another process."""

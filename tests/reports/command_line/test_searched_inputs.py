@@ -49,7 +49,19 @@ def check(*words):
 
 
 def test_a_schema_is_searched_and_what_it_found_is_replayed(folder):
-    words = ["noisy.py:total", "--inputs", "schema.json", "--neighbours", "replace", "--runs", "4000", "--json"]
+    # (At seed 0 the search finds the smallest pair by itself, and there is nothing to shrink.)
+    words = [
+        "noisy.py:total",
+        "--inputs",
+        "schema.json",
+        "--neighbours",
+        "replace",
+        "--runs",
+        "4000",
+        "--seed",
+        "1",
+        "--json",
+    ]
     first, again = (check(*words) for _ in range(2))
     assert first.exit_code == 1, first.output
     record = json.loads(first.stdout)
