@@ -16,8 +16,9 @@ from overclaim.tests.support.command_line import PLAN
 
 
 def hears_ctrl_c():
-    """Undo what a shell does to a job in its background, and every child inherits: SIGINT is ignored."""
+    """Undo what every child inherits: a shell's job in the background ignores SIGINT, one of nohup SIGHUP."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
