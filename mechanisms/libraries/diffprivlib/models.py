@@ -177,17 +177,18 @@ _FORESTS: tuple[tuple[str, dict[str, object], str, int, Finding | None], ...] = 
         "RandomForestClassifier",
         {"n_estimators": 2},
         "Random Forest Classifier with differential privacy.",
-        2000,  # a fit takes long
-        None,
+        4000,
+        _LABELS,
     ),
 )
 #: Runs, where a fit takes long.
 _RUNS = {
     "LogisticRegression": 2000,
+    "LogisticRegression-norm-100": 60_000,
     "GaussianNB": 3000,
     "GaussianNB-both-classes": 3000,
     "KMeans": 1000,
-    "PCA": 3000,
+    "PCA": 10_000,
     "StandardScaler": 6000,
 }
 #: Seconds of a fit beyond which inputs are left out: without noise on a sum of squares that is 0 its optimiser runs away.
