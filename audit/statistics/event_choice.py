@@ -98,12 +98,14 @@ def choose_several(
     if not grid.size or not all(runs_of):
         return [(Event(UNUSED, UNUSED, "guess"), -math.inf)] * len(doubts)
     smooth = _tails(grid, in_left, in_right, log_odds=log_odds)
-    ways = [_Candidates.of(smooth, grid, runs_of, delta=delta)]
+    ways = []
+    if not (coupled and smooth_alone):
+        ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta))
     if coupled:
         tails = CoupledTails.of(grid, scores[: left.size // 2], scores[left.size // 2 :])
         ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
-        ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
-        ways = ways[1:2] if smooth_alone else ways
+        if not smooth_alone:
+            ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
     quantile = -float(special.ndtri(alpha))
     chosen = []
     for doubt in doubts:
