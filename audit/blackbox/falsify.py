@@ -222,7 +222,7 @@ def _check_early(claim: Claim, os_random: bool) -> None:
 
 def _by_parameter(mechanism: object, weaken: object) -> Weaken | None:
     """Return what changes the parameter that a text names."""
-    if not isinstance(weaken, str) or not weaken:
+    if not isinstance(weaken, str):
         return None
     parameter = NoiseParameter.parse(weaken)
     return lambda factor: with_parameter(mechanism, parameter, factor)

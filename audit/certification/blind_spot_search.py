@@ -84,7 +84,7 @@ def weakening(asked: Asked, target: object, by_parameter: Weaken | None) -> Weak
         weaken = asked
     elif callable(asked):
         weaken = Weakening(asked)
-    elif asked is True or asked == "":
+    elif asked is True:
         weaken = Weakening(partial(weakened, target))
     else:
         assert by_parameter is not None

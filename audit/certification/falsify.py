@@ -75,7 +75,7 @@ def audit_learner(
 
 def by_parameter(learner: object, weaken: object, arms: int, rounds: int) -> Weaken | None:
     """Return what changes the parameter that a text names."""
-    if not isinstance(weaken, str) or not weaken:
+    if not isinstance(weaken, str):
         return None
     return partial(weaker_learner, learner, NoiseParameter.parse(weaken), arms=arms, rounds=rounds)
 

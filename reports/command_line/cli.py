@@ -134,7 +134,7 @@ def check(
     jobs: int | None,
     workers: str,
     scheduler: str | None,
-    weaken: str | None,
+    weaken: str | bool | None,
     shrink: bool | None,
     trace: bool,
     as_json: bool,
@@ -151,7 +151,7 @@ def check(
     from ..record import claim_record, to_text
     from ..sanitise import is_untested
 
-    task = task_of(weaken=True if weaken == "" else weaken, **choices)
+    task = task_of(weaken=weaken, **choices)
     if shrink and task.measure is not None:
         raise ValueError("--shrink is for claims of an epsilon: the search for smaller pairs ranks them by it")
     with own_process():

@@ -28,6 +28,14 @@ if hasattr(signal, "SIGHUP"):
     _ENDS[signal.SIGHUP] = "hung up"
 #: Set to anything, it shows where an internal error comes from.
 TRACEBACK = "OVERCLAIM_TRACEBACK"
+#: The signals of timers, each with its timer, where the system has them.
+_TIMERS = {
+    getattr(signal, f"SIG{name}"): getattr(signal, f"ITIMER_{timer}")
+    for name, timer in (("ALRM", "REAL"), ("VTALRM", "VIRTUAL"), ("PROF", "PROF"))
+    if hasattr(signal, "setitimer")
+}
+#: Where modules are imported from as long as no audited code has changed it.
+_PLACES = tuple(sys.path)
 #: Calls that may be open at once: audited code may have lowered it, and an error could then not be told.
 DEPTH = sys.getrecursionlimit()
 #: A colour, as click writes it.
@@ -83,6 +91,8 @@ def _silence(stream: Any) -> None:
 
 
 def _not_imported(error: ImportError) -> Failure:
+    if missing := [place for place in _PLACES if place not in sys.path]:
+        return Failure(f"cannot import {error.name}: the target has taken {missing[0]!r} out of sys.path", CRASHED)
     return Failure(f"cannot import {error.name}: {error}; pip install overclaim brings what it needs", BAD_INPUT)
 
 
@@ -199,7 +209,7 @@ def own_process() -> Iterator[None]:
     """Keep stdout and the end of the process for ourselves while audited code runs.
 
     What it prints, here or in a worker process, goes to stderr; `os._exit` raises; a stdout that it closes is opened
-    again.
+    again. A timer that audited code sets and has no handler for raises when it runs out, and ends with the audit.
     """
     ends, owner, shown = os._exit, os.getpid(), sys.stdout
 
@@ -210,7 +220,7 @@ def own_process() -> Iterator[None]:
 
     os._exit = refuse  # type: ignore[assignment]
     try:
-        with _stdout_kept(), redirect_stdout(_Open(sys.stderr or open(os.devnull, "w"))):
+        with _timers_kept(), _stdout_kept(), redirect_stdout(_Open(sys.stderr or open(os.devnull, "w"))):
             yield
     finally:
         os._exit = ends
@@ -230,6 +240,28 @@ class _Open:
 
     def close(self) -> None:
         """Stay open."""
+
+
+@contextmanager
+def _timers_kept() -> Iterator[None]:
+    """Have the signal of a timer, which would end this process, raise LearnerError; stop timers that were set here."""
+    from ...learners.protocol import LearnerError
+
+    def refuse(number: int, frame: object) -> None:
+        name = signal.Signals(number).name
+        raise LearnerError(f"{name} arrived: a timer of the target's ran out, and it has no handler for that")
+
+    main = threading.current_thread() is threading.main_thread()
+    ours = {n: timer for n, timer in _TIMERS.items() if main and signal.getsignal(n) is signal.SIG_DFL}
+    before = {timer: signal.getitimer(timer) for timer in ours.values()}
+    for number in ours:
+        signal.signal(number, refuse)
+    try:
+        yield
+    finally:
+        for number, timer in ours.items():
+            signal.setitimer(timer, *before[timer])
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

@@ -221,8 +221,9 @@ FAST = click.option("--fast", is_flag=True, help="Play on compiled kernels: pip 
 WEAKEN = click.option(
     "--weaken",
     metavar="[NAME]",
+    type=click.UNPROCESSED,
     is_flag=False,
-    flag_value="",
+    flag_value=True,
     help="Measure the blind spot of a claim that survives: what is caught with the noise divided by up to 100. "
     "NAME is the parameter that sets the noise of a target of your own, multiplied by the factor; 1/NAME is divided.",
 )

@@ -266,6 +266,10 @@ def test_what_cannot_be_weakened_is_refused_before_the_audit():
         falsify(Mine, claim, rounds=2, weaken="sigma")
     with pytest.raises(ValueError, match="noisy has no parameter 'sigma'"):
         falsify_mechanism(noisy, claim, left=0, right=1, weaken="sigma")
+    with pytest.raises(ValueError, match=r"weaken must be NAME, .*got ''"):
+        falsify(Mine, claim, rounds=2, weaken="")
+    with pytest.raises(ValueError, match=r"weaken must be NAME, .*got ''"):
+        falsify_mechanism(noisy, claim, left=0, right=1, weaken="")
 
 
 def test_what_is_falsified_has_no_blind_spot():

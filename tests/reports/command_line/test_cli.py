@@ -79,6 +79,7 @@ def test_underpowered():
         (["--set", "eta=fast"], "eta must be a number, got 'fast'"),
         (["--set", "eta=-1"], "eta must be positive and finite, got -1.0"),
         (["--set", "calibration=wrong"], "calibration must be one of as_published, corrected"),
+        (["--weaken", ""], "weaken must be NAME, to be multiplied by the factor, or 1/NAME, got ''"),
         (["--set", "eta"], "expected NAME=VALUE, got 'eta'"),
         (["--confidence", "2"], "confidence must be in (0, 1), got 2.0"),
         (["--pair", "no-such.json"], "cannot read the pair 'no-such.json': No such file"),

@@ -1,6 +1,7 @@
 """Only a verdict exits 1: crashes of the target exit 4, trouble with outputs 2, and each has one line."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from overclaim.reports.formats import html
 from overclaim.tests.support.command_line import check, overclaim
 
 OWN = """
-import atexit, os, sys, threading, warnings
+import atexit, os, signal, sys, threading, time, warnings
 import numpy as np
 
 class Sound:
@@ -91,6 +92,17 @@ class Closing(Sound):
 def huge(data, rng): return 10**5000
 
 def quits(data, rng): os._exit(1)
+
+def rings(data, rng):
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    time.sleep(60)
+
+def rings_later(data, rng):
+    signal.setitimer(signal.ITIMER_REAL, 600)
+    return rng.laplace()
+
+def lost(data, rng):
+    sys.path.clear()
 """
 CRASHES = {
     *("Value", "Runtime", "Key", "Exit", "Memory", "Recursion", "Generator", "Stop", "End", "Pipe", "Own", "Dumb"),
@@ -221,6 +233,29 @@ def test_a_reader_that_has_gone_is_no_verdict(words):
     done = subprocess.run(COMMAND + words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (2, "overclaim: cannot write to stdout: Broken pipe\n")
+
+
+ENDED = {
+    "rings": "rings raised LearnerError on [0]: SIGALRM arrived: a timer of the target's ran out",
+    "lost": "cannot import ",
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+@pytest.mark.parametrize("name", sorted(ENDED))
+def test_what_ends_the_process_or_its_imports_exits_4_with_one_line(own, name):
+    words = ["check", f"own.py:{name}", "--epsilon", "1", "--left", "[0]", "--right", "[0, 1]", "--jobs", "1"]
+    done = subprocess.run(COMMAND + words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (CRASHED, 1), (done.returncode, done.stderr)
+    assert done.stderr.startswith(f"overclaim: {ENDED[name]}")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_a_timer_that_a_target_has_set_ends_with_its_audit(own):
+    done = check("own.py:rings_later", "--left", "[0]", "--right", "[1]", "--runs", 1000)
+    assert done.exit_code == OK, done.stderr
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
 def test_what_a_target_registers_for_the_end_is_no_verdict(own):
