@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.problems.losses import LOSS_SETS, Family, Loss, Switch, check_lipschitz, from_json
+from ...learners.problems.losses import LOSS_SETS, Family, Loss, check_lipschitz
 from ...mechanisms.claim import ROUND_NEIGHBOURS, user_rounds
-from ..play.pairs import lengths_of
+from ..play.pairs import fixed_loss, lengths_of
 from .data import key_of
 from .records import RelationError
 
@@ -34,9 +34,8 @@ def losses_of(round_: Round) -> Any:
 
 
 def loss_of(round_: Round) -> Loss:
-    """Return the loss of a round: a vector, or a convex function."""
-    loss: Any = from_json(losses_of(round_))
-    return loss  # type: ignore[no-any-return]
+    """Return the loss of a round, a vector or a convex function; raise ValueError where it has none, or adapts."""
+    return fixed_loss(losses_of(round_))
 
 
 def as_sequence(data: object) -> list[Round]:
@@ -123,7 +122,7 @@ class Game:
             return
         if lengths_of(loss) - {self.arms}:
             raise ValueError(f"{what} has length {max(lengths_of(loss))}, the learner has {self.arms} arms")
-        if isinstance(loss, Family | Switch):
+        if isinstance(loss, Family):
             check_lipschitz(loss, self.radius)
 
 

@@ -242,6 +242,14 @@ class Pair:
         return cls(*sides)
 
 
+def fixed_loss(data: object) -> Loss:
+    """Read a loss from the record's form; raise ValueError for an adaptive one too, which pairs alone may have."""
+    loss = from_json(data)
+    if isinstance(loss, Switch):
+        raise ValueError(f"a loss that depends on past actions can be given in a pair alone, got {data!r:.80}")
+    return loss
+
+
 def radius_of(learner: Learner) -> float:
     """Return the radius of a ball around 0 that holds the learner's domain, where it has one; else 1."""
     return float(getattr(getattr(learner, "domain", None), "outer_radius", 1.0))

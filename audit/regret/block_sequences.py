@@ -9,8 +9,8 @@ from itertools import groupby
 
 import numpy as np
 
-from ...learners.problems.losses import Loss, from_json
-from ..play.pairs import World, loss_json
+from ...learners.problems.losses import Loss
+from ..play.pairs import World, fixed_loss, loss_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,8 @@ class BlockSequence:
         world = [
             loss for loss, n in zip(self.losses, np.diff([0, *ends]).tolist(), strict=True) for _ in range(max(0, n))
         ]
-        return np.stack(world) if isinstance(self.losses[0], np.ndarray) else world  # type: ignore[arg-type]
+        vectors = [loss for loss in world if isinstance(loss, np.ndarray)]
+        return np.stack(vectors) if len(vectors) == len(world) else world
 
     def merged(self) -> BlockSequence:
         """Return the same losses in as few blocks as there can be."""
@@ -67,12 +68,12 @@ class BlockSequence:
         for block in data:
             if not isinstance(block, list) or len(block) != 2 or type(block[0]) is not int or block[0] < 1:
                 raise ValueError(f"{shape}, got {reprlib.repr(block)}")
-        losses = [from_json(loss) for _, loss in data]
+        losses = [fixed_loss(loss) for _, loss in data]
         if any(isinstance(loss, np.ndarray) and (loss.ndim != 1 or not np.isfinite(loss).all()) for loss in losses):
             raise ValueError(f"a loss vector must be a list of finite numbers, got {reprlib.repr(data)}")
         if len({loss.size if isinstance(loss, np.ndarray) else -1 for loss in losses}) > 1:
             raise ValueError("the losses of a sequence must be vectors of one length, or all of them convex")
-        return cls(tuple(n for n, _ in data), tuple(losses))  # type: ignore[arg-type]
+        return cls(tuple(n for n, _ in data), tuple(losses))
 
     def __str__(self) -> str:
         return ", ".join(f"{n} x {loss}" for n, loss in self.to_json())

@@ -187,12 +187,7 @@ class Quadratic:
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
-        return {
-            "loss": "quadratic",
-            "curvature": self.curvature,
-            "centre": list(self.centre),
-            "offset": self.offset,
-        }
+        return {"loss": "quadratic", "curvature": self.curvature, "centre": list(self.centre), "offset": self.offset}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,7 +306,7 @@ class Switch:
 _FAMILIES: dict[str, type[Family]] = {"linear": Linear, "quadratic": Quadratic, "absolute": Absolute}
 
 
-def from_json(data: object) -> Loss | Adaptive:
+def from_json(data: object) -> Loss | Switch:
     """Read a loss from the record's form: a list of numbers, or an object with its family in "loss".
 
     Raises
@@ -330,13 +325,20 @@ def from_json(data: object) -> Loss | Adaptive:
     fields = {name: value for name, value in data.items() if name != "loss"}
     try:
         if data["loss"] == "switch":
-            sides = {side: from_json(fields.pop(side)) for side in ("below", "above")}
-            return Switch(**sides, **fields)  # type: ignore[arg-type]
+            below, above = (_side(name, fields.pop(name, None)) for name in ("below", "above"))
+            return Switch(below=below, above=above, **fields)
         return _FAMILIES[data["loss"]](**fields)
     except KeyError:
         raise ValueError(f'"loss" must be one of {known}, got {data!r}') from None
     except TypeError as error:
         raise ValueError(f"a {data['loss']} loss has other fields: {error}") from None
+
+
+def _side(name: str, data: object) -> Family:
+    loss = from_json(data) if isinstance(data, dict) else None
+    if not isinstance(loss, Family):
+        raise ValueError(f"{name} of a switch must be a loss of the family {', '.join(_FAMILIES)}, got {data!r}")
+    return loss
 
 
 def check_told(losses: Floats, what: str, loss: Loss | None = None) -> None:

@@ -45,6 +45,10 @@ def test_the_sign_of_zero_is_kept():
     assert differing(as_sequence([[-0.0, 1.0]]), as_sequence([[0.0, 1.0]])) == [0]
 
 
+FLAT = {"loss": "linear", "slope": [0.0, 0.0]}
+SWITCH = {"loss": "switch", "below": FLAT, "above": FLAT}
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -59,6 +63,7 @@ def test_the_sign_of_zero_is_kept():
         ([[0, 0]] * 7, "7 rounds, but the horizon is 6: give rounds"),
         ([{"losses": [0, 0], "context": 1}], "round 1 has a context, and the learner has no method observe"),
         ([{"loss": "quadratic", "curvature": 9.0, "centre": [0.0, 0.0]}], "gradient|Lipschitz"),
+        ([SWITCH], "cannot be told: a loss that depends on past actions can be given in a pair alone"),
         ([{"loss": "linear", "slope": [0.0]}], "the loss of round 1 has length 1, the learner has 2 arms"),
     ],
 )

@@ -129,8 +129,15 @@ def test_a_block_sequence_keeps_its_shares_and_survives_json():
     np.testing.assert_array_equal(again.at(16), sequence.at(16))
 
 
+FLAT = {"loss": "linear", "slope": [0.0]}
+
+
 @pytest.mark.parametrize(
-    "data", [[], {}, [[1, 2, 3]], [[0, [1.0]]], [[True, [1.0]]], [[1, [1.0]], [1, [1.0, 2.0]]], [[1, ["a"]]], [[1, 5]]]
+    "data",
+    [
+        *([], {}, [[1, 2, 3]], [[0, [1.0]]], [[True, [1.0]]], [[1, [1.0]], [1, [1.0, 2.0]]], [[1, ["a"]]], [[1, 5]]),
+        [[1, {"loss": "switch", "below": FLAT, "above": FLAT}]],
+    ],
 )
 def test_what_is_no_sequence_is_refused(data):
     with pytest.raises(ValueError, match=r"sequence|loss"):

@@ -88,6 +88,10 @@ def test_switch_follows_each_run_and_its_lag():
     assert losses.resolve(vector, [first]) is vector
 
 
+FLAT = {"loss": "linear", "slope": [0.0]}
+SWITCH = {"loss": "switch", "below": FLAT, "above": FLAT}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -100,6 +104,9 @@ def test_switch_follows_each_run_and_its_lag():
         (lambda: losses.from_json({"loss": "cubic"}), "must be one of linear"),
         (lambda: losses.from_json({"loss": "linear", "tilt": 1}), "a linear loss has other fields"),
         (lambda: losses.from_json(3), "a loss must be a list"),
+        (lambda: losses.from_json({"loss": "switch", "above": FLAT}), "below of a switch must be a loss of the family"),
+        (lambda: losses.from_json({"loss": "switch", "below": [1.0], "above": FLAT}), r"below .* got \[1.0\]"),
+        (lambda: losses.from_json({"loss": "switch", "below": FLAT, "above": SWITCH}), "above .* 'switch'"),
     ],
 )
 def test_bad_input_is_named(call, message):
