@@ -104,7 +104,7 @@ SWITCH = {"loss": "switch", "below": FLAT, "above": FLAT}
         (lambda: losses.from_json({"loss": "cubic"}), "must be one of linear"),
         (lambda: losses.from_json({"loss": "linear", "tilt": 1}), "a linear loss has other fields"),
         (lambda: losses.from_json(3), "a loss must be a list"),
-        (lambda: losses.from_json({"loss": "switch", "above": FLAT}), "below of a switch must be a loss of the family"),
+        (lambda: losses.from_json({"loss": "switch", "above": FLAT}), "below of a switch must be a loss"),
         (lambda: losses.from_json({"loss": "switch", "below": [1.0], "above": FLAT}), r"below .* got \[1.0\]"),
         (lambda: losses.from_json({"loss": "switch", "below": FLAT, "above": SWITCH}), r"above .* 'switch'"),
     ],
