@@ -126,7 +126,7 @@ def has_probabilities(learner: Learner) -> TypeGuard[HasProbabilities]:
     return owns(learner, "probabilities") and (inner is None or has_probabilities(inner))
 
 
-def is_noisy(noise: Any) -> bool:
+def is_noisy(noise: object) -> bool:
     """Tell whether a law of noise has a positive scale or standard deviation."""
     return scale_of(noise) > 0 or deviation_of(noise) > 0
 

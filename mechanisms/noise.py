@@ -52,12 +52,12 @@ class HasDeviation(Protocol):
         """The standard deviation of each coordinate."""
 
 
-def scale_of(noise: Noise) -> float:
+def scale_of(noise: object) -> float:
     """Return the scale of noise; 0 where it has none: Gaussian noise has a deviation (`deviation_of`)."""
     return float(noise.scale) if isinstance(noise, HasScale) else 0.0
 
 
-def deviation_of(noise: Noise) -> float:
+def deviation_of(noise: object) -> float:
     """Return the standard deviation of Gaussian noise; 0 where the noise is of another kind."""
     return float(noise.sigma) if isinstance(noise, HasDeviation) else 0.0
 

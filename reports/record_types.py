@@ -12,6 +12,7 @@ from ..audit.traces.trace_types import PlaceJson, TracesJson
 if TYPE_CHECKING:
     from ..audit.certification.blind_spot import BlindSpotJson
     from ..audit.certification.evidence import EvidenceJson
+    from ..audit.certification.verdict import SearchedJson
     from ..audit.certification.witness import ShrunkJson
     from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
@@ -56,15 +57,6 @@ class HolmRecord(TypedDict):
 
     p_value: float
     level: float
-
-
-class SearchedRecord(TypedDict, total=False):
-    """How inputs were searched."""
-
-    tried: int
-    refused: int
-    slow: int
-    reason: str | None
 
 
 class BeforeRecord(TypedDict, total=False):
@@ -141,7 +133,7 @@ class ClaimRecord(TracesJson, total=False):
     replay: str
     replayable: bool
     outputs_digest: str | None
-    searched: SearchedRecord | None
+    searched: SearchedJson | None
     smallest_inputs: ShrunkJson | None
     shrunk: ShrunkJson | None
     # Whose claim it is.

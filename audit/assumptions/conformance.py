@@ -263,12 +263,12 @@ def _bytes(value: object, seen: set[int]) -> int:
 
 def _without_noise(learner: object) -> object:
     """Return the learner at epsilon = inf, or with a noise of scale 0; None if it has neither field."""
-    if isinstance(learner, type | Scalar) or not is_dataclass(learner):
+    if not is_dataclass(learner) or isinstance(learner, type | Scalar):
         return None
     names = {field.name for field in fields(learner) if field.init}
     changes = {"epsilon": math.inf} if "epsilon" in names else {"noise": Laplace(0.0)} if "noise" in names else {}
     try:
-        return replace(learner, **changes) if changes else None  # type: ignore[type-var]
+        return replace(learner, **changes) if changes else None
     except ValueError as error:
         raise LearnerError(f"{name_of(learner)} must accept epsilon = inf, which means no noise: {error}") from error
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
@@ -116,7 +117,7 @@ class NoEvidence:
 
     name, exact, wording = "none", False, ""
 
-    def score(self, outputs: Any) -> Floats:
+    def score(self, outputs: NDArray[np.generic] | Sized) -> Floats:
         """Return nan for every run."""
         runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
         return np.full(runs, math.nan)

@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,8 @@ WRONG = 0.1
 NOTHING = "nothing found on this pair"
 
 Labels = NDArray[np.bool_]
+#: One part of the outputs, its value in each run: `...` where an output has no such part.
+Column = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     return ", ".join(words)
 
 
-def _columns(outputs: Outputs) -> dict[str, list[object] | NDArray[np.generic]]:
-    """Return the parts of outputs by their names: of each run a value, or `...` where it has no such part."""
+def _columns(outputs: Outputs) -> dict[str, Column]:
+    """Return the parts of outputs by their names."""
     shape, numbers = vectors(outputs)
     if numbers is not None and shape is not None:
         sizes = outputs.shape[:-1] if isinstance(outputs, np.ndarray) else [n for n in shape if isinstance(n, int)]
@@ -116,13 +117,13 @@ def _quoted(thing: object) -> str:
     return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
 
 
-def _best(columns: Mapping[str, object], says: Labels) -> Statement | None:
+def _best(columns: Mapping[str, Column], says: Labels) -> Statement | None:
     """Return the statement about one part that agrees with `says` most often, the simplest of these."""
     statements = [one for name, column in columns.items() for one in _statements(name, column, says)]
     return max(statements, key=lambda one: (one.agrees, -one.words), default=None)
 
 
-def _statements(name: str, column: Any, says: Labels) -> Iterator[Statement]:
+def _statements(name: str, column: Column, says: Labels) -> Iterator[Statement]:
     if isinstance(column, np.ndarray):
         numbers = column.astype(float)
         yield from _about_nan(name, np.isnan(numbers), says)

@@ -18,6 +18,7 @@ from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
 from ..attacks.encoding import scalars
+from ..certification.verdict import SearchedJson
 from ..inputs.cases import Case, Drawn, Related, Space
 from ..inputs.data import from_json, to_json
 from ..play.processor import one_thread
@@ -78,7 +79,7 @@ class Searched:
         sides = {"left": to_json(self.pair.left), "right": to_json(self.pair.right)}
         return {**sides, "index": self.index, "runs": self.runs, **self.facts()}
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> SearchedJson:
         """Return what a record says of it."""
         return {"tried": self.tried, "refused": self.refused, "slow": self.slow, "reason": self.reason or None}
 

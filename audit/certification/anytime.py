@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from ..statistics.events import Certificate, Counts, Event, count
 from ..statistics.graded_bets import by_grade
 from .frame import Audit, Choice, Found
 
-#: Runs of a block, as the audited thing shows them.
+#: The two worlds, and runs of a block as the audited thing shows them.
+Worlds = TypeVar("Worlds")
 Played = TypeVar("Played")
 #: Runs spent on finding the pair, where there is no exact ranking; guesses begin after this many more runs.
 SEARCH_RUNS, FIRST = 2000, 12
@@ -32,7 +33,7 @@ FEWEST = 20
 SIDES = Event(-1.0, 1.0, "guess")
 
 
-class Anytime(Protocol[Played]):
+class Anytime(Protocol[Worlds, Played]):
     """What an early audit is of, a learner or a mechanism: how it chooses, and what a block of runs shows.
 
     Certification is drawn at `Stage.CERTIFY`, and nothing else is: the pair is found on other runs.
@@ -46,19 +47,19 @@ class Anytime(Protocol[Played]):
     def most_to_learn(self) -> int:
         """Runs beyond which more of them teach an attack nothing more."""
 
-    def find_pair(self, options: Sequence[Any]) -> tuple[Any, int, int]:
+    def find_pair(self, options: Sequence[Worlds]) -> tuple[Worlds, int, int]:
         """Return the pair to audit on, its index, and the runs that it took to find it: few, since few may decide."""
 
-    def trained(self, pair: Any) -> bool:
+    def trained(self, pair: Worlds) -> bool:
         """Tell whether attacks are learned from runs."""
 
-    def exact(self, pair: Any) -> bool:
+    def exact(self, pair: Worlds) -> bool:
         """Tell whether the laws of all outcomes are known: then there is nothing to learn."""
 
-    def choose(self, pair: Any, index: int, past: Sequence[Played]) -> Choice:
+    def choose(self, pair: Worlds, index: int, past: Sequence[Played]) -> Choice:
         """Return the attack and event of the next epoch, from blocks of runs: none where attacks are not trained."""
 
-    def play(self, pair: Any, index: int, numbered: Sequence[tuple[int, int]]) -> Iterable[Played]:
+    def play(self, pair: Worlds, index: int, numbered: Sequence[tuple[int, int]]) -> Iterable[Played]:
         """Yield some blocks of certification."""
 
     def scorer(self, choice: Choice) -> Callable[[tuple[int, int]], Scored[Played]]:
@@ -97,7 +98,7 @@ class Epoch:
     blocks: tuple[tuple[int, int], ...]
 
 
-def until_falsified(game: Anytime[Any], options: Sequence[object]) -> Found:
+def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) -> Found:
     """Guess run by run until the claim is falsified or the runs are spent.
 
     Runs come in epochs that grow; the attack and event of an epoch are chosen on the runs before it, so every
@@ -153,7 +154,7 @@ def epochs(first: int, budget: int) -> list[Epoch]:
 
 
 def _counted(
-    audit: Audit, bets: sequential.AnytimeBets, attacks: _Attacks[Any], epoch: Epoch, before: Counts
+    audit: Audit, bets: sequential.AnytimeBets, attacks: _Attacks[Worlds, Played], epoch: Epoch, before: Counts
 ) -> Iterator[tuple[Counts, bool]]:
     """Yield the counts of the blocks of an epoch, and whether the claim is falsified, which ends it.
 
@@ -187,11 +188,11 @@ class _Guesses(Generic[Played]):
 
 
 @dataclass(frozen=True)
-class _Attacks(Generic[Played]):
+class _Attacks(Generic[Worlds, Played]):
     """The attack and event of every epoch, each chosen when it is first needed, on the runs before."""
 
-    game: Anytime[Played]
-    pair: Any
+    game: Anytime[Worlds, Played]
+    pair: Worlds
     index: int
     epochs: Sequence[Epoch]
     seen: dict[int, Played] = field(default_factory=dict)  # by block
@@ -246,7 +247,7 @@ def _guess(
     return _Guesses(sides, grades, scored.left, scored.played if block[0] in taught else None)
 
 
-def _bet(alpha: float, bets: sequential.AnytimeBets, counts: Counts, guesses: _Guesses[Any]) -> tuple[Counts, bool]:
+def _bet(alpha: float, bets: sequential.AnytimeBets, counts: Counts, guesses: _Guesses[Played]) -> tuple[Counts, bool]:
     """Return the counts of these runs, up to the first that falsifies the claim, and whether one did."""
     named, true = guesses.sides, np.where(guesses.left, 1, -1)
     graded = [np.cumsum(side, axis=0) for side in by_grade(guesses.grades, guesses.left)]

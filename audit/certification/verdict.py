@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol, TypedDict
 
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ..assumptions.mechanism_runs import DataPair
@@ -66,6 +66,38 @@ def decide(claim: Claim, lower: float, runs: int, alpha: float, *, ceiling: floa
     return Verdict.SURVIVED
 
 
+class SearchedJson(TypedDict, total=False):
+    """How inputs were searched, as a record has it."""
+
+    tried: int
+    refused: int
+    slow: int
+    reason: str | None
+
+
+class InputSearch(Protocol):
+    """What a search over inputs came to: `blackbox.input_search.Searched`."""
+
+    @property
+    def tried(self) -> int:
+        """Pairs that were played."""
+
+    @property
+    def refused(self) -> int:
+        """Pairs that were left out because the mechanism raised on them."""
+
+    @property
+    def slow(self) -> int:
+        """Pairs that were left out because a call took too long on them."""
+
+    @property
+    def reason(self) -> str:
+        """What the mechanism raised first; empty where it raised on none."""
+
+    def facts(self) -> SearchedJson:
+        """Return what a record says of it."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of one audit.
@@ -96,7 +128,7 @@ class Result:
         What the runs were played on. Another engine draws other numbers.
     blind_spot : BlindSpot or None
         What the audit catches on weaker targets, where it survived and that was asked for.
-    searched : Searched or None
+    searched : InputSearch or None
         How many pairs of inputs were tried, where a strategy of them was searched.
     shrunk : ShrunkInputs or None
         The smallest inputs that were certified, where searched inputs falsified and that was asked for.
@@ -130,7 +162,7 @@ class Result:
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
-    searched: Any = None
+    searched: InputSearch | None = None
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
     event_in_words: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -50,8 +50,8 @@ class Case:
         Whether the base is the right world.
     """
 
-    left: Any
-    right: Any
+    left: object
+    right: object
     base: object = None
     index: int = 0
     record: object = ...
@@ -118,23 +118,23 @@ def another(make: Callable[[], Case | None], known: Container[str]) -> Case | No
 class Drawn:
     """Pairs of a strategy of the user's own: as they are drawn."""
 
-    inputs: SearchStrategy[Any]
+    inputs: SearchStrategy[object]
     seed: int
 
     def first(self, many: int) -> list[Case]:
         """Return up to so many different pairs."""
-        drawn = draw(self.inputs, many, self.seed)
-        for pair in drawn:
+        cases = []
+        for pair in draw(self.inputs, many, self.seed):
             if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
                 raise ValueError(
                     f"inputs must be pairs (left, right), as neighbours(strategy, relation) draws, got {pair!r:.80}"
                 )
-        cases = [Case(*pair) for pair in drawn]
+            cases.append(Case(*pair))
         different = {case.key: case for case in cases if key_of(case.left) != key_of(case.right)}
         if not different:
             raise ValueError(
                 f"the strategy of inputs draws equal worlds: left and right must differ, both are "
-                f"{shown(to_json(drawn[0][0]))[:80]}"
+                f"{shown(to_json(cases[0].left))[:80]}"
             )
         return list(different.values())
 

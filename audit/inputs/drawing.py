@@ -42,7 +42,7 @@ def is_strategy(thing: object) -> TypeGuard[SearchStrategy[object]]:
     return isinstance(thing, import_hypothesis().strategies.SearchStrategy)
 
 
-def check_strategy(thing: object) -> SearchStrategy[Any]:
+def check_strategy(thing: object) -> SearchStrategy[object]:
     """Return what is a Hypothesis strategy; raise ValueError for anything else."""
     if not is_strategy(thing):
         raise ValueError(f"inputs must be a Hypothesis strategy, as in st.lists(st.floats(0, 1)), got {thing!r:.80}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from .data import shown, to_json
 from .records import UnfitError, features_of, records_of, with_feature
+
+Record = TypeVar("Record")
 
 
 def plain_record(record: object) -> object:
@@ -16,7 +19,7 @@ def plain_record(record: object) -> object:
     return getattr(record, "cells", record)
 
 
-def extremes(pool: Sequence[object]) -> list[object]:
+def extremes(pool: Sequence[Record]) -> list[Record]:
     """Return the records at the edges of what was drawn: least and largest numbers, missing ones, the simplest."""
     numbers = [_numbers(plain_record(record)) for record in pool]
     width = max(map(len, numbers), default=0)

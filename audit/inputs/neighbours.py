@@ -193,7 +193,7 @@ class Neighbours:
         drawn: SearchStrategy[tuple[object, object]] = pairs()
         return drawn
 
-    def _other(self, draw: DrawFn, st: ModuleType, data: Any) -> object:
+    def _other(self, draw: DrawFn, st: ModuleType, data: object) -> object:
         """Draw a neighbour of data."""
         from hypothesis import reject
 
@@ -202,7 +202,9 @@ class Neighbours:
             return draw(near if is_strategy(near) else st.sampled_from(near) if near else st.nothing())
         if self.of_rounds:
             pool = as_sequence(draw(self.strategy))
-            return Relation(str(self.relation)).replaced(data, lambda many: draw(st.integers(0, many - 1)), pool)
+            return Relation(str(self.relation)).replaced(
+                as_sequence(data), lambda many: draw(st.integers(0, many - 1)), pool
+            )
         here = records_of(data)
         if here.size <= (self.fewest if self.relation == "add-remove" else 0):
             reject()
@@ -222,7 +224,7 @@ class Neighbours:
             reject()
 
 
-def neighbours_of(entry: LibraryEntry, relation: str) -> SearchStrategy[tuple[Any, Any]]:
+def neighbours_of(entry: LibraryEntry, relation: str) -> SearchStrategy[tuple[object, object]]:
     """Return the strategy of neighbouring inputs of an entry of the libraries' catalogue."""
     data = entry.strategy(import_hypothesis().strategies)
     return neighbours(data, relation if entry.near is None else entry.near, where=entry.allowed)

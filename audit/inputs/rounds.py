@@ -22,13 +22,13 @@ from .records import RelationError
 
 #: The parts of a round that is an object, in this order.
 PARTS = ("user", "context", "losses")
-#: A round as data: a list of numbers or an object.
-Round = Any
+#: A round as data: a list of numbers or an object. So is what a round holds as its losses.
+Round = list[float] | dict[str, Any]
 #: From n to a whole number below it: a draw.
 Choose = Callable[[int], int]
 
 
-def losses_of(round_: Round) -> Any:
+def losses_of(round_: Round) -> Round:
     """Return the losses of a round as data."""
     return round_["losses"] if isinstance(round_, dict) and "losses" in round_ else round_
 
@@ -61,7 +61,7 @@ def _as_round(data: object, t: int) -> Round:
     return _as_losses(data, t)
 
 
-def _as_losses(data: object, t: int) -> object:
+def _as_losses(data: object, t: int) -> Round:
     if isinstance(data, dict) and "loss" in data:
         return data
     try:
@@ -71,7 +71,8 @@ def _as_losses(data: object, t: int) -> object:
     if vector.ndim != 1 or not vector.size:
         expected = 'a loss vector, a convex loss or {"losses": ...} with a "context" or a "user"'
         raise ValueError(f"round {t} of an input must be {expected}, got {data!r:.80}")
-    return vector.tolist()
+    numbers: list[float] = vector.tolist()
+    return numbers
 
 
 @dataclass(frozen=True)

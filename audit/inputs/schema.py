@@ -39,7 +39,7 @@ class SchemaError(ValueError):
     """A schema that is none, or that says what is not known here."""
 
 
-def pairs_of(schema: Any, relation: str = "replace") -> SearchStrategy[tuple[Any, Any]]:
+def pairs_of(schema: Any, relation: str = "replace") -> SearchStrategy[tuple[object, object]]:
     """Return the strategy of neighbouring inputs that fit a schema.
 
     Parameters

@@ -6,9 +6,10 @@ What may differ is what the relation of the claim says (`rounds.Relation`), in a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 
 import numpy as np
 
@@ -28,6 +29,9 @@ SEQUENCES = 600
 @dataclass(frozen=True)
 class SequenceCase(Case):
     """Two neighbouring sequences."""
+
+    left: list[Round]
+    right: list[Round]
 
     @property
     def places(self) -> list[int]:
@@ -177,10 +181,10 @@ class Sequences:
 
     def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
         """Return a pair that differs from this one in what differs, in its other rounds, or in which it has."""
-        return another(partial(self._changed, case, rng), (case.key,))
+        return another(partial(self._changed, _own(case), rng), (case.key,))
 
-    def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
-        places, turn = differing(case.left, case.right), int(rng.integers(8))
+    def _changed(self, case: SequenceCase, rng: np.random.Generator) -> Case | None:
+        places, turn = case.places, int(rng.integers(8))
         others = [t for t in range(len(case.left)) if t not in places]
         if turn == 0:
             return self._alike(case.left, places, None, self._round(rng))
@@ -194,41 +198,41 @@ class Sequences:
             return self._alike(base, now, case.left[places[0]], case.right[places[0]])
         if turn == 5:  # fewer rounds
             return self._cut(case, [t for t in others if rng.random() < 0.5])
-        new = self._round(rng) if turn == 6 else None
-        return self._with(case, [t for t in others if new is not None or rng.random() < 0.5], new, rng)
+        if turn == 6:  # all other rounds alike
+            return self._with(case, others, repeat(self._round(rng)))
+        some = [t for t in others if rng.random() < 0.5]
+        return self._with(case, some, (self._round(rng) for _ in some))
 
-    def _with(
-        self, case: Case, places: Sequence[int], new: Round | None, rng: np.random.Generator | None = None
-    ) -> Case | None:
-        """Return the pair with another round at some places of both worlds, or one of its own at each."""
+    def _with(self, case: SequenceCase, places: Sequence[int], rounds: Iterable[Round]) -> Case | None:
+        """Return the pair with other rounds at some places of both worlds."""
         left, right = list(case.left), list(case.right)
-        for t in places:
-            other = self._round(rng) if new is None and rng is not None else new
+        for t, other in zip(places, rounds, strict=False):
             left[t] = right[t] = self._put(left[t], other)
         return self._case(left, right)
 
-    def _cut(self, case: Case, others: Sequence[int]) -> Case | None:
+    def _cut(self, case: SequenceCase, others: Sequence[int]) -> Case | None:
         """Return the pair with some of its other rounds alone."""
-        kept = sorted([*others, *differing(case.left, case.right)])
+        kept = sorted([*others, *case.places])
         if len(kept) < self.fewest:
             return None
         return self._case([case.left[t] for t in kept], [case.right[t] for t in kept])
 
     def case_of(self, left: object, right: object) -> Case:
         """Return a pair that came from here, with how it came to be."""
-        return SequenceCase(left, right, left)
+        own = as_sequence(left)
+        return SequenceCase(own, as_sequence(right), own)
 
     def simpler(self, case: Case) -> Iterator[Case]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
         seen: set[str] = set()
         before = case.cost
-        for other in self._simpler(case):
+        for other in self._simpler(_own(case)):
             if other is not None and other.key not in seen and other.cost < before:
                 seen.add(other.key)
                 yield other
 
-    def _simpler(self, case: Case) -> Iterator[Case | None]:
-        places = differing(case.left, case.right)
+    def _simpler(self, case: SequenceCase) -> Iterator[Case | None]:
+        places = case.places
         others = [t for t in range(len(case.left)) if t not in places]
         for kept in [*([t] for t in places), *([s for s in places if s != t] for t in places)]:
             if len(kept) < len(places):
@@ -241,12 +245,17 @@ class Sequences:
                 yield self._cut(case, others[:size])
         simple = self.simple[:SIMPLE]
         for round_ in simple:  # all others the same simple round
-            yield self._with(case, others, round_)
+            yield self._with(case, others, repeat(round_))
         for one in simple[:4]:  # a simpler difference
             yield from (self._alike(case.left, places, one, other) for other in simple[:4])
         for round_ in simple:
             yield self._alike(case.left, places, None, round_)
-            yield from (self._with(case, [t], round_) for t in others)
+            yield from (self._with(case, [t], [round_]) for t in others)
+
+
+def _own(case: Case) -> SequenceCase:
+    assert isinstance(case, SequenceCase), "the cases of a space come from there"
+    return case
 
 
 def _nobodys(round_: Round) -> Round:

@@ -12,7 +12,7 @@ from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
 from ..play.pairs import World, lengths_of
 from ..search.loss_choices import alphabet_of
-from .comparator import domain_of
+from .comparator import InBall, domain_of
 
 
 def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[str, Floats]:
@@ -50,9 +50,11 @@ def convex_opposites(target: object, game: Setting, learner: Learner) -> tuple[L
     if not isinstance(target, Entry):
         return None
     a, b = alphabet_of(learner, target.claim(game)).differing[0]
-    if isinstance(a, Quadratic):  # tilt them: bowls that differ in the offset alone cost no regret
-        radius, rest = domain_of(learner).outer_radius, (0.0,) * (learner.arms - 1)
-        a, b = (Quadratic.steep((sign, *rest), curvature=a.curvature, radius=radius) for sign in (1.0, -1.0))
+    if isinstance(a, Quadratic):  # tilt them: quadratics that differ in the offset alone cost no regret
+        domain, rest = domain_of(learner), (0.0,) * (learner.arms - 1)
+        assert isinstance(domain, InBall), "the domains of catalogue learners with convex losses are bounded"
+        radius, curvature = domain.outer_radius, a.curvature
+        a, b = (Quadratic.steep((sign, *rest), curvature=curvature, radius=radius) for sign in (1.0, -1.0))
     if isinstance(a, Linear) and not any(a.slope):
         a, b = (Linear(slope=(sign, *(0.0,) * (learner.arms - 1))) for sign in (1.0, -1.0))
     return (a, b) if hasattr(a, "gradient") else None

@@ -4,31 +4,57 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.problems.losses import feedback
-from ...learners.protocol import Learner
+from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
 from ..play.pairs import World
+
+
+@runtime_checkable
+class LinearMinimiser(Protocol):
+    """A domain over which linear functions can be minimised."""
+
+    def minimise(self, linear: Floats) -> Actions:
+        """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
+
+
+@runtime_checkable
+class InBall(LinearMinimiser, Protocol):
+    """Such a domain inside a ball around 0."""
+
+    @property
+    def outer_radius(self) -> float:
+        """The ball's radius."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A convex loss whose values on a ball are bounded."""
+
+    def bound(self, radius: float) -> float:
+        """Return the largest |f| on the ball of this radius around 0."""
+
 
 #: Steps of the search for the best fixed point under convex losses.
 _STEPS = 200
 
 
-def domain_of(learner: object) -> Any:
+def domain_of(learner: object) -> LinearMinimiser | None:
     """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
     while learner is not None:
         for domain in (getattr(learner, "domain", None), getattr(learner, "oracle", None)):
-            if hasattr(domain, "minimise"):
+            if isinstance(domain, LinearMinimiser):
                 return domain
         learner = getattr(learner, "inner", None)
     return None
 
 
-def _minimisers(domain: Any, linear: Floats) -> Floats:
+def _minimisers(domain: LinearMinimiser, linear: Floats) -> Floats:
     """Return the domain's points with the least <linear, x>, (dim, runs)."""
     points = np.asarray(domain.minimise(linear))
     return points if points.ndim == 2 else np.eye(linear.shape[0])[:, points]  # arms stand for unit vectors
@@ -47,8 +73,9 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
             return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
         low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
         return low - outside, outside - high
-    if reach is None and hasattr(domain, "outer_radius") and all(hasattr(loss, "bound") for loss in losses):
-        most = float(sum(loss.bound(domain.outer_radius) for loss in losses))  # type: ignore[union-attr]
+    bounded = [loss for loss in losses if isinstance(loss, Bounded)]
+    if reach is None and isinstance(domain, InBall) and len(bounded) == len(losses):
+        most = float(sum(loss.bound(domain.outer_radius) for loss in bounded))
         return -most, most
     return None
 
@@ -68,7 +95,7 @@ def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
     return best_fixed_point(domain, losses, learner.arms)
 
 
-def best_fixed_point(domain: object, losses: World, dim: int) -> tuple[float, float]:
+def best_fixed_point(domain: LinearMinimiser, losses: World, dim: int) -> tuple[float, float]:
     """Minimise a sum of convex losses by conditional gradient with exact line search."""
     from scipy.optimize import minimize_scalar
 

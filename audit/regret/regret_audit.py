@@ -359,7 +359,8 @@ def _judge(
 ) -> Judged:
     """Return what a printed bound and growth rate come to."""
     bound, bounds = bound_at(setting.rounds), [bound_at(t) for t in played]
-    largest = max(one.largest / one.rounds for one in here.played) if here.bounded else None  # type: ignore[operator]
+    sizes = [one.largest / one.rounds for one in here.played if one.largest is not None]
+    largest = max(sizes) if here.bounded else None
     binds_from = None if largest is None else first_binding(bound_at, largest)
     sloped = played and all(0 < b < math.inf for b in bounds)
     printed = growth(tuple(played), bounds).slope if sloped else None

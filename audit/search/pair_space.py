@@ -14,7 +14,7 @@ from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ..play.pairs import Pair, same_loss
-from .loss_choices import Alphabet, alphabet_of
+from .loss_choices import Alphabet, Pattern, alphabet_of
 
 #: A coordinate's name to its value, from 0.
 Point = Mapping[str, int]
@@ -53,7 +53,7 @@ class PairSpace:
         return cls(alphabet, rounds, batch_of(learner), learner.arms, levels, claim.neighbours == "replace")
 
     @cached_property
-    def holds(self) -> list[tuple[Any, Any]]:
+    def holds(self) -> list[Pattern]:
         """What a stretch may hold, in even and in odd rounds."""
         choices = list(self.alphabet.patterns)
         for row in self.alphabet.rows:

@@ -62,18 +62,21 @@ def _shorter(pair: Pair) -> Iterator[Sequence[World]]:
             yield [[_renumbered(loss, partial(_short, digits, cut)) for loss in world] for world in _lists(pair)]
 
 
-def _lists(pair: Pair) -> tuple[list[Any], list[Any]]:
+def _lists(pair: Pair) -> tuple[list[Loss | Adaptive], list[Loss | Adaptive]]:
     return list(pair.left), list(pair.right)
 
 
-def _renumbered(loss: Loss | Adaptive, change: Callable[[str, float], float]) -> Any:
+def _renumbered(loss: Loss | Adaptive, change: Callable[[str, float], float]) -> Loss | Adaptive:
     """Return the loss with each of its numbers changed, but not its curvature, which its class demands."""
     if isinstance(loss, np.ndarray):
         return np.array([change("", float(x)) for x in loss])
     if isinstance(loss, Switch):
-        return replace(loss, below=_renumbered(loss.below, change), above=_renumbered(loss.above, change))
-    if not isinstance(loss, Family):
-        return loss
+        below, above = (_renumbered_family(side, change) for side in (loss.below, loss.above))
+        return replace(loss, below=below, above=above)
+    return _renumbered_family(loss, change) if isinstance(loss, Family) else loss
+
+
+def _renumbered_family(loss: Family, change: Callable[[str, float], float]) -> Family:
     changes: dict[str, Any] = {}
     for name, value in ((f.name, getattr(loss, f.name)) for f in fields(loss) if f.name != "curvature"):
         changes[name] = tuple(change(name, x) for x in value) if isinstance(value, tuple) else change(name, value)
@@ -124,8 +127,8 @@ def nothing(pair: Pair) -> Loss:
 
 def cost(pair: Pair) -> tuple[int, int, float]:
     """Return how much there is to read: losses that are not 0, distinct ones, and the digits of their numbers."""
-    worlds = _lists(pair)
     if pair.arms is None:
+        worlds = _lists(pair)
         zero, distinct = nothing(pair), {str(loss): loss for world in worlds for loss in world}
         numbers: list[float] = []
 
@@ -136,7 +139,7 @@ def cost(pair: Pair) -> tuple[int, int, float]:
         for loss in distinct.values():
             _renumbered(loss, note)
         return sum(loss != zero for world in worlds for loss in world), len(distinct), sum(map(_length, numbers))
-    values, counts = np.unique(np.concatenate([np.ravel(world) for world in worlds]), return_counts=True)
+    values, counts = np.unique(np.asarray([pair.left, pair.right]), return_counts=True)
     digits = sum(_length(x) * int(count) for x, count in zip(values.tolist(), counts, strict=True))
     return int(counts[values != 0].sum()), len(values), digits
 

@@ -194,7 +194,7 @@ def exponential_bound(setting: Setting, learner: Any) -> float:
     return float(tau * inside + tau + min(1.0, fail) * setting.rounds)
 
 
-def batched_exp4_bound(setting: Setting, learner: Any) -> float:
+def batched_exp4_bound(setting: Setting, learner: BatchedExp4) -> float:
     """Return the same for batched EXP4: a batch mean has second moment 1 + K / tau + 2 b^2, noise Laplace(b).
 
     Estimates are non-negative, so eta times a noisy mean is at least -1 while the N n noises are at most 1 / eta.
