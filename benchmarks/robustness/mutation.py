@@ -33,16 +33,17 @@ LAWS = "laws/test_exact laws/test_ftpl_law attacks/test_leader_ratios"
 TESTS = {
     "audit/statistics/bounds/binomial_bounds.py": INTERVALS,
     "audit/statistics/bounds/intervals.py": INTERVALS,
-    "audit/statistics/bounds/joint_bound.py": INTERVALS,
+    "audit/statistics/bounds/joint_bound.py": f"{INTERVALS} statistics/bounds/test_joint_cover",
     "audit/statistics/events.py": "statistics/test_events statistics/test_event_rule",
     "audit/statistics/graded_bets.py": "statistics/test_graded_bets",
-    "audit/statistics/sequential.py": "statistics/test_sequential statistics/test_sequential_twins",
+    "audit/statistics/sequential.py": "statistics/test_sequential statistics/test_sequential_twins"
+    " statistics/test_learned_stakes statistics/test_graded_bets",
     "audit/statistics/bounds/power.py": "statistics/bounds/test_power",
     "mechanisms/tree.py": f"mechanisms/test_tree traces/test_replay {LAWS}",
     "mechanisms/noise.py": f"mechanisms/test_noise mechanisms/test_weakening {LAWS}",
 }
 # Whole audits by the hundred: they take minutes and the quick tests catch the same.
-SLOW = "workers or keeps_alpha or keep_alpha or mean_runs or users_learner or command_line"
+SLOW = "workers or keeps_alpha or keep_alpha or mean_runs or users_learner or command_line or 50000"
 CONFIG = """
 [tool.mutmut]
 source_paths = ["overclaim"]

@@ -131,6 +131,13 @@ def test_the_joint_bound_is_its_definition(share, delta, monkeypatch):
         )
 
 
+def test_a_bound_where_the_box_ends(monkeypatch):
+    """Where nine tenths of alpha are the box's, its least p decides; with another share of that it is .12 lower."""
+    monkeypatch.setattr(joint_bound, "NUISANCE_SHARE", 0.9)
+    game = (4, 8, 14, 264)
+    assert joint_bound.epsilon_joint(*game, alpha=0.05) == pytest.approx(twin_joint(game, 0.0, 0.05, 0.9), rel=2e-3)
+
+
 def test_a_bound_just_above_where_everything_is_rejected(monkeypatch):
     """In the first twelfth of the search's bracket, where a wrong sign at its end would raise the bound."""
     monkeypatch.setattr(joint_bound, "NUISANCE_SHARE", 0.9)

@@ -63,6 +63,32 @@ def test_a_level_says_the_same_as_the_whole_search(game):
         assert (bound(game, margins=(), level=level) > level) == (searched > level)
 
 
+@pytest.mark.parametrize("game", GAMES, ids=str)
+def test_a_level_is_answered_in_few_looks(game, monkeypatch):
+    """The whole search takes 11 looks and more: one says that a level is not rejected, few that a smaller one is."""
+    looks, smallest_score = [], joint_bound._smallest_score
+
+    def counted(*problem):
+        looks.append(problem)
+        return smallest_score(*problem)
+
+    monkeypatch.setattr(joint_bound, "_smallest_score", counted)
+    searched = bound(game, margins=())
+    assert len(looks) > 10
+    for away, most in ((1.0, 1), (1e-6, 1), (-1e-2, 4), (-1.0, 2)):
+        looks.clear()
+        bound(game, margins=(), level=searched + away)
+        assert len(looks) <= most
+
+
+def test_a_level_is_asked_of_each_row():
+    rows = np.transpose(GAMES)
+    together = joint_bound.epsilon_joint(*rows[:4], delta=rows[4], alpha=rows[5], margins=(), level=1.5)
+    alone = [bound(game, margins=(), level=1.5) for game in GAMES]
+    assert (together > 1.5).tolist() == [one > 1.5 for one in alone]
+    assert 0 < np.count_nonzero(together > 1.5) < len(GAMES)
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_one_look_at_an_epsilon_says_on_which_side_of_it_the_bound_is(game):
     searched = bound(game, margins=())
