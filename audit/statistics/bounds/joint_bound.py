@@ -117,7 +117,7 @@ def _joint_rows(
     live = ceiling[:, 0] > answer
     columns = (k_p, n_p, k_q, n_q, delta, p_box, q_box, -special.ndtri(alpha - g))
     if level is not None:
-        live &= (answer <= level) & (ceiling[:, 0] > level)
+        live = (answer <= level) & (ceiling[:, 0] > level)
         *data, p_box, q_box, quantile = (column[live] for column in columns)
         worst = _smallest_score(tuple(data), (p_box, q_box), np.full(quantile.shape, level))
         live[live] = worst > quantile[:, 0]  # where the level itself is not rejected, the bound is not above it
@@ -174,8 +174,7 @@ def _crossing(excess: Callable[[Floats, Rows], Floats], ends: Ends, values: Ends
         if not of.size:
             break
         # Regula falsi, the end that stays twice at half its value (Illinois); bisection where it says nothing.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            middle = low + (high - low) * (above / (above - below))
+        middle = low + (high - low) * (above / (above - below))
         middle = np.where((middle > low) & (middle < high), middle, (low + high) / 2)
         passed = (value := excess(middle, of)) > 0
         low, high = np.where(passed, middle, low), np.where(passed, high, middle)

@@ -57,7 +57,7 @@ def proved(
 
     Parameters
     ----------
-    found, floor, width : arrays (rows, 1)
+    bounds, floor, width : arrays (rows, 1)
         What a search found, below which everything is rejected anyway, and the bracket that it was looked for in: some
         four standard errors.
     margins : sequence of float
@@ -191,7 +191,7 @@ def _at_zero(data: Data, p: Ends, q: Floats, epsilon: Floats, a: Floats) -> Floa
     """Return the same where Q's probability is at most q, down to 0, and P's in an interval: the mirror image."""
     most = np.sqrt(2.0 * ((data[2] + 1.0) * np.log(1.0 / q) + data[3] * np.log(1.0 / (1.0 - q))))
     weight = np.sqrt(np.minimum(p[0] * (1.0 - p[0]), p[1] * (1.0 - p[1])) / data[1]) * np.exp(-epsilon)
-    other = np.sqrt(q / data[3])  # both weights times q, as the sum is written in `intervals`
+    other = np.sqrt(q / data[3])  # both weights times q, as the sum is written in `joint_bound`
     return np.where(q < 0.3, _quotient(a - other * most / weight, other / weight), np.nan)
 
 
