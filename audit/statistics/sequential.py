@@ -47,7 +47,8 @@ _LARGEST = 700.0
 #: Below this the incomplete beta function is replaced by its series.
 _TINY = 1e-290
 _MOST_TERMS = 200_000
-_BISECTIONS = 60
+#: Of an interval that holds a bound, and of one of some nats that holds what a budget catches: to a millionth of it.
+_BISECTIONS, _HALVINGS = 60, 20
 #: Stakes, in shares of the largest that the claim allows: most of the mixture, and a tail for other epsilons.
 _SHARES = (np.arange(64) + 0.5) / 64
 _FAR = np.geomspace(1e-8, 1.0, 96)
@@ -247,11 +248,7 @@ def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float,
     gap = 1.0
     while not enough(claimed + gap):
         gap *= 2
-    low, high = claimed, claimed + gap
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=_HALVINGS)[1]
 
 
 def choose_growing_event(

@@ -12,8 +12,8 @@ from overclaim.audit.certification.anytime_learners import AnytimeLearner
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.transcripts import concatenate
-from overclaim.audit.statistics import sequential, smoothing
-from overclaim.audit.statistics.graded_bets import SIZES, Stakes
+from overclaim.audit.statistics import event_choice, sequential, smoothing
+from overclaim.audit.statistics.graded_bets import GRADES, SIZES, GradedBets, Stakes
 from overclaim.audit.statistics.sequential import choose_stakes
 from overclaim.audit.statistics.smoothing import NOISES, noise_odds
 from overclaim.learners.scalar import as_learner
@@ -173,6 +173,97 @@ def test_all_runs_so_far_teach_a_learners_attack_and_its_stakes(monkeypatch):
     assert np.array_equal(left, together.left)
     assert sorted(fitted) == [20, 21, 41]
     assert np.array_equal(choice.attack.table, SequenceTable(game.audit.learner, together).table)
+
+
+WHOLE = np.array([0.0, 0.0, 1.0, 3.0, 3.0, 3.0, 4.0, 7.0, 7.0, 10.0])
+LABELS = np.array([True, False, True, True, False, True, False, False, True, False])
+
+
+def odds_of(at, scores, left, *, several=False, log_odds=False):
+    edges, odds = sequential._model_odds(scores, left, several=several, log_odds=log_odds)
+    assert odds.shape == (1 + NOISES + several, edges.size + 1)
+    return odds[:, np.searchsorted(edges, at, side="right")]
+
+
+def test_a_polynomial_says_of_each_cell_what_it_says_of_its_runs():
+    """A cell reaches from a score up to the next; beyond the scores it is the first one, and the last."""
+    values = np.unique(WHOLE)
+    counts = [[int(np.sum((value == WHOLE) & here)) for value in values] for here in (LABELS, ~LABELS)]
+    expected = smoothing.polynomial_odds(*np.array(counts))
+    for at, cells in ((values, slice(None)), ([0.9, 3.9, 9.9], [0, 2, 4]), ([-99.0, -0.6, 10.4, 99.0], [0, 0, 5, 5])):
+        assert np.array_equal(odds_of(at, WHOLE, LABELS)[0], expected[cells])
+    assert np.ptp(expected) > 0.1
+
+
+def test_noise_says_of_each_cell_what_it_says_of_its_middle():
+    """Cells end at the scores, and beyond them at these shares of their range; the outermost are as at their ends."""
+    shares = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])
+    ends = np.concatenate([-10 * shares[::-1], [1.0, 3.0, 4.0, 7.0, 10.0], 10 + 10 * shares])
+    middles = np.concatenate([ends[:1], (ends[1:] + ends[:-1]) / 2, ends[-1:]])
+    odds = odds_of([ends[0] - 1, *middles[1:-1], ends[-1] + 1], WHOLE, LABELS)[1:]
+    assert odds == pytest.approx(noise_odds(WHOLE, LABELS, middles), abs=1e-4)  # 20 bits of the range are kept
+    assert np.array_equal(odds_of(ends + 0.01, WHOLE, LABELS)[1:], odds[:, 1:])
+    assert np.array_equal(odds_of(ends - 0.01, WHOLE, LABELS)[1:], odds[:, :-1])
+    assert (np.ptp(odds, axis=1) > 0.1).all()
+
+
+@pytest.mark.parametrize("log_odds", [False, True])
+@pytest.mark.parametrize("left", [LABELS, LABELS & (WHOLE > 3), np.ones(10, dtype=bool), np.zeros(10, dtype=bool)])
+def test_from_many_runs_on_cells_are_a_model_too(left, log_odds):
+    """The logarithms of their smoothed rates in either world; what is certain, or never happens, is as it is said."""
+    _, *cells = event_choice.cells_of(WHOLE, left, log_odds=log_odds)
+    expected = []
+    for in_left, in_right in np.transpose(cells)[1:]:
+        rates = in_left / max(1, left.sum()), in_right / max(1, (~left).sum())
+        known = math.log(rates[0] / rates[1]) if all(rates) else 20.0 if rates[0] else -20.0 if rates[1] else 0.0
+        expected.append(known)
+    odds = odds_of(np.unique(WHOLE), WHOLE, left, several=True, log_odds=log_odds)
+    assert odds[-1] == pytest.approx(expected, rel=1e-12)
+    assert np.array_equal(odds[:-1], odds_of(np.unique(WHOLE), WHOLE, left, log_odds=log_odds))
+
+
+def test_models_of_scores_that_are_none_equal_or_infinite():
+    """Nothing is said beyond such scores, and no noise makes them."""
+    nothing = odds_of([-1.0, 0.0, 1.0], np.zeros(0), np.zeros(0, dtype=bool), several=True)
+    assert not nothing.any()
+    for scores in (np.zeros(10), np.where(WHOLE > 5, math.inf, WHOLE), np.where(WHOLE < 2, -math.inf, WHOLE)):
+        edges, odds = sequential._model_odds(scores, LABELS, several=True, log_odds=False)
+        assert np.array_equal(edges, np.unique(scores)[1:])
+        assert not odds[1:-1].any()
+        assert np.isfinite(odds).all()
+
+
+@pytest.mark.parametrize(("runs", "delta", "log_odds"), [(99, 0.0, False), (100, 0.01, True), (23, 0.2, False)])
+def test_stakes_are_a_mixture_of_models_by_what_they_made_of_other_runs(runs, delta, log_odds):
+    """Its slow twin: each of five folds' labels are told by models of the others; from 100 runs on cells are one."""
+    rng, epsilon = np.random.default_rng(runs), 0.3
+    scores, left = drawn((stats.norm(1.5, 2), stats.norm(0, 1)), runs, rng)
+    scores[rng.random(runs) < 0.15] = math.nan
+    known = ~np.isnan(scores)
+    taught = []
+    for fold in [*range(5), None]:
+        here = np.array([bool(known[i]) and i % 5 != fold for i in range(runs)])
+        taught.append(sequential._model_odds(scores[here], left[here], several=runs >= 100, log_odds=log_odds))
+    trust = np.zeros(len(taught[0][1]))
+    for i in np.flatnonzero(known):
+        edges, odds = taught[i % 5]
+        told = odds[:, sum(edge <= scores[i] for edge in edges)]
+        trust -= np.log1p(np.exp(-told if left[i] else told))
+    weights = np.exp(trust - trust.max()) / np.exp(trust - trust.max()).sum()
+    assert weights.max() < 0.9
+    staked = []
+    for edges, odds in taught:
+        of_left = [sum(w / (1 + math.exp(-one)) for w, one in zip(weights, cell, strict=True)) for cell in odds.T]
+        staked.append(Stakes.of_cells(edges, [math.log(p / (1 - p)) for p in of_left], epsilon))
+    tally = np.zeros((2, GRADES), dtype=int)
+    for i in np.flatnonzero(known):
+        named = int(staked[i % 5].of(scores[i]))
+        if named:
+            tally[int((named > 0) != left[i]), abs(named) - 1] += 1
+    stakes, gain = choose_stakes(scores, left, epsilon=epsilon, delta=delta, log_odds=log_odds)
+    assert stakes == staked[-1]
+    assert gain == pytest.approx(float(GradedBets(epsilon, delta).log_wealth(*tally, runs, epsilon)), abs=1e-6)
+    assert tally.sum() > 5
 
 
 def test_no_odds_hang_on_the_last_bits_of_a_sum(monkeypatch):

@@ -110,7 +110,7 @@ def test_one_look_at_many_games_at_once(share, monkeypatch):
 
 
 def test_one_look_just_below_epsilon_0():
-    """A choice among events looks by 1e-6 below the least worth, which may be 0; there the least q would be above 1."""
+    """A choice among events looks 1e-6 below the least worth, which may be 0; the least q would be above 1 there."""
     assert joint_bound.rejected(10**9, 10**9, 0, 10**9, epsilon=-1e-6, delta=0.0, alpha=0.01)
 
 
