@@ -16,6 +16,7 @@ from overclaim.mechanisms.noise import (
     deviation_of,
     gaussian_block,
     laplace_block,
+    laplace_sum_density,
     scale_of,
 )
 from overclaim.mechanisms.philox import LANES, CounterDraws
@@ -166,6 +167,18 @@ def test_a_block_of_no_noise_is_zeros_and_draws_nothing():
 @pytest.mark.parametrize("scale", [0.0, 1 / LARGEST, LARGEST])
 def test_scales_up_to_the_ends_are_allowed(scale):
     assert (Laplace(scale).scale, Gaussian(scale).sigma, L2Laplace(scale, 1).scale) == (scale, scale, scale)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_density_of_a_sum_of_laplace_draws(transposed):
+    """Its polynomials as published for one to three draws, of so many numbers that they are computed in parts."""
+    x = np.linspace(-6, 9, 2 * 16_500).reshape(2, -1)
+    given = x.T if transposed else x
+    size = np.abs(given)
+    for draws, polynomial in ((1, 1 / 2), (2, (1 + size) / 4), (3, (3 + 3 * size + size**2) / 16)):
+        np.testing.assert_allclose(laplace_sum_density(given, draws), polynomial * np.exp(-size), rtol=1e-14)
+    assert laplace_sum_density(np.array([[0, -1]]), 2) == pytest.approx(np.array([[1 / 4, 1 / (2 * math.e)]]))
+    assert laplace_sum_density(np.array(3), 1).shape == ()
 
 
 def test_the_sum_of_normal_draws_is_normal():

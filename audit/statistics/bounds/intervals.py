@@ -1,6 +1,6 @@
-"""Lower bounds on epsilon from counts: the only place where counts become bounds.
+"""Lower bounds on epsilon from counts: by two Clopper-Pearson intervals, and in the guess game.
 
-Every bound here is exact: built from binomial tails alone, valid at every sample size. The counts must come
+Both bounds are exact: built from binomial tails alone, valid at every sample size. The counts must come
 from runs drawn *after* the event was fixed. Arguments broadcast against each other; scalars give a
 ``numpy.float64``.
 """
