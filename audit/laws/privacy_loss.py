@@ -18,6 +18,8 @@ STEPS = 4000
 #: Below this delta the masses that decide are lost among the rounding errors of a Fourier transform (some 1e-17 for
 #: each of up to a million points), and the laws are tilted first.
 PLAIN = 1e-9
+#: Of an interval that holds a tilt, which need not be exact.
+_HALVINGS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,13 +184,13 @@ def _tilt(parts: tuple[PrivacyLoss, ...], world: str, target: float) -> float:
             total += many * float(losses @ weights / weights.sum())
         return total
 
-    low, high = 0.0, 1.0
-    while sign * mean(sign * high) < abs(target) and high < 2.0**20:
+    def short(theta: float) -> bool:
+        return sign * mean(sign * theta) < abs(target)
+
+    high = 1.0
+    while short(high) and high < 2.0**20:
         high *= 2
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if sign * mean(sign * middle) < abs(target) else (low, middle)
-    return sign * low
+    return sign * bisect(short, 0.0, high, steps=_HALVINGS)[0]
 
 
 def _convolved(parts: list[PrivacyLoss] | tuple[PrivacyLoss, ...], world: str, tilt: float) -> Floats:

@@ -32,7 +32,7 @@ from scipy import special
 
 from ...mechanisms.draws import Floats
 from .bounds.binomial import survival, upper_quantile
-from .bounds.bisection import bisect
+from .bounds.bisection import bisect, least
 from .bounds.rounding import rounded, significant
 from .event_choice import CERTAIN, cells_of, counts_of
 from .event_rule import pairs
@@ -243,12 +243,7 @@ def detectable_epsilon(claimed: float, runs: int, *, delta: float, alpha: float,
         needed = bets.boundary(guesses, runs, alpha, grade)
         return float(np.mean(survival(needed - 1, guesses, right / (right + wrong)))) >= power
 
-    if not enough(math.inf):
-        return math.inf
-    gap = 1.0
-    while not enough(claimed + gap):
-        gap *= 2
-    return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=_HALVINGS)[1]
+    return least(enough, claimed, steps=_HALVINGS)  # where e^-true underflows, true might as well be infinite
 
 
 def choose_growing_event(

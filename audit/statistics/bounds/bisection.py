@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 #: Halvings: an interval of any usual size is then as narrow as floating point makes it.
@@ -27,3 +28,23 @@ def bisect(holds: Callable[[float], bool], low: float, high: float, *, steps: in
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
+
+
+def least(holds: Callable[[float], bool], low: float, *, steps: int = STEPS) -> float:
+    """Return the upper end of a narrow interval above `low` in which a condition begins to hold; infinite if nowhere.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition: where it holds it holds further up too, at infinity as at some finite number.
+    low : float
+        Where it is taken not to hold.
+    steps : int, optional
+        How many times the interval is halved, whose length is the smallest power of 2, from 1, that reaches so far.
+    """
+    if not holds(math.inf):
+        return math.inf
+    gap = 1.0
+    while not holds(low + gap):
+        gap *= 2
+    return bisect(lambda x: not holds(x), low, low + gap, steps=steps)[1]

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import binomial_bounds, intervals
 from .binomial import survival, upper_quantile
-from .bisection import bisect
+from .bisection import least
 
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
 _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
@@ -93,12 +93,7 @@ def detectable_epsilon(
     def enough(true: float) -> bool:
         return falsification_power(claimed, true, runs, delta=delta, alpha=alpha) >= power
 
-    if not enough(math.inf):
-        return math.inf
-    gap = 1.0
-    while not enough(claimed + gap):
-        gap *= 2  # ends: e^-true underflows to 0, which is the infinite epsilon
-    return bisect(lambda true: not enough(true), claimed, claimed + gap, steps=_HALVINGS)[1]
+    return least(enough, claimed, steps=_HALVINGS)  # where e^-true underflows, true might as well be infinite
 
 
 @lru_cache(maxsize=256)
