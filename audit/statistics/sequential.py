@@ -47,8 +47,8 @@ _LARGEST = 700.0
 #: Below this the incomplete beta function is replaced by its series.
 _TINY = 1e-290
 _MOST_TERMS = 200_000
-#: Of an interval that holds a bound, and of one of some nats that holds what a budget catches: to a millionth of it.
-_BISECTIONS, _HALVINGS = 60, 20
+#: Of an interval of some nats that holds what a budget catches: to a millionth of it.
+_HALVINGS = 20
 #: Stakes, in shares of the largest that the claim allows: most of the mixture, and a tail for other epsilons.
 _SHARES = (np.arange(64) + 0.5) / 64
 _FAR = np.geomspace(1e-8, 1.0, 96)
@@ -200,7 +200,7 @@ class AnytimeBets:
         low, high = 0.0, 1.0
         while rejected(high):
             low, high = high, 2 * high
-        return bisect(rejected, low, high, steps=_BISECTIONS)[0]
+        return bisect(rejected, low, high)[0]
 
     def boundary(self, guesses: ArrayLike, runs: ArrayLike, alpha: float, grade: int) -> NDArray[np.int64]:
         """Return the fewest right ones of so many guesses of one grade that reject the claim.
@@ -376,5 +376,5 @@ def _model_odds(scores: Floats, left: NDArray[np.bool_], *, several: bool, log_o
         _, *of_worlds = cells_of(scores, left, log_odds=log_odds)
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(of_worlds[0] / max(1, left.sum())) - np.log(of_worlds[1] / max(1, (~left).sum()))
-        models.append(np.nan_to_num(odds, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)[cells + 1])
+        models.append(np.nan_to_num(odds, posinf=CERTAIN, neginf=-CERTAIN)[cells + 1])
     return edges, np.stack(models)

@@ -105,9 +105,12 @@ def test_the_closed_form_takes_integers_and_scalars():
         pi = special.expit(epsilon)
         expected = math.log((pi**-8 - 1) / (8 * (1 / pi - 1)))
         assert float(log_e_value(7, 0, epsilon)) == pytest.approx(expected, rel=1e-12)
-    # Far below chance the tail underflows and the series takes over, for scalars too.
-    assert float(log_e_value(0, 3000, 2)) == pytest.approx(log_e_value([0], [3000], [2.0])[0])
-    assert -10 < float(log_e_value(0, 3000, 2)) < -5
+    # Far below chance the tail underflows and the series takes over, for scalars too: the means of u^w, and of
+    # u + (1 - u)/pi times that.
+    assert float(log_e_value(0, 3000, 2)) == pytest.approx(-math.log(3001), rel=1e-13)
+    for w, epsilon in ((3000, 2.0), (400, 5.0)):
+        expected = math.log(1 / (w + 2) + (1 / (w + 1) - 1 / (w + 2)) / special.expit(epsilon))
+        assert log_e_value([1], [w], [epsilon])[0] == pytest.approx(expected, rel=1e-13)
 
 
 def power_of(true, claimed, runs, delta, alpha):
