@@ -96,7 +96,15 @@ def test_the_bound_is_where_the_wealth_crosses(right, wrong, runs, delta):
     assert bound > 0
     assert bets.log_wealth_of(counts, bound * (1 - 1e-9)) >= goal
     assert bets.log_wealth_of(counts, bound * (1 + 1e-6)) < goal
-    assert ceiling_epsilon(0.1, 520, delta=delta, alpha=0.05) == bets.epsilon_lower(all_of_one(520, 0, 520, 1), 0.05)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.3])
+def test_no_bound_is_above_that_of_an_attack_which_is_always_right(delta):
+    bets = AnytimeBets(0.1, delta)
+    for runs in (6, 10, 11, 30, 520):
+        best = bets.epsilon_lower(all_of_one(runs, 0, runs, 1), 0.05)
+        assert ceiling_epsilon(0.1, runs, delta=delta, alpha=0.05) == best
+        assert best >= max(bets.epsilon_lower(all_of_one(runs - k, k, runs, 1), 0.05) for k in (1, 2, 3))
 
 
 def test_the_closed_form_takes_integers_and_scalars():
