@@ -88,7 +88,7 @@ def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floa
     log_pi, log_rest = special.log_expit(e), special.log_expit(-e)
     # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
     tail = special.betainc(w + 1, c + 1, special.expit(-e))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # the series stands in where it is far
+    with np.errstate(divide="ignore"):  # the series stands in where it is far
         log_value = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
     far = tail < _TINY
     if np.any(far):
@@ -185,8 +185,7 @@ class AnytimeBets:
     def log_wealth_of(self, counts: Counts, epsilon: float) -> float:
         """Return the same after the runs of some counts."""
         guessed = counts.right, counts.guesses - counts.right
-        graded = counts.tallies if counts.tally else (np.zeros(GRADES, dtype=np.int64),) * 2
-        return float(self.log_wealth(graded, guessed, counts.runs, epsilon))
+        return float(self.log_wealth(counts.tallies, guessed, counts.runs, epsilon))
 
     def epsilon_lower(self, counts: Counts, alpha: float) -> float:
         """Return the largest epsilon, in nats, that the wealth rejects at 1/alpha; 0 if none."""

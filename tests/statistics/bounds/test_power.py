@@ -67,6 +67,12 @@ def test_undetectable_claims_are_infinite():
     assert power.ceiling_epsilon(400) < 8.0
 
 
+def test_nothing_refutes_a_claim_whose_odds_underflow():
+    """Also where no run has a guess, so that delta explains any of them."""
+    assert power.falsification_power(800.0, math.inf, 1, delta=0.1) == 0.0
+    assert power.falsification_power(800.0, math.inf, 100) == 0.0
+
+
 def test_ceiling_is_all_guesses_right():
     assert power.ceiling_epsilon(1000) == pytest.approx(-math.log(0.05 ** (-1 / 1000) - 1))
     assert power.ceiling_epsilon(1000, alpha=0.01) < power.ceiling_epsilon(1000)
