@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from overclaim.audit.statistics import sequential
 from overclaim.audit.statistics.events import UNUSED, Counts, Event
-from overclaim.audit.statistics.graded_bets import GRADES, Stakes
+from overclaim.audit.statistics.graded_bets import GRADES, GradedBets, Stakes
 from overclaim.audit.statistics.sequential import (
     AnytimeBets,
     Bets,
@@ -68,6 +68,17 @@ def test_wealth_without_delta_is_the_closed_form():
     """Whose stakes suit every epsilon: fixed ones, placed for the claim, would be another gambler."""
     for right, wrong, runs in COUNTS:
         assert float(Bets(1.0, 0.0).log_wealth(right, wrong, runs, 2.0)) == float(log_e_value(right, wrong, 2.0))
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+def test_the_wealth_of_all_gamblers_is_their_mean_and_is_never_overstated(delta):
+    """Four fifths of it in grades; whatever rounding does, less is said than there is."""
+    for right, wrong, runs in COUNTS:
+        counts = all_of_one(right, wrong, runs, 3)
+        in_grades = float(GradedBets(1.0, delta).log_wealth(*counts.tallies, runs, 0.7))
+        by_guesses = float(Bets(1.0, delta).log_wealth(right, wrong, runs, 0.7))
+        mean = math.log(0.8 * math.exp(in_grades) + 0.2 * math.exp(by_guesses))
+        assert 0 < mean - AnytimeBets(1.0, delta).log_wealth_of(counts, 0.7) < 1.2e-8
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.02])
