@@ -121,7 +121,8 @@ class LinearRule:
     def features(columns: Floats, centre: Floats, spread: Floats) -> Floats:
         """Return (features, runs)."""
         finite = np.where(np.isfinite(columns), columns, centre[:, None])
-        standard = np.clip((finite - centre[:, None]) / spread[:, None], -_FAR, _FAR)
+        with np.errstate(over="ignore"):  # what is beyond any float is clipped
+            standard = np.clip((finite - centre[:, None]) / spread[:, None], -_FAR, _FAR)
         return np.concatenate([standard, np.clip(standard / _NEAR, -1, 1), standard[1:] * standard[:-1]])
 
     def score(self, columns: Floats) -> Floats:

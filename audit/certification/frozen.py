@@ -61,6 +61,8 @@ FEWEST = 200
 MOST_CUTS, MOST_OUTCOMES, MOST_LETTERS, MOST_COLUMNS = 400, 400, 20_000, 400
 #: The largest written number: JSON has no infinity.
 _LARGEST = float(np.finfo(float).max)
+#: Sums of squares of numbers up to 2 to this power are finite.
+_SQUARED = 400
 _LOOK, _CHOOSE, _COUNT = 0, 1, 2  # keys of the draws
 
 
@@ -236,6 +238,15 @@ def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
     return Outcomes({text: side for text, side in sorted(side_of.items()) if side})
 
 
+def _centre_and_spread(columns: Floats) -> tuple[Floats, Floats]:
+    """Return the medians and the standard deviations of columns, finite even where their sums or squares are not."""
+    shift = np.maximum(np.frexp(np.abs(columns).max(axis=1))[1] - _SQUARED, 0)
+    scaled = np.ldexp(columns, -shift[:, None])
+    centre = np.ldexp(np.median(scaled, axis=1), shift)
+    spread = significant(np.ldexp(scaled.std(axis=1), shift), STANDARD_BITS)
+    return centre, np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+
+
 def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule, float]:
     """Return a regression that stands in for the attack, and the share of its event."""
     arms = target.arms if isinstance(result.pair, Pair) else 0
@@ -244,8 +255,7 @@ def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule,
     if not 0 < len(columns) <= MOST_COLUMNS:
         raise NotFrozenError(f"{len(columns)} columns are too many to write an event of")
     finite = np.where(np.isfinite(columns), columns, 0.0)
-    centre, spread = np.median(finite, axis=1), significant(finite.std(axis=1), STANDARD_BITS)
-    spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+    centre, spread = _centre_and_spread(finite)
     odds = LinearOdds(np.zeros(3 * len(columns) - 1), 0.0)
     if left.any() and not left.all():
         odds = LinearOdds.fit(LinearRule.features(columns, centre, spread).T, left)

@@ -1,6 +1,7 @@
 """Frozen events: written as data, read back, counted again on draws of their own, and comparable by their law."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -204,6 +205,24 @@ def test_bits_of_a_number_are_too_many_turns():
     result = falsify_mechanism(lowest_bit, Claim(epsilon=1.0), left=0, right=1, runs=8000, bits=True)
     with pytest.raises(NotFrozenError, match="reads single bits"):
         freeze(lowest_bit, result, budget=8000)
+
+
+def huge(data, rng):
+    sign = rng.choice([-1.0, 1.0])
+    return [1.7e308 * sign * (1 - 1e-3 * rng.random()), 1.5e308 * rng.random(), data + rng.laplace()]
+
+
+def test_numbers_whose_sums_overflow_are_written_too():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frozen, pair = frozen_mechanism(huge, 0, 3)
+        assert isinstance(frozen.rule, LinearRule)
+        assert np.isfinite(frozen.rule.centre).all()
+        assert (frozen.rule.spread[:2] > 1e307).all()
+        written = json.loads(json.dumps(frozen.to_json(), allow_nan=False))
+        counts = again(Frozen.from_json(written), huge, pair)
+    named = counts.right_lower / counts.runs_right, counts.left_lower / counts.runs_left
+    assert named[0] > 8 * named[1] > 0  # the worlds are 3 scales apart: e^3 = 20 is expected of 1,100 runs
 
 
 def test_a_small_budget_counts_few_runs():
