@@ -9,7 +9,7 @@ from typing import TypedDict
 from .measures.approximate import ApproxDP
 from .measures.measure import Measure
 
-#: The loss sets by name; `learners.losses` holds their geometry.
+#: The loss sets by name; `learners.problems.losses` holds their geometry.
 LOSS_SET_NAMES = ("unit", "symmetric", "l1-ball", "l2-ball", "lipschitz")
 NEIGHBOURS = ("replace", "zero-out")
 #: Those of whole rounds, which may have a context beside their losses, and of users: by `user:3` each has 3 at most.

@@ -1,11 +1,12 @@
 """Baselines: what got worse since the record that was accepted.
 
-A record keeps, for each claim, its event as data with what was counted of it (`audit.frozen`). The gate counts that
-very event again, on fresh runs of the learner as it is now, and compares the two shares of right guesses by Fisher's
-exact test: given how many guesses were made, a share that is no larger than the baseline's gives a p-value of at most
-alpha with probability at most alpha. The fresh runs draw from streams keyed by the hash of what the baseline counted,
-at a stage of their own, whatever the seed of the plan: the two samples are independent, which the test needs, also
-where the learner did not change at all. Another attack, seed, budget or confidence of the new audit changes nothing.
+A record keeps, for each claim, its event as data with what was counted of it (`audit.certification.frozen`). The gate
+counts that very event again, on fresh runs of the learner as it is now, and compares the two shares of right guesses
+by Fisher's exact test: given how many guesses were made, a share that is no larger than the baseline's gives a p-value
+of at most alpha with probability at most alpha. The fresh runs draw from streams keyed by the hash of what the
+baseline counted, at a stage of their own, whatever the seed of the plan: the two samples are independent, which the
+test needs, also where the learner did not change at all. Another attack, seed, budget or confidence of the new audit
+changes nothing.
 
 With a delta the odds of a right guess are not all: half the error goes to the excess of right guesses over e^epsilon
 times the wrong ones, compared by four exact intervals.

@@ -113,6 +113,35 @@ def test_files_that_the_glossary_and_the_contributors_page_name_exist():
     assert gone == []
 
 
+def holds(place, name):
+    """Tell whether a file defines a name anywhere, or a room has a part of that name or names it in its first file."""
+    text = (ROOT / place).read_text(encoding="utf-8")
+    if place.name == "__init__.py":
+        room = (ROOT / place).parent
+        return (room / f"{name}.py").is_file() or (room / name).is_dir() or re.search(rf"\b{name}\b", text) is not None
+    nodes = list(ast.walk(ast.parse(text)))
+    return any(getattr(node, "name", None) == name and not isinstance(node, ast.alias) for node in nodes) or any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name for node in nodes
+    )
+
+
+def test_what_docstrings_say_is_in_a_module_is_there():
+    """`events.certify` stands for a file or a room of ours by its last name, and for something that it holds."""
+    rooms = {"audit", "learners", "mechanisms", "reports", "testing"}
+    own = [(place, text) for place, text in sources() if place.parts[0] in rooms]
+    modules = {}
+    for place, _ in own:
+        modules.setdefault(place.parent.name if place.name == "__init__.py" else place.stem, []).append(place)
+    gone = [
+        f"{place}: {reference}"
+        for place, text in own
+        for reference in re.findall(r"`((?:\w+\.)+\w+)`", text)
+        for module, name in [reference.split(".")[-2:]]
+        if module in modules and not any(holds(candidate, name) for candidate in modules[module])
+    ]
+    assert gone == []
+
+
 def functions(tree):
     return (node for node in statements(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 

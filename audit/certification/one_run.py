@@ -164,6 +164,8 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     """
     if not 0 < 1 - confidence < 1:  # as computed
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if not claim.measure.is_epsilon:
+        raise ValueError(f"one run tests claims of an epsilon, got {claim.measure!r}")
     if claim.surface != "actions":
         raise ValueError(f"one run is guessed from actions, got the surface {claim.surface!r}")
     if claim.losses == "lipschitz":
@@ -184,8 +186,6 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     guesses = max(1, int(rule.share * canaries))
     guessed = np.argsort(-np.abs(scores), kind="stable")[:guesses]
     right = int(np.count_nonzero((scores[guessed] > 0) == left[guessed]))
-    if not claim.measure.is_epsilon:
-        raise ValueError(f"one run tests claims of an epsilon, got {claim.measure!r}")
     game, alpha = {"delta": claim.delta}, 1 - confidence
     bound = epsilon_one_run(right, guesses, canaries, alpha=alpha, **game)
     ceiling = epsilon_one_run(guesses, guesses, canaries, alpha=alpha, **game)

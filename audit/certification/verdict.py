@@ -107,7 +107,7 @@ class Result:
     verdict : Verdict
     claim : Claim
     certificate : Certificate
-        The lower bound on epsilon with its counts.
+        The lower bound, on epsilon or in the measure of the claim, with its counts.
     pair : Pair, or DataPair of a mechanism or of a learner on sequences of rounds
         The witness.
     event : Event

@@ -1,8 +1,8 @@
 """Compiled play: one loop for every learner that has a kernel, over blocks of some hundred runs.
 
-Fed the same draws it plays the same actions as `play.play`. Numba is imported, and a game compiled, on first use; the
-machine code is kept beside this file where that folder can be written (or in NUMBA_CACHE_DIR), under a name that
-hashes the source of every function in it: Numba itself would notice a change of this file alone.
+Fed the same draws it plays the same actions as `transcripts.play`. Numba is imported, and a game compiled, on first
+use; the machine code is kept beside this file where that folder can be written (or in NUMBA_CACHE_DIR), under a name
+that hashes the source of every function in it: Numba itself would notice a change of this file alone.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def play(
     share: float = 0.5,
     width: int | None = None,
 ) -> Transcripts:
-    """Play one block, as `play.play` does, with the learner's kernel.
+    """Play one block, as `transcripts.play` does, with the learner's kernel.
 
     Parameters
     ----------

@@ -22,9 +22,9 @@ TRANSLATED = (0.0, DELTA, 1e-2)
 def certify_claim(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> Certificate:
     """Turn the counts of fresh runs into a certificate in the unit of a claim's measure.
 
-    **Guarantee**: if the world labels were independent of the runs and the event was fixed before them, ``lower``
-    exceeds what is true with probability at most `alpha`. So does ``epsilon_lower`` what is true at the delta of the
-    claim as it is stated; where the measure is another than epsilon, that is a statement of its own.
+    **Guarantee**: under the conditions of `events.certify`, ``lower`` exceeds what is true with probability at most
+    `alpha`. So does ``epsilon_lower`` what is true at the delta of the claim as it is stated; where the measure is
+    another than epsilon, that is a statement of its own.
 
     Parameters
     ----------
