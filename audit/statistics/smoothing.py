@@ -172,7 +172,8 @@ def noise_odds(scores: Floats, left: NDArray[np.bool_], at: Floats) -> Floats:
     Returns
     -------
     array (NOISES, places)
-        0 where a world has no runs, where all scores are equal, and where one is infinite.
+        0 where a world has no runs, where a score is 1e150 or larger, and where their mean distance from the median is
+        below 1e-150.
     """
     nothing = np.zeros((NOISES, at.size))
     if left.all() or not left.any() or not np.abs(scores).max() < _LARGEST:

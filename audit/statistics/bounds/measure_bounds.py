@@ -1,4 +1,4 @@
-"""Lower bounds in any measure from the counts of an event: `intervals` does the same for epsilon at a delta.
+"""Lower bounds in any measure from the counts of an event, as `joint_bound` gives them for epsilon at a delta.
 
 An event that was fixed before the runs has probability p in one world and q in the other. What a measure says of them
 grows with p and falls with q, so a region of (p, q) is summed up by its boundary. Two regions are used, both exact:

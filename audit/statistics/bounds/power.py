@@ -28,7 +28,7 @@ _HALVINGS = 30
 def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
     """Return the bound (nats) that a perfect attack, right in every run, would certify.
 
-    A claim above it is UNDERPOWERED at this budget: no attack could falsify it.
+    A claim of as much or more is UNDERPOWERED at this budget: no attack could falsify it.
 
     Raises
     ------
