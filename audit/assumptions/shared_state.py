@@ -12,7 +12,7 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
-from types import CodeType, FunctionType, GeneratorType, ModuleType, NoneType
+from types import CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,6 @@ _ROOMS = tuple(
 )
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
-#: Values that are what they print; and packages whose objects change for reasons of their own.
-_PLAIN = (NoneType, bool, int, float, complex, str, bytes, bytearray)
-_BUSY = ("logging", "threading")
 #: From the name of a value to the value, kept so that no other takes its place in memory, and a digest.
 Shared = dict[str, tuple[object, str]]
 
