@@ -113,6 +113,16 @@ def test_files_that_the_glossary_and_the_contributors_page_name_exist():
     assert gone == []
 
 
+def test_every_private_constant_is_read_in_its_file():
+    unread = [
+        f"{place}: {names}"
+        for place, text in sources()
+        for names in re.findall(r"(?m)^(_[a-zA-Z]\w*(?:, _\w+)*)(?:: [^=\n]+)? = ", text)
+        if all(len(re.findall(rf"\b{name}\b", text)) == 1 for name in names.split(", "))
+    ]
+    assert unread == []
+
+
 def holds(place, name):
     """Tell whether a file defines a name anywhere, or a room has a part of that name or names it in its first file."""
     text = (ROOT / place).read_text(encoding="utf-8")
