@@ -168,8 +168,9 @@ def test_the_p_value_and_the_certificate_agree(method, delta):
 
 def test_the_p_value_of_an_anytime_certificate():
     from overclaim.audit.statistics.events import Certificate
+    from overclaim.audit.statistics.graded_bets import SIZES
 
-    counts = Counts(runs=100, runs_left=50, left_upper=45, right_upper=5)
+    counts = Counts(runs=100, runs_left=50, left_upper=45, right_upper=5, tally=(0,) * (2 * SIZES.size))
     certificate = Certificate(1.0, "anytime", 0.0, 0.01, counts, 0.0)
     guesses = math.exp(float(Bets(1.0, 0.0).log_wealth(45, 5, 100, 1.0)))  # a fifth of all wealth; no grade was bet on
     p = p_value(Claim(epsilon=1.0), Event(math.nan, 0.0, "guess"), certificate)
