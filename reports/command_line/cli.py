@@ -196,7 +196,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
     with own_process():
         prepared = task.prepare()
         outcome = smoke_test(
-            prepared.learner, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
+            prepared.target, prepared.claim, rounds=prepared.rounds, seed=seed, confidence=confidence
         ).to_json()
     claimed: ClaimedJson = {"epsilon": prepared.claim.epsilon, "delta": prepared.claim.delta}
     record = cast("SmokeRecord", {"name": target, "claimed": claimed, **outcome})
@@ -249,7 +249,7 @@ def run(
     baseline_file: Path | None,
     as_json: bool,
 ) -> int:
-    """Audit every claim of a plan; without one, every catalogue claim in both calibrations, or the libraries'.
+    """Audit every claim of a plan; without one, every case of the catalogue, or of the libraries.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not, 3 if a claim could
     not be decided at its budget, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than
