@@ -19,7 +19,7 @@ import numpy as np
 from ..mechanisms.draws import Draws, Purpose
 from ..mechanisms.noise import deviation_of, scale_of
 from ..mechanisms.philox import LANES
-from .protocol import HasInner, HasProbabilities, HasRelease, Kernel, Learner, OnALine
+from .protocol import HasInner, HasKernel, HasProbabilities, HasRelease, Kernel, Learner, OnALine
 from .written import in_our_rooms, is_written, playing
 
 #: Updates in which a learner is watched for draws, the runs of each, and the ranges of the losses that it is told.
@@ -168,18 +168,17 @@ def on_a_line(learner: Learner) -> TypeGuard[OnALine]:
     return owns(learner, "line_probabilities", "line_step") and getattr(learner, "arms", 0) == 2
 
 
-def kernel_of(learner: Any, width: int = LANES) -> Kernel | None:
+def kernel_of(learner: object, width: int = LANES) -> Kernel | None:
     """Return the learner's kernel, or None.
 
     A kernel of ours stands for the parts of ours as well: over a user's domain or noise there is none.
     """
-    if not owns(learner, "kernel"):
+    if not isinstance(learner, HasKernel) or not owns(learner, "kernel"):
         return None
     parts = getattr(learner, "__dict__", {}).values()
     if in_our_rooms(type(learner)) and not all(_is_harmless(part) or hasattr(part, "update") for part in parts):
         return None
-    kernel: Kernel | None = learner.kernel(width)  # which asks here for that of an inner learner
-    return kernel
+    return learner.kernel(width)  # which asks here for that of an inner learner
 
 
 class NotEnumerableError(ValueError):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.philox import LANES, Stream, draw
 from .protocol import Arms
 
 
-def smallest_type(arms: int) -> type[np.signedinteger[Any]]:
+def smallest_type(arms: int) -> type[np.int8 | np.int16 | np.int32]:
     """Return the type that holds the arms in the least memory."""
     return next(kind for kind in (np.int8, np.int16, np.int32) if arms <= np.iinfo(kind).max)
 
@@ -20,7 +17,7 @@ def smallest_type(arms: int) -> type[np.signedinteger[Any]]:
 def draw_arm(p: Floats, draws: Draws) -> Arms:
     """Draw one arm per run from probabilities (arms, runs), by inverse distribution function: one uniform each."""
     u = draws.uniform(p.shape[1])
-    arms: NDArray[Any] = np.zeros(u.size, dtype=smallest_type(len(p)))
+    arms = np.zeros(u.size, dtype=smallest_type(len(p)))
     for row in p[:-1]:
         u -= row
         arms += u >= 0

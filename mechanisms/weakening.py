@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, update_wrapper
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 Target = TypeVar("Target")
 
@@ -23,7 +23,7 @@ class NoNoiseError(ValueError):
 class CanWeaken(Protocol):
     """Ability: says itself what less noise is. Laws have it, and whatever is not weakened by its fields."""
 
-    def weakened(self, factor: float) -> Any:
+    def weakened(self, factor: float) -> Self:
         """Return the same with its noise divided by a factor of 1 or more."""
 
 
@@ -54,8 +54,7 @@ def weakened(target: Target, factor: float) -> Target:
     """
     _check_factor(factor)
     if isinstance(target, CanWeaken):
-        weaker: Target = target.weakened(factor)
-        return weaker
+        return target.weakened(factor)
     changes: dict[str, Any] = {}
     for name, value in _fields(target).items():
         if name == "epsilon" and math.isfinite(value):

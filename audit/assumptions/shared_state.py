@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
 from types import CodeType, FunctionType, GeneratorType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -130,7 +129,7 @@ class _Walk:
             self._digest(value, digest, set())
             self.found[name] = value, digest.hexdigest()
 
-    def _digest(self, value: object, digest: Any, above: set[int]) -> None:
+    def _digest(self, value: object, digest: hashlib.blake2b, above: set[int]) -> None:
         kind = type(value)
         digest.update(f"{kind.__module__}.{kind.__qualname__};".encode())
         self.left -= 1

@@ -27,7 +27,7 @@ TARGETS = "a target must be a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAM
 _SETTING_TYPES: dict[str, object] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
 
 
-def resolve(target: str) -> Entry | Specimen | LibraryEntry | Any:
+def resolve(target: str) -> object:
     """Return the catalogue entry, the mechanism, or the user's object that a target names.
 
     Parameters
@@ -141,7 +141,7 @@ def parse_parameters(target: Entry | Specimen | object, values: Mapping[str, obj
     return Parameters(setting, rest)
 
 
-def convert(name: str, value: Any, kind: Any) -> object:
+def convert(name: str, value: object, kind: object) -> object:
     """Return `value` as the type `kind` (or one of a union's), or raise ValueError naming both."""
     kinds = [k for k in get_args(kind) if k is not type(None)] if isinstance(kind, UnionType) else [kind]
     if value is None or (isinstance(value, str) and value.lower() == "none"):
@@ -166,8 +166,8 @@ def convert(name: str, value: Any, kind: Any) -> object:
     raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
 
 
-def _named(kinds: list[Any]) -> str:
-    words = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
+def _named(kinds: list[object]) -> str:
+    words: dict[object, str] = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
     return " or ".join(words.get(k, str(k)) for k in kinds)
 
 

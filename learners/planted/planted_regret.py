@@ -122,13 +122,13 @@ class RegretSubject:
 
     name: str
     losses: str
-    build: Callable[[int], Any]
+    build: Callable[[int], Learner]
     bound: Callable[[int], float]
     faults: Mapping[str, tuple[str, Callable[[Any, int], Learner]]]
 
     def planted(self, fault: str, rounds: int) -> Learner:
         """Return the learner with a fault; with none, the sound one."""
-        sound: Learner = self.build(rounds)
+        sound = self.build(rounds)
         return self.faults[fault][1](sound, rounds) if fault else sound
 
 

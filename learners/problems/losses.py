@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def feedback(loss: Loss, actions: Actions, kind: FeedbackKind) -> Floats:
     return loss.gradient(actions) if kind == "full" else loss.value(actions)
 
 
-def _vector(name: str, values: Any) -> tuple[float, ...]:
+def _vector(name: str, values: Iterable[float]) -> tuple[float, ...]:
     vector = tuple(float(v) for v in values)
     if not vector or not all(math.isfinite(v) for v in vector):
         raise ValueError(f"{name} must be a non-empty vector of finite numbers, got {values!r}")

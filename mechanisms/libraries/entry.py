@@ -20,6 +20,8 @@ from ..statement import Statement
 STANDINGS = ("documented", "reading")
 #: `mechanism(data, rng)`.
 Mechanism = Callable[..., object]
+#: From `hypothesis.strategies`, which is imported when something is drawn, to a strategy of data.
+Strategy = Callable[[ModuleType], object]
 
 
 class MissingLibraryError(ValueError):
@@ -164,7 +166,7 @@ class LibraryEntry:
     claim: Claim
     quotation: str
     where: str
-    strategy: Callable[[ModuleType], object]
+    strategy: Strategy
     build: Callable[[float], Mechanism]
     weakened_by: str = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..claim import Claim
-from .entry import Finding, Library, LibraryEntry, Mechanism, quietly
+from .entry import Finding, Library, LibraryEntry, Mechanism, Strategy, quietly
 
 LIBRARY = Library(name="opacus", distribution="opacus", version="1.6.0", module="opacus", needs="torch")
 #: Of noise multiplier 1: what the accountant that `PrivacyEngine` takes by default, `PRVAccountant`, says after one step
@@ -68,7 +68,7 @@ def _step(
     return build
 
 
-def _rows(least: int) -> Callable[[ModuleType], object]:
+def _rows(least: int) -> Strategy:
     """Return the strategy of records (x, y)."""
 
     def strategy(st: ModuleType) -> object:
@@ -104,7 +104,7 @@ _BATCH = Finding(
     reading=True,  # that the bound is released
 )
 #: Name of the entry, what it releases, its data, the finding, under which relations, the relations.
-_STEPS: tuple[tuple[str, Callable[[float], Mechanism], Callable[[ModuleType], object], Finding | None, tuple[str, ...], tuple[str, ...]], ...] = (
+_STEPS: tuple[tuple[str, Callable[[float], Mechanism], Strategy, Finding | None, tuple[str, ...], tuple[str, ...]], ...] = (
     ("DPOptimizer", _step("DPOptimizer"), _rows(0), None, (), ("add-remove",)),
     ("DPOptimizer-sum-secure", _step("DPOptimizer", "sum", secure_mode=True), _rows(0), None, (), ("add-remove",)),
     ("DPOptimizer-any-size", _step("DPOptimizer"), _any_size, _INFINITE, ("replace",), ("replace",)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..claim import Claim
 from ..measures.renyi import ZCDP
-from .entry import Finding, Library, LibraryEntry, Mechanism
+from .entry import Finding, Library, LibraryEntry, Mechanism, Strategy
 
 LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
 
@@ -82,7 +82,7 @@ def _beside_counts(data: Mapping[str, float]) -> list[object]:
     return [*changed, *gone, {**data, new: one}]
 
 
-def _count_data(kind: type) -> Callable[[Any], object]:
+def _count_data(kind: type) -> Strategy:
     return lambda st: st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 4).map(kind), max_size=3)
 
 
@@ -101,7 +101,7 @@ def _entry(
     what: str,
     epsilon: float | None,
     make: Callable[[ModuleType, float], object],
-    strategy: Any,
+    strategy: Strategy,
     near: Any,
     **more: Any,
 ) -> LibraryEntry:

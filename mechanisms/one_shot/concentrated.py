@@ -39,6 +39,12 @@ from .classic import Data, column
 REPLACED = 2.0
 
 
+def _noisy_number(data: Data, law: Gaussian, draws: Draws, runs: int) -> Floats:
+    value = float(data[0])
+    noisy: Floats = draws.noise(law, (runs,), value, "number") + value
+    return noisy
+
+
 @dataclass(frozen=True)
 class Concentrated:
     """What these mechanisms share: the rho that sets their noise.
@@ -79,9 +85,7 @@ class GaussianMechanism(Concentrated):
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers, (runs,)."""
-        value = float(data[0])
-        noisy: Floats = draws.noise(Gaussian(self.sigma), (runs,), value, "number") + value
-        return noisy
+        return _noisy_number(data, Gaussian(self.sigma), draws, runs)
 
 
 class GaussianForTwiceRho(GaussianMechanism):
@@ -165,9 +169,7 @@ class AnalyticGaussian:
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers, (runs,)."""
-        value = float(data[0])
-        noisy: Floats = draws.noise(Gaussian(self.sigma), (runs,), value, "number") + value
-        return noisy
+        return _noisy_number(data, Gaussian(self.sigma), draws, runs)
 
 
 class AnalyticGaussianSigmaForVariance(AnalyticGaussian):

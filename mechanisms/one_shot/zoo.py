@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..discrete import DiscreteLaplace
@@ -46,7 +47,7 @@ from .sparse_vector import (
 )
 from .tree_sums import TreeSumsDiscrete, TreeSumsNaive
 
-Inputs = tuple[list[Any], list[Any]]
+Inputs = tuple[Sequence[float], Sequence[float]]
 
 
 def patterns(dimension: int, *, differ: str) -> tuple[Inputs, ...]:
@@ -151,16 +152,9 @@ _SNIPER, _SHADOW = "Bichsel et al. 2021", "Wang et al. 2019"
 _VALUE = "releases the noisy maximum, not its index"
 
 
-def _histogram(name: str, make: type[object], **more: Any) -> Specimen:
-    return Specimen(name=name, make=make, dimension=5, **more)
-
-
-def _maximum(name: str, make: type[object], **more: Any) -> Specimen:
-    return Specimen(name=name, make=make, dimension=5, differ="all", **more)
-
-
-def _vector(name: str, make: type[object], **more: Any) -> Specimen:
-    return Specimen(name=name, make=make, dimension=10, differ="all", **more)
+_histogram = partial(Specimen, dimension=5)
+_maximum = partial(Specimen, dimension=5, differ="all")
+_vector = partial(Specimen, dimension=10, differ="all")
 
 
 def _concentrated() -> list[Specimen]:
@@ -201,6 +195,24 @@ def _concentrated() -> list[Specimen]:
     ]
 
 
+def _sparse_vectors() -> list[Specimen]:
+    """Return the sparse vector techniques."""
+    return [
+        _vector(name="svt1", make=SparseVector1, source=_LYU.format(1)),
+        _vector(name="svt2", make=SparseVector2, source=_LYU.format(2)),
+        _vector(
+            name="svt3", make=SparseVector3ReleasesValue, fault="releases the compared noise", source=_LYU.format(3)
+        ),
+        _vector(name="svt4", make=SparseVector4UnscaledNoise, fault="query noise too small", source=_LYU.format(4)),
+        _vector(name="svt5", make=SparseVector5NoQueryNoise, fault="no query noise, no limit", source=_LYU.format(5)),
+        _vector(name="svt6", make=SparseVector6NoLimit, fault="no limit on answers above", source=_LYU.format(6)),
+        _vector(name="numerical-svt", make=NumericalSparseVector, source=_SHADOW),
+        _vector(
+            name="svt34-parallel", make=SparseVector34Parallel, fault="two broken variants at once", source=_SNIPER
+        ),
+    ]
+
+
 @cache
 def zoo() -> dict[str, Specimen]:
     """Return the specimens by name."""
@@ -221,31 +233,26 @@ def zoo() -> dict[str, Specimen]:
         ),
         Specimen(name="laplace-parallel", make=LaplaceParallel, source=_SNIPER),
         Specimen(name="truncated-geometric", make=TruncatedGeometric, source="Balcer & Vadhan 2018, Algorithm 4.8"),
-        _histogram("noisy-histogram-1", NoisyHistogram1, source=_DING.format(9)),
+        _histogram(name="noisy-histogram-1", make=NoisyHistogram1, source=_DING.format(9)),
         _histogram(
-            "noisy-histogram-2",
-            NoisyHistogram2WrongScale,
+            name="noisy-histogram-2",
+            make=NoisyHistogram2WrongScale,
             epsilon=0.5,  # at 1 the wrong scale is the right one
             fault="scale epsilon, not 1 / epsilon",
             source=_DING.format(10),
         ),
-        _maximum("noisy-max-1", NoisyMax1, source=_DING.format(5)),
-        _maximum("noisy-max-2", NoisyMax2, source=_DING.format(6)),
-        _maximum("noisy-max-3", NoisyMax3ReleasesValue, fault=_VALUE, source=_DING.format(7)),
-        _maximum("noisy-max-4", NoisyMax4ReleasesValue, fault=_VALUE, source=_DING.format(8)),
+        _maximum(name="noisy-max-1", make=NoisyMax1, source=_DING.format(5)),
+        _maximum(name="noisy-max-2", make=NoisyMax2, source=_DING.format(6)),
+        _maximum(name="noisy-max-3", make=NoisyMax3ReleasesValue, fault=_VALUE, source=_DING.format(7)),
+        _maximum(name="noisy-max-4", make=NoisyMax4ReleasesValue, fault=_VALUE, source=_DING.format(8)),
         *_concentrated(),
-        _vector("svt1", SparseVector1, source=_LYU.format(1)),
-        _vector("svt2", SparseVector2, source=_LYU.format(2)),
-        _vector("svt3", SparseVector3ReleasesValue, fault="releases the compared noise", source=_LYU.format(3)),
-        _vector("svt4", SparseVector4UnscaledNoise, fault="query noise too small", source=_LYU.format(4)),
-        _vector("svt5", SparseVector5NoQueryNoise, fault="no query noise, no limit", source=_LYU.format(5)),
-        _vector("svt6", SparseVector6NoLimit, fault="no limit on answers above", source=_LYU.format(6)),
-        _vector("numerical-svt", NumericalSparseVector, source=_SHADOW),
-        _vector("svt34-parallel", SparseVector34Parallel, fault="two broken variants at once", source=_SNIPER),
+        *_sparse_vectors(),
         Specimen(name="rappor", make=Rappor, source="Erlingsson et al. 2014, Theorem 2"),
         Specimen(name="one-time-rappor", make=OneTimeRappor, source="Erlingsson et al. 2014"),
         Specimen(name="prefix-sum", make=PrefixSum, dimension=10, source=_SHADOW),
-        _vector("prefix-sum-all", PrefixSum, fault="noise for one changed answer, all change", source=_SHADOW),
+        _vector(
+            name="prefix-sum-all", make=PrefixSum, fault="noise for one changed answer, all change", source=_SHADOW
+        ),
     ]
     named = {f"mechanisms/{s.name}": s for s in specimens}
     return {name: Specimen(**{**vars(s), "name": name}) for name, s in named.items()}

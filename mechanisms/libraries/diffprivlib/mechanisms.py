@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...claim import Claim
-from ..entry import Finding, LibraryEntry, Mechanism, quietly
+from ..entry import Finding, LibraryEntry, Mechanism, Strategy, quietly
 from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
 
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
@@ -279,7 +279,7 @@ def _directions(st: ModuleType) -> object:
 
 
 #: Of objective functions, and of matrices: what is released, from which data, the words of its documentation.
-_OF_DATA: tuple[tuple[str, Callable[[float], Mechanism], str, Any, str], ...] = (
+_OF_DATA: tuple[tuple[str, Callable[[float], Mechanism], str, Strategy, str], ...] = (
     (
         "Vector",
         _vector,

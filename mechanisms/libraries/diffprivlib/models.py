@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
-from ..entry import Finding, LibraryEntry, Mechanism
+from ..entry import Finding, LibraryEntry, Mechanism, Strategy
 from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
 
 
-def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[Any], object]:
+def _rows(features: int, values: Strategy, labels: Strategy, least: int = 2) -> Strategy:
     """Return the strategy of (X, y), rows of numbers with their labels."""
 
     def strategy(st: ModuleType) -> object:
@@ -23,7 +22,7 @@ def _rows(features: int, values: Any, labels: Any, least: int = 2) -> Callable[[
     return strategy
 
 
-def _points(values: Any, features: int, least: int = 2) -> Callable[[Any], object]:
+def _points(values: Strategy, features: int, least: int = 2) -> Strategy:
     def strategy(st: ModuleType) -> object:
         lists = st.lists(st.tuples(*[values(st)] * features), min_size=least, max_size=5)
         return lists.map(lambda rows: np.array(rows, dtype=float))
@@ -132,7 +131,7 @@ _SAMPLES = Finding(
 _BOX: dict[str, object] = {"bounds": (0, 1)}
 _COEFFICIENTS = ("coef_", "intercept_")
 #: Name of the entry, model, what it releases, its options, its data, its documentation's sentence, finding.
-_MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, object], Any, str, Finding | None], ...] = (
+_MODELS: tuple[tuple[str, str, tuple[str, ...], dict[str, object], Strategy, str, Finding | None], ...] = (
     (
         "LinearRegression", "LinearRegression", ("coef_",),
         {"bounds_X": (0, 1), "bounds_y": (0, 1), "fit_intercept": False}, _rows(1, hundredths, hundredths),

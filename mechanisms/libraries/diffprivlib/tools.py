@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
-from ..entry import Finding, LibraryEntry, Mechanism
+from ..entry import Finding, LibraryEntry, Mechanism, Strategy
 from .package import LIBRARY, NONE_FOUND, ONE, TRACKER, accounted_alone, hundredths, random_state
 
 
@@ -138,7 +137,7 @@ def _weighted(st: ModuleType) -> object:
 
 
 #: Tool, its other arguments, its data, the first sentence of its documentation.
-_TOOLS: tuple[tuple[str, tuple[Any, ...], dict[str, object], Any, str], ...] = (
+_TOOLS: tuple[tuple[str, tuple[object, ...], dict[str, object], Strategy, str], ...] = (
     (
         "count_nonzero",
         (),
