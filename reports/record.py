@@ -65,8 +65,8 @@ def claim_record(
         **relations_of(prepared, result),
         "losses": claim.losses,
         "rounds": prepared.rounds,
-        "arms": getattr(prepared.learner, "arms", None),
-        "mechanism": prepared.mechanism,
+        "arms": getattr(prepared.target, "arms", None),
+        "mechanism": prepared.is_mechanism,
         "parameters": dict(task.parameters),
         **promised(result),
         **exact_levels(prepared, result),
@@ -95,7 +95,7 @@ def claim_record(
         "seconds": round(result.seconds, 3),
         "source": prepared.source,
         **standing_of(prepared),
-        "where": source_place(prepared.learner),
+        "where": source_place(prepared.target),
         "published": prepared.case is not None and prepared.case.standing in PUBLISHED,
         "note": task.note,
         "seed": result.seed,
@@ -112,7 +112,7 @@ def relations_of(prepared: Prepared, result: Result) -> ClaimRecord:
     """
     task, own = prepared.task, result.claim.neighbours
     named = prepared.relation or (own if task.input_schema is None else task.neighbours)
-    return {"neighbours": named, "relation": None if prepared.mechanism else neighbours_words(own)}
+    return {"neighbours": named, "relation": None if prepared.is_mechanism else neighbours_words(own)}
 
 
 def figures_of(prepared: Prepared, result: Result, exact: dict[float, float], jobs: int) -> ClaimRecord:
@@ -130,7 +130,7 @@ def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
     if prepared.of_sequences:
         return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
     falsified = result.verdict.value == "FALSIFIED"
-    traces = traced(prepared.learner, result.pair, result.claim, falsified=falsified, seed=result.seed)
+    traces = traced(prepared.target, result.pair, result.claim, falsified=falsified, seed=result.seed)
     return cast(ClaimRecord, traces)
 
 
@@ -223,7 +223,7 @@ def finite_function(function: StepFunction) -> dict[str, object]:
 
 def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]) -> EvidenceJson:
     """Return the data of a claim's figures, with the exact values where they are known."""
-    figures = evidence(prepared.learner, result)
+    figures = evidence(prepared.target, result)
     true = exact.get(result.claim.delta, result.epsilon_lower)
     figures["growth"]["decides"] = deciding_runs(result.claim, true, result.certificate.alpha)
     if exact and "profile" in figures:
@@ -256,8 +256,8 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
         return levels
     try:
         if not measure.is_epsilon:
-            levels["exact_level"] = finite(exact_level(prepared.learner, result.pair, measure, surface=surface))
-        if (mu := gaussian_mu_of(prepared.learner, result.pair, surface)) is not None:
+            levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, surface=surface))
+        if (mu := gaussian_mu_of(prepared.target, result.pair, surface)) is not None:
             levels |= {"exact_mu": mu, "exact_rho": mu**2 / 2}
     except NotExactError:
         pass
@@ -269,7 +269,7 @@ def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) 
     if not isinstance(result.pair, Pair):
         return {}
     try:
-        return exact_epsilon(prepared.learner, result.losses, surface=result.claim.surface, deltas=deltas)
+        return exact_epsilon(prepared.target, result.losses, surface=result.claim.surface, deltas=deltas)
     except NotExactError:
         return {}
 

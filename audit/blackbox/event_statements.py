@@ -1,8 +1,8 @@
 """An event of a mechanism's outputs in words: the one statement about one part of an output that it amounts to.
 
 An attack may be a table or a regression. Often it says no more than *key "b" present* or *theta[0] > 1.3*; the
-statement that agrees with it in most pilot runs is searched, and shown with how often
-it agrees. Nothing is certified by it.
+statement that agrees with it in most pilot runs is searched, and shown with how often it agrees. Nothing is certified
+by it.
 """
 
 from __future__ import annotations

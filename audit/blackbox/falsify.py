@@ -22,7 +22,7 @@ from ..inputs.cases import space_of
 from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
 from .early import AnytimeMechanism
-from .input_search import found_inputs
+from .input_search import search_inputs
 from .shrink_inputs import shrink_inputs
 from .stages import MechanismAudit
 
@@ -183,7 +183,7 @@ def audit_mechanism(
     else:
         _refuse_both(left, right, pairs)
         space = space_of(inputs, budget.seed)
-        searched = found_inputs(audit, space)
+        searched = search_inputs(audit, space)
         audit, options = replace(audit, index=searched.index, spent=searched.runs), [searched.pair]
     certified = _checked(audit, options, None if os_random else mechanism)
     result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))

@@ -102,7 +102,7 @@ class _Candidate:
     blocks: int = 0
 
 
-def found_inputs(audit: MechanismAudit, space: Space) -> Searched:
+def search_inputs(audit: MechanismAudit, space: Space) -> Searched:
     """Return the pair on which the outputs differ most, as far as the pilot's runs tell.
 
     What an earlier attempt at the same audit has found is taken from its memory.

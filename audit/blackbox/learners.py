@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...learners.abilities import takes_contexts
 from ...learners.blame import blaming
@@ -24,7 +23,7 @@ from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
 from ..play.pairs import Pair, radius_of
 from .falsify import audit_mechanism
-from .played import Played, RoundsPair
+from .played import LearnerMechanism, RoundsPair
 
 
 def falsify(
@@ -178,7 +177,7 @@ def audit_sequences(
     check_surface(built, claim)
     game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built))
     relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)
-    played = Played(built, claim.surface)
+    played = LearnerMechanism(built, claim.surface)
     how = _played_weakly(weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds)), played)
     if inputs is None:
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
@@ -210,7 +209,7 @@ def claimed_on(claim: Claim, inputs: object) -> Claim:
     return replace(claim, neighbours=relation)
 
 
-def _played_weakly(how: Weakening | None, played: Played) -> Weakening | None:
+def _played_weakly(how: Weakening | None, played: LearnerMechanism) -> Weakening | None:
     """Return how what is played is weakened, as its learner is."""
     if how is None:
         return None
@@ -231,5 +230,6 @@ def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) 
         return check_fresh(learner, pair, seed)
 
 
-def _as_rounds(pair: object) -> Any:
-    return RoundsPair(as_sequence(pair.left), as_sequence(pair.right)) if isinstance(pair, DataPair) else pair
+def _as_rounds(pair: Pair | DataPair) -> RoundsPair:
+    assert isinstance(pair, DataPair), "a learner on sequences is played as a mechanism on data"
+    return RoundsPair(as_sequence(pair.left), as_sequence(pair.right))

@@ -51,7 +51,7 @@ class RoundsPair(DataPair):
 
 
 @dataclass(frozen=True)
-class Played:
+class LearnerMechanism:
     """Play a learner on a sequence of rounds, or in step on two of them.
 
     Attributes
@@ -83,23 +83,23 @@ class Played:
         """
         in_left = np.ones(runs, dtype=np.bool_) if left is None else left
         worlds: Sequence[Sequence[Round]] = (data, data) if left is None else data
-        table = _Table(self.learner, worlds, in_left)
+        block = _Block(self.learner, worlds, in_left)
         horizon = len(worlds[0])
         play_rounds(
             self.learner,
             draws,
             runs,
             horizon,
-            see=table.see,
-            feed=table.feed,
-            learned=table.learned if self.surface != "actions" else None,
+            see=block.see,
+            feed=block.feed,
+            learned=block.learned if self.surface != "actions" else None,
             updates=horizon - (self.surface != "publication"),
-            before=table.before,
+            before=block.before,
         )
-        return np.concatenate([np.atleast_2d(row) for row in (*table.actions, *table.releases)])
+        return np.concatenate([np.atleast_2d(row) for row in (*block.actions, *block.releases)])
 
 
-class _Table:
+class _Block:
     """What one block of runs is told, and what it releases."""
 
     def __init__(self, learner: Learner, worlds: Sequence[Sequence[Round]], left: NDArray[np.bool_]) -> None:
@@ -129,8 +129,8 @@ class _Table:
 
     def feed(self, t: int, played: Actions) -> Floats:
         """Return what every run is told, in its own world."""
-        told = [feedback(losses[t], played, self.learner.feedback) for losses in self.losses]
-        return np.where(self.left, *told) if t in self.differ else told[0]
+        in_left, in_right = (feedback(losses[t], played, self.learner.feedback) for losses in self.losses)
+        return np.where(self.left, in_left, in_right) if t in self.differ else in_left
 
     def learned(self, t: int, state: object) -> None:
         """Keep what was released."""

@@ -48,7 +48,8 @@ def audit_learner(
     rounds = _check_rounds(rounds, pair)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
     built = as_learner(learner, arms=arms_of(learner, arms, None if pair is None else pair.arms), rounds=rounds)
-    options = _check_pairs(built, claim, rounds, runs, pair, pairs)
+    check_surface(built, claim)
+    options = _options(built, claim, rounds, runs, pair, pairs)
     how = weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds))
     engine = engine_of(built, options, fast=execution.fast)
     check_fresh(built, options[0], seed)
@@ -102,16 +103,16 @@ def arms_of(learner: object, arms: int | None, length: int | None) -> int:
     return own if isinstance(own, int) else length or 2
 
 
-def _check_pairs(
+def _options(
     learner: Learner, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
 ) -> Sequence[Pair]:
+    """Return the pairs to audit on, the standard ones where none are given; raise ValueError for one that is unfit."""
     if pair is not None:
         options: Sequence[Pair] = [pair]
     else:
         options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds, runs=runs)
     if not options:
         raise ValueError("there is no pair to audit on")
-    check_surface(learner, claim)
     for option in options:
         check_pair(option, claim, learner)
     return options

@@ -50,7 +50,7 @@ def check_strategy(thing: object) -> SearchStrategy[object]:
 
 
 def draw(strategy: SearchStrategy[T], many: int, seed: int) -> list[T]:
-    """Return up to so many draws of a strategy, the simplest first; the same for the same seed.
+    """Return up to so many draws of a strategy, the same for the same seed.
 
     Raises
     ------

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,25 +25,26 @@ class InputFile:
     path: Path
 
     @cached_property
-    def data(self) -> Any:
+    def data(self) -> object:
         """What it holds; ValueError where it cannot be read."""
         path = self.path
         if path.suffix not in SUFFIXES:
             raise ValueError(f"a file of inputs must end with {', '.join(SUFFIXES)}, got {str(path)!r}")
         try:
-            if path.stat().st_size > LARGEST:
-                raise ValueError(f"a file of inputs may have {LARGEST:,} bytes, {str(path)!r} has more")
-            if path.suffix == ".npy":
-                return np.load(path, allow_pickle=False)
-            if path.suffix == ".csv":
-                return import_pandas().read_csv(path)
-            return json.loads(path.read_text(encoding="utf-8"))
+            if path.stat().st_size <= LARGEST:
+                return self._read()
         except OSError as error:
             raise ValueError(f"cannot read the input {str(path)!r}: {error.strerror or error}") from None
         except (ValueError, RecursionError, EOFError) as error:
-            if "file of inputs" in str(error):
-                raise
             raise ValueError(f"cannot read the input {str(path)!r}: {said(error)}") from None
+        raise ValueError(f"a file of inputs may have {LARGEST:,} bytes, {str(path)!r} has more")
+
+    def _read(self) -> object:
+        if self.path.suffix == ".npy":
+            return np.load(self.path, allow_pickle=False)
+        if self.path.suffix == ".csv":
+            return import_pandas().read_csv(self.path)
+        return json.loads(self.path.read_text(encoding="utf-8"))
 
 
 def read_input(value: object) -> object:

@@ -141,8 +141,8 @@ class Neighbours:
             )
             raise ValueError(f"relation must be one of {known}, got {self.relation!r}")
         least = records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
-        if self.relation == "add-remove" and type(least).__name__ == "_Single":
-            least.take([])
+        if self.relation == "add-remove":
+            least.check_removable()
 
     @property
     def of_rounds(self) -> bool:

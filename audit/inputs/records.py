@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,13 @@ class Records(ABC):
         The data set itself.
     size : int
         How many records it has.
+    removable : bool
+        Whether records can be taken away.
     """
 
     data: object
     size: int
+    removable: ClassVar[bool] = True
 
     @abstractmethod
     def record(self, index: int) -> object:
@@ -51,6 +54,11 @@ class Records(ABC):
     @abstractmethod
     def put(self, index: int, record: object) -> object:
         """Return the data with another record in the place of one; UnfitError where it does not fit."""
+
+    def check_removable(self) -> None:
+        """Raise RelationError where no record can ever be taken away."""
+        if not self.removable:
+            raise RelationError(f"{type(self.data).__name__} data is one record, which cannot be taken away")
 
     def without(self, index: int) -> object:
         """Return the data without a record."""
@@ -218,6 +226,8 @@ class _Keyed(Records):
 class _Single(Records):
     """Data that is one record, and always there."""
 
+    removable = False
+
     def __init__(self, data: object) -> None:
         self.data, self.size = data, 1
 
@@ -226,7 +236,7 @@ class _Single(Records):
 
     def take(self, indices: Sequence[int]) -> object:
         if list(indices) != [0]:
-            raise RelationError(f"{type(self.data).__name__} data is one record, which cannot be taken away")
+            self.check_removable()
         return self.data
 
     def put(self, index: int, record: object) -> object:

@@ -102,7 +102,7 @@ class _Reader:
         kinds = kinds if isinstance(kinds, list) else [kinds]
         known = {word for kind in kinds for word in _OF_TYPES[kind]}
         self._check(schema, known | {"type"}, f"for the type {' or '.join(kinds)}")
-        make: dict[str, Callable[[Schema, int], object]] = {
+        strategy_of: dict[str, Callable[[Schema, int], object]] = {
             "null": lambda schema, depth: self.st.none(),
             "boolean": lambda schema, depth: self.st.booleans(),
             "integer": self._integers,
@@ -111,7 +111,7 @@ class _Reader:
             "array": self._arrays,
             "object": self._objects,
         }
-        return self.st.one_of([make[kind](schema, depth + 1) for kind in kinds])
+        return self.st.one_of([strategy_of[kind](schema, depth + 1) for kind in kinds])
 
     def _check(self, schema: Mapping[str, object], known: set[str], where: str) -> None:
         for word in schema:
@@ -137,15 +137,15 @@ class _Reader:
         high = None if high is None else math.floor(high) - (schema.get("exclusiveMaximum") == math.floor(high))
         step = schema.get("multipleOf", 1)
         if step == 1:
-            return self._some(self.st.integers, low, high)
+            return self._between(self.st.integers, low, high)
         if not isinstance(step, int):
             raise SchemaError(f"multipleOf of inputs must be a whole number, got {step!r}")
         low, high = (None if low is None else -(-low // step)), (None if high is None else high // step)
-        return self._some(self.st.integers, low, high).map(lambda number: number * step)
+        return self._between(self.st.integers, low, high).map(lambda number: number * step)
 
     def _numbers(self, schema: Schema, depth: int) -> object:
         low, high = _bounds(schema)
-        return self._some(
+        return self._between(
             self.st.floats,
             low,
             high,
@@ -155,7 +155,7 @@ class _Reader:
             allow_infinity=False,
         )
 
-    def _some(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
+    def _between(self, make: Callable[..., Any], low: float | None, high: float | None, **more: object) -> Any:
         if low is not None and high is not None and low > high:
             raise SchemaError(f"nothing fits the schema of inputs: no number is at least {low} and at most {high}")
         return make(low, high, **more)

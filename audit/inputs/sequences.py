@@ -200,8 +200,8 @@ class Sequences:
             return self._cut(case, [t for t in others if rng.random() < 0.5])
         if turn == 6:  # all other rounds alike
             return self._with(case, others, repeat(self._round(rng)))
-        some = [t for t in others if rng.random() < 0.5]
-        return self._with(case, some, (self._round(rng) for _ in some))
+        replaced = [t for t in others if rng.random() < 0.5]
+        return self._with(case, replaced, (self._round(rng) for _ in replaced))
 
     def _with(self, case: SequenceCase, places: Sequence[int], rounds: Iterable[Round]) -> Case | None:
         """Return the pair with other rounds at some places of both worlds."""

@@ -133,11 +133,9 @@ class Ledger:
         LedgerError
             If it cannot be opened.
         """
-        try:
+        with self.clear_errors():
             connection = connect(self.path, "rw")
             connection.execute("SELECT key FROM about").fetchone()
-        except (sqlite3.Error, OSError) as error:
-            raise self.trouble(error) from None
         return closing(connection)
 
     def _summary(self) -> tuple[dict[str, str], dict[str, int]]:
@@ -218,18 +216,23 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """Yield a connection; every trouble of sqlite or of the disk becomes one clear line."""
-        try:
+        """Yield a connection, under `clear_errors`."""
+        with self.clear_errors():
             if create:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             # Only `begin` creates the file: a worker that outlives its killed parent must not.
             with closing(connect(self.path, "rwc" if create else "rw")) as connection:
                 yield connection
-        except (sqlite3.Error, OSError) as error:
-            raise self.trouble(error) from None
 
-    def trouble(self, error: Exception) -> LedgerError:
-        """Return what to tell the user about an error of sqlite or of the disk."""
+    @contextmanager
+    def clear_errors(self) -> Iterator[None]:
+        """Turn an error of sqlite or of the disk into a LedgerError of one line."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._trouble(error) from None
+
+    def _trouble(self, error: Exception) -> LedgerError:
         reason = getattr(error, "strerror", None) or str(error)
         if isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED:
             return self.damaged(reason)
@@ -318,15 +321,12 @@ class Page:
 
     def _execute(self, query: str, *values: object) -> sqlite3.Cursor:
         """Run a query about this claim, a change and what it says of the user's files as one transaction."""
-        try:
-            with self._connection:
-                rows = self._connection.execute(query, (self.ledger.key, self.claim, *values))
-                if not query.startswith("SELECT") and self._modules[0] != len(sys.modules):
-                    self._modules[0] = len(sys.modules)
-                    self.ledger.keep_files(self._connection)
-                return rows
-        except sqlite3.Error as error:
-            raise self.ledger.trouble(error) from None
+        with self.ledger.clear_errors(), self._connection:
+            rows = self._connection.execute(query, (self.ledger.key, self.claim, *values))
+            if not query.startswith("SELECT") and self._modules[0] != len(sys.modules):
+                self._modules[0] = len(sys.modules)
+                self.ledger.keep_files(self._connection)
+            return rows
 
     def close(self) -> None:
         """Close the connection."""

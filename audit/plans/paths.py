@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,23 @@ def read_text(path: Path, what: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"the {what} {str(path)!r} is not UTF-8 text") from None
+
+
+def read_json(path: Path, what: str, begins: tuple[str, ...]) -> object:
+    """Return the JSON of a file, or of the name itself where it begins as JSON does: so replay commands have it.
+
+    Raises
+    ------
+    ValueError
+        As `read_text`; or for what is no JSON.
+    """
+    name = str(path)
+    text = name if name.lstrip().startswith(begins) else read_text(path, what)
+    try:
+        data: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the {what} {name!r} is no JSON: {error}") from None
+    return data
 
 
 def mode(path: Path) -> int:

@@ -120,13 +120,8 @@ class Request:
 
     @property
     def is_mechanism(self) -> bool:
-        """Whether the target is known to be a mechanism before it is loaded."""
-        return (
-            self.target in zoo()
-            or self.target.startswith(PREFIX)
-            or bool(self.inputs())
-            or self.input_schema is not None
-        )
+        """Whether the target is a mechanism by its name, or audited as one is: on inputs, as a learner may be too."""
+        return self.target in zoo() or self.target.startswith(PREFIX) or self.has_inputs
 
     def relation_of(self, entry: LibraryEntry) -> str:
         """Return the relation that is asked for; an entry's own where only one is possible."""
@@ -141,8 +136,8 @@ class Request:
 
     def _check_inputs(self) -> None:
         """Raise ValueError if only one input is given."""
-        if len(self.inputs()) == 1:
-            missing = "right" if "left" in self.inputs() else "left"
+        if len(self._given_inputs()) == 1:
+            missing = "right" if "left" in self._given_inputs() else "left"
             raise ValueError(f"{self.target} needs two inputs, left and right; {missing} is missing")
 
     def _refuse_game(self, more: Sequence[str] = ()) -> None:
@@ -155,7 +150,7 @@ class Request:
             raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
 
     @property
-    def of_sequences(self) -> bool:
+    def has_inputs(self) -> bool:
         """Whether inputs are given or searched: those of a learner are sequences of rounds."""
         return bool(self._given_inputs()) or self.input_schema is not None
 
@@ -163,7 +158,7 @@ class Request:
         """Raise ValueError for what a learner does not take: no option may go unheeded."""
         if given := [name for name in _OF_MECHANISMS if getattr(self, name) != _UNSAID[name]]:
             raise ValueError(f"{', '.join(given)}: only mechanisms take that, {self.target} is a learner")
-        if not self.of_sequences:
+        if not self.has_inputs:
             if self.neighbours not in NEIGHBOURS:
                 known = f"{', '.join(NEIGHBOURS)}, or of rounds that are searched or given (inputs; left and right)"
                 raise ValueError(

@@ -75,7 +75,7 @@ class Finding:
 
 
 def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) -> list[Finding]:
-    """Audit every planted bug and, unless `sound` is false, every sound original; what a memory knows is not."""
+    """Audit every planted bug and, unless `sound` is false, every sound original; but what a memory holds."""
     items, memory = [item for item in _items() if sound or item[1]], execution.memory
     kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
     findings = {item: Finding(**json.loads(text)) for item, text in kept.items() if text is not None}
@@ -141,12 +141,12 @@ def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool
         budget = Budget(runs, seed + i, confidence)
         return audit_mechanism(mechanism, claim, budget, left=subject.left, right=subject.right)
 
-    return _climb(BUDGETS, audited)
+    return _first_caught(BUDGETS, audited)
 
 
 def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
     claim, confidence = Claim(epsilon=1.0), 1 - ALPHA / len(CLASS_BUDGETS)
-    return _climb(
+    return _first_caught(
         CLASS_BUDGETS,
         lambda runs, i: audit_learner(learner_class, claim, Budget(runs, seed + i, confidence), pair=PAIR),
     )
@@ -160,7 +160,7 @@ def _audit_regret(learner: planted_regret.RegretSubject, fault: str, seed: int) 
     return audited.bound_verdict == VIOLATED, REGRET_RUNS * len(audited.means), how
 
 
-def _climb(budgets: tuple[int, ...], audit: Callable[[int, int], Result]) -> tuple[bool, int, str]:
+def _first_caught(budgets: tuple[int, ...], audit: Callable[[int, int], Result]) -> tuple[bool, int, str]:
     """Return whether some budget caught it, the runs used until then, and how."""
     spent, how = 0, ""
     for i, runs in enumerate(budgets):

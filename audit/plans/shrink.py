@@ -72,7 +72,7 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
 
     def build(pair: Pair) -> tuple[Learner, Claim]:
         prepared = _smaller(task, pair).prepare()
-        return prepared.learner, prepared.claim
+        return prepared.target, prepared.claim
 
     budget = replace(task.budget, runs=min(task.budget.runs, CERTIFIED_RUNS), stop="budget")
     shrunk = shrink(build, pair, budget, Execution(memory=execution.memory, fast=task.fast))

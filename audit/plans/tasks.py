@@ -21,7 +21,7 @@ from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import Unseeded
 from ..blackbox.falsify import audit_mechanism
 from ..blackbox.learners import audit_sequences
-from ..blackbox.played import Played
+from ..blackbox.played import LearnerMechanism
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result
@@ -68,12 +68,12 @@ class Task(Request):
             return self._prepare_library(target)
         if self._stated is None:
             raise ValueError(f"epsilon must be given: {self.target} carries no claim of its own")
-        if self.of_sequences and not is_learner(target):
+        if self.has_inputs and not is_learner(target):
             self._check_mechanism(target)
             claim = Claim(measure=self._stated)
             how = self._weakening(target, partial(with_parameter, target))
             searched = self._searched_inputs()
-            return Prepared(self, target, claim, None, "", mechanism=True, weakening=how, searched_inputs=searched)
+            return Prepared(self, target, claim, None, "", is_mechanism=True, weakening=how, searched_inputs=searched)
         if is_mechanism(target):
             raise ValueError(
                 f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
@@ -135,7 +135,7 @@ class Task(Request):
             raise ValueError(f"weaken: {name!r} has no value in {self.target}: give it by --set, or weaken its noise")
         changed = {**self.parameters, name: parameter.weaker(values[name], factor)}
         epsilon = claimed if self.measure is None else self.epsilon
-        return replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False).prepare().learner
+        return replace(self, parameters=changed, epsilon=epsilon, weaken=None, blind_spot=False).prepare().target
 
     def _case(self, cases: Sequence[Case]) -> Case | None:
         """Return the case on the pair that was given, or else one whose pair is searched; None if there is neither."""
@@ -167,7 +167,7 @@ class Task(Request):
         pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(mechanism, partial(with_parameter, mechanism))
         return Prepared(
-            self, mechanism, claim, pairs, specimen.source, mechanism=True, weakening=how, searched_inputs=searched
+            self, mechanism, claim, pairs, specimen.source, is_mechanism=True, weakening=how, searched_inputs=searched
         )
 
     def _prepare_library(self, entry: LibraryEntry) -> Prepared:
@@ -195,7 +195,7 @@ class Task(Request):
             None,
             entry.source,
             case=case,
-            mechanism=True,
+            is_mechanism=True,
             weakening=how,
             searched_inputs=inputs,
         )
@@ -258,34 +258,34 @@ class Prepared:
     """A task with its target built."""
 
     task: Task
-    learner: Any  # or mechanism
+    target: Any  # a learner, or a mechanism
     claim: Claim
     pairs: tuple[Any, ...] | None
     source: str
     rounds: int = 1
     setting: Setting | None = None  # of a catalogue entry
     case: Case | LibraryCase | None = None  # the catalogue's, where it has this one
-    mechanism: bool = False  # answers once, on one of two inputs
+    is_mechanism: bool = False  # answers once, on one of two inputs
     weakening: bool | Weakening = False  # how its blind spot is measured
     searched_inputs: object = None  # the strategy of its inputs
 
     def audit(self, execution: Execution = HERE, *, shrink: bool = False) -> Result:
         """Run the audit; where inputs are searched, shrink those that falsify."""
         task, execution = self.task, replace(execution, fast=self.task.fast)
-        alike = self.learner, self.claim, task.budget, execution
+        audited = self.target, self.claim, task.budget, execution
         if self.of_sequences:
             return audit_sequences(
-                *alike,
+                *audited,
                 rounds=self.rounds,
                 **task.inputs(),
                 inputs=self.searched_inputs,
                 weaken=self.weakening,
                 shrink=shrink,
             )
-        if not self.mechanism:
-            return audit_learner(*alike, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
+        if not self.is_mechanism:
+            return audit_learner(*audited, rounds=self.rounds, pairs=self.pairs, weaken=self.weakening)
         return audit_mechanism(
-            *alike,
+            *audited,
             **task.inputs(),
             pairs=self.pairs,
             inputs=self.searched_inputs,
@@ -305,12 +305,12 @@ class Prepared:
     @property
     def of_sequences(self) -> bool:
         """Whether a learner is audited on sequences of rounds, as a mechanism is on inputs."""
-        return not self.mechanism and self.task.of_sequences
+        return not self.is_mechanism and self.task.has_inputs
 
     @property
     def played(self) -> Any:
         """What is called: the learner or mechanism, without a generator where it is not asked for one."""
         if self.of_sequences:
-            return Played(self.learner, self.claim.surface)
-        read = self.learner if self.task.attributes is None else WithAttributes(self.learner, self.task.attributes)
+            return LearnerMechanism(self.target, self.claim.surface)
+        read = self.target if self.task.attributes is None else WithAttributes(self.target, self.task.attributes)
         return Unseeded(read) if self.task.os_random else read

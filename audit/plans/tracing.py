@@ -44,7 +44,7 @@ def trace_task(task: Task) -> TraceJson:
     if prepared.of_sequences:
         raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
-    tracing, pair = worst_tracing(prepared.learner, _pairs(prepared), claim, seed=task.budget.seed)
+    tracing, pair = worst_tracing(prepared.target, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper
     costly = upper is not None and upper.epsilon > claim.epsilon
     why = cause(tracing, claim) if costly else None
@@ -63,7 +63,7 @@ def trace_task(task: Task) -> TraceJson:
 
 def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
     """Return the pairs to trace: those given, or the standard ones."""
-    if prepared.mechanism:
+    if prepared.is_mechanism:
         inputs = prepared.task.inputs()
         given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
         if not given:
@@ -71,7 +71,7 @@ def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
         return [DataPair(*pair) for pair in given]
     if prepared.pairs is not None:
         for pair in prepared.pairs:
-            check_pair(pair, prepared.claim, prepared.learner)
+            check_pair(pair, prepared.claim, prepared.target)
         return list(prepared.pairs)
-    learner = prepared.learner
+    learner = prepared.target
     return first_round(alphabet_of(learner, prepared.claim), prepared.rounds, batch_of(learner))

@@ -35,13 +35,13 @@ def rows(runs: int, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Yield every learner's row of the catalogue on its pair, or on the first of the standard ones."""
     for task in literature(seed).tasks:
         prepared = task.prepare()
-        if not prepared.mechanism:
+        if not prepared.is_mechanism:
             yield row_of(prepared, runs, seed)
 
 
 def row_of(prepared: Prepared, runs: int, seed: int) -> dict[str, Any]:
     """Return one row: lower <= exact <= upper, each computed for itself."""
-    learner, claim, rounds = prepared.learner, prepared.claim, prepared.rounds
+    learner, claim, rounds = prepared.target, prepared.claim, prepared.rounds
     standard = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
     pair = (prepared.pairs or standard)[0]
     traced = tracing(learner, pair, claim, seed=seed)

@@ -69,13 +69,13 @@ def learner_cells() -> list[Cell]:
     cells, seen = [], set()
     for task in literature().tasks:
         prepared = task.prepare()
-        assert not prepared.mechanism
+        assert not prepared.is_mechanism
         what = f"{task.target} T={prepared.rounds} {prepared.claim.surface} {prepared.claim.neighbours}"
         facts = {(task.target, prepared.rounds), (task.target, prepared.rounds, prepared.claim.delta)}
         if task.expected == "survived" and not facts & UNDECIDED:
             cells.append(Cell(what, "own", prepared.claim.delta, _Own(prepared)))
         for delta in DELTAS:
-            key = (what, repr(prepared.learner), delta)
+            key = (what, repr(prepared.target), delta)
             if key in seen or prepared.rounds > 8:
                 continue
             seen.add(key)
@@ -116,15 +116,15 @@ class _Sharp:
 
 def _sharpened(prepared: Prepared, claim: Claim) -> _Sharp | None:
     try:
-        options = list(candidates(prepared.learner, claim, rounds=prepared.rounds, runs=RUNS))
+        options = list(candidates(prepared.target, claim, rounds=prepared.rounds, runs=RUNS))
         if len(options) != 1:
             return None
-        exact = exact_epsilon(prepared.learner, options[0], surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+        exact = exact_epsilon(prepared.target, options[0], surface=claim.surface, deltas=(claim.delta,))[claim.delta]
     except ValueError:  # no exact method covers it
         return None
     if not 0 < exact < float("inf"):
         return None
-    return _Sharp(prepared.learner, replace(claim, epsilon=exact), options[0])
+    return _Sharp(prepared.target, replace(claim, epsilon=exact), options[0])
 
 
 @dataclass(frozen=True)

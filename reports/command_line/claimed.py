@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...audit.plans.paths import read_text
+from ...audit.plans.paths import read_json
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import Measure
@@ -30,12 +29,5 @@ def claimed_measure(choices: MutableMapping[str, object]) -> Measure | None:
 
 
 def _points(path: Path) -> object:
-    written = str(path).lstrip().startswith(("[", "{"))  # as replay commands have it
-    text = str(path) if written else read_text(path, "profile")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the profile {str(path)!r} is no JSON: {error}") from None
-    if isinstance(data, dict):
-        return data.get("points", data)
-    return data
+    data = read_json(path, "profile", ("[", "{"))
+    return data.get("points", data) if isinstance(data, dict) else data

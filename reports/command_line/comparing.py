@@ -75,7 +75,7 @@ def _count_again(item: Item, *, jobs: int) -> Again:
         frozen = Frozen.from_json(old["frozen"])
         prepared = task.prepare()
         worlds = old["pair"]
-        pair = DataPair.of_json(worlds) if prepared.mechanism or prepared.of_sequences else Pair.from_json(worlds)
+        pair = DataPair.of_json(worlds) if prepared.is_mechanism or prepared.of_sequences else Pair.from_json(worlds)
         surface, runs = prepared.claim.surface, min(frozen.counts.runs, new["budget"])
         return Again(frozen.again(prepared.played, pair, surface, key=game(old), runs=runs, jobs=jobs))
     except KeyError as error:

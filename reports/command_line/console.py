@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial, wraps
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -82,8 +82,10 @@ def _unwritten(error: Exception) -> Failure:
     return Failure(f"cannot write to stdout: {getattr(error, 'strerror', None) or error}", BAD_INPUT)
 
 
-def _silence(stream: Any) -> None:
+def _silence(stream: TextIO | None) -> None:
     """Send what a broken stream still holds to nowhere, or the interpreter would fail on it at its end."""
+    if stream is None:
+        return
     with suppress(Exception):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...audit.plans.paths import read_text
+from ...audit.plans.paths import read_json
 from .claimed import claimed_measure
 
 if TYPE_CHECKING:
@@ -30,10 +29,5 @@ def _read_pair(path: Path | None) -> Pair | None:
 
     if path is None:
         return None
-    written = str(path).lstrip().startswith("{")  # as replay commands have it
-    text = str(path) if written else read_text(path, "pair")
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the pair {str(path)!r} is no JSON: {error}") from None
+    data = read_json(path, "pair", ("{",))
     return Pair.from_json(data.get("pair", data) if isinstance(data, dict) else data)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.assumptions.mechanism_runs import run_block
-from overclaim.audit.blackbox.played import Played, RoundsPair
+from overclaim.audit.blackbox.played import LearnerMechanism, RoundsPair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, Threshold
 from overclaim.learners.bandits.exp4 import Exp4, SteadyExp4
@@ -157,7 +157,7 @@ def test_observed_advice_is_as_good_as_the_recipes_own():
     told = Exp4(advice=Advice(tables[0][::-1].copy()), eta=0.7, gamma=0.05)
     plain = [[0.2, 1.0], [0.9, 0.1], [0.5, 0.5]]
     shown = [{"context": table.tolist(), "losses": losses} for table, losses in zip(tables, plain, strict=True)]
-    actions = [Played(known)(plain, Draws(3), 200), Played(told)(shown, Draws(3), 200)]
+    actions = [LearnerMechanism(known)(plain, Draws(3), 200), LearnerMechanism(told)(shown, Draws(3), 200)]
     assert (actions[0] == actions[1]).all()
     assert len(np.unique(actions[0])) == 2
 
@@ -168,7 +168,7 @@ def test_both_worlds_are_played_in_step_as_pairs_are(surface):
     left = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]
     right = [[1.0, 0.0], [0.3, 0.4], [1.0, 1.0], [0.0, 0.5], [0.0, 0.0]]
     known = play(learner, Pair(left, right), Draws(5), 300, surface=surface, share=0.3)
-    sample = run_block(Played(learner, surface), RoundsPair(left, right), Draws(5), 300, 0.3)
+    sample = run_block(LearnerMechanism(learner, surface), RoundsPair(left, right), Draws(5), 300, 0.3)
     assert (sample.left == known.left).all()
     assert (sample.outputs[:5] == known.actions).all()
     assert len(sample.outputs) == 5 + (0 if known.releases is None else len(known.releases))

@@ -25,21 +25,21 @@ def threshold():
 
 def test_is_json_and_small(threshold):
     prepared, result = threshold
-    assert len(json.dumps(evidence(prepared.learner, result), allow_nan=False, indent=1)) < 20_000
+    assert len(json.dumps(evidence(prepared.target, result), allow_nan=False, indent=1)) < 20_000
 
 
 def test_depends_on_the_seed_alone(threshold):
     prepared, result = threshold
-    assert evidence(prepared.learner, result) == evidence(prepared.learner, result)
+    assert evidence(prepared.target, result) == evidence(prepared.target, result)
 
 
 def test_band_contains_the_exact_errors(threshold):
     # One discrete score with two values. Each of the two errors at each of its two thresholds is checked at
     # alpha = 0.01, seed 0: a false alarm has probability at most 0.04.
     prepared, result = threshold
-    attack = SequenceRatio(prepared.learner, result.pair)
+    attack = SequenceRatio(prepared.target, result.pair)
     table, p, q = attack.laws
-    curve = evidence(prepared.learner, result)["tradeoff"]
+    curve = evidence(prepared.target, result)["tradeoff"]
     for i, t in enumerate(curve["threshold"]):
         exact = {"false_positive": q[table >= t - 1e-4].sum(), "false_negative": p[table < t - 1e-4].sum()}
         for name, value in exact.items():
@@ -49,9 +49,9 @@ def test_band_contains_the_exact_errors(threshold):
 def test_profile_bound_stays_below_the_exact_delta(threshold):
     # 25 points, correlated, each at alpha / 2 on both sides; seed 0.
     prepared, result = threshold
-    attack = SequenceRatio(prepared.learner, result.pair)
+    attack = SequenceRatio(prepared.target, result.pair)
     _, p, q = attack.laws
-    profile = evidence(prepared.learner, result)["profile"]
+    profile = evidence(prepared.target, result)["profile"]
     for epsilon, lower in zip(profile["epsilon"], profile["lower"], strict=True):
         exact = max(np.maximum(p - math.exp(epsilon) * q, 0).sum(), np.maximum(q - math.exp(epsilon) * p, 0).sum())
         assert lower <= exact + 1e-4
@@ -60,7 +60,7 @@ def test_profile_bound_stays_below_the_exact_delta(threshold):
 
 def test_scores_count_every_run(threshold):
     prepared, result = threshold
-    figures = evidence(prepared.learner, result)
+    figures = evidence(prepared.target, result)
     for side in ("left", "right"):
         assert sum(figures["scores"][side]) + sum(figures["scores"][f"{side}_infinite"]) == figures["runs"][side]
 
@@ -70,7 +70,7 @@ def test_leakage_by_round_is_exact_and_grows():
         target="agarwal-singh/reduction-exp2", rounds=4, losses="symmetric", budget=Budget(runs=RUNS)
     ).prepare()
     result = prepared.audit()
-    leak = evidence(prepared.learner, result)["by_round"]
+    leak = evidence(prepared.target, result)["by_round"]
     assert leak["kind"] == "exact"
     assert leak["epsilon"][0] == 0
     assert all(a <= b + 1e-9 for a, b in zip(leak["epsilon"], leak["epsilon"][1:], strict=False))
@@ -83,14 +83,14 @@ def test_leakage_by_round_of_a_sampled_attack_is_a_lower_bound():
         target="asi-raman-talwar/exp3", rounds=40, parameters=parameters, budget=Budget(runs=RUNS)
     ).prepare()
     result = prepared.audit()
-    leak = evidence(prepared.learner, result)["by_round"]
+    leak = evidence(prepared.target, result)["by_round"]
     assert leak["rounds"][-1] == 40
     assert leak["epsilon"][-1] > leak["epsilon"][1]
 
 
 def test_telling_sequences_are_named_by_the_event(threshold):
     prepared, result = threshold
-    telling = evidence(prepared.learner, result)["telling"]
+    telling = evidence(prepared.target, result)["telling"]
     assert {row["says"] for row in telling} <= {"left", "right"}
     for row in telling:
         assert (row["left"] > row["right"]) == (row["says"] == "left")
@@ -99,9 +99,9 @@ def test_telling_sequences_are_named_by_the_event(threshold):
 def test_growth_ends_at_the_certificate(threshold):
     prepared, result = threshold
     counts = result.certificate.counts
-    figures = evidence(prepared.learner, replace(result, blocks=()))
+    figures = evidence(prepared.target, replace(result, blocks=()))
     assert figures["growth"]["source"] == "evidence runs"
-    figures = evidence(prepared.learner, result)
+    figures = evidence(prepared.target, result)
     assert figures["growth"]["source"] == "certification runs"
     assert figures["growth"]["runs"][-1] == counts.runs
     assert figures["growth"]["bound"][-1] == pytest.approx(result.epsilon_lower, rel=1e-4)

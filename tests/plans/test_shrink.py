@@ -213,4 +213,4 @@ def test_a_witness_on_a_larger_domain_is_shrunk():
     assert result.verdict is Verdict.FALSIFIED
     shrunk = shrink_task(task, result)
     assert shrunk.epsilon_lower > 0.2
-    assert worst_exactly(prepared.learner, prepared.claim, 4, [result.pair], (0.0,))[1] is result.pair
+    assert worst_exactly(prepared.target, prepared.claim, 4, [result.pair], (0.0,))[1] is result.pair

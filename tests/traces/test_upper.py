@@ -107,9 +107,9 @@ def test_exact_values_of_releases_are_met():
     for task in literature(0).tasks:
         prepared = task.prepare()
         claim = prepared.claim
-        if prepared.mechanism or claim.surface == "actions":
+        if prepared.is_mechanism or claim.surface == "actions":
             continue
-        learner = prepared.learner
+        learner = prepared.target
         pairs = prepared.pairs or first_round(alphabet_of(learner, claim), prepared.rounds, batch_of(learner))
         try:
             exact = exact_epsilon(learner, pairs[0], surface=claim.surface, deltas=(claim.delta,))[claim.delta]
