@@ -11,7 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.abilities import NotEnumerableError, batch_of, decisions, has_noiseless_law, knows_releases
+from ...learners.abilities import (
+    NotEnumerableError,
+    batch_of,
+    decisions,
+    has_grid_law,
+    has_noiseless_law,
+    knows_releases,
+)
 from ...learners.bandits.exp2 import Exp2
 from ...learners.bandits.scrible import Scrible
 from ...learners.leaders.doubling import Doubling
@@ -22,7 +29,8 @@ from ...learners.problems.domains import Ball, Cube
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ..laws import ftrl_law, pftal_law
-from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws
+from ..laws.exact import epsilon_from_laws
+from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood, sequence_laws, window_laws
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
@@ -36,6 +44,8 @@ from .responses import Responses
 
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
+#: Arms of a window at most, those before the differing round, and the delta at which windows are compared.
+WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3
 #: Training runs below which trees are not grown: while pairs are searched, a regression must do.
 FEWEST_BOOSTED = 2000
 
@@ -68,6 +78,47 @@ class SequenceRatio(LawAttack):
     def score(self, transcripts: Transcripts) -> Floats:
         """Look the sequences up."""
         scores: Floats = self.table[index_of(transcripts.actions, self.learner.arms, batch_of(self.learner))]
+        return scores
+
+
+class WindowRatio(LawAttack):
+    """Exact log-likelihood ratio of some arms about the differing round, the others integrated out.
+
+    The window that tells most holds no more arms than can be enumerated. A filter looks at all arms, but its noise may
+    hide more than the arms beyond the window tell.
+    """
+
+    name = "likelihood ratio of a window"
+    exact = False
+
+    def __init__(self, learner: Learner, pair: Pair) -> None:
+        super().__init__(learner, pair)
+        self.batch = batch_of(learner)
+        chosen, differs = decisions(pair.rounds, self.batch), pair.t0 // self.batch
+        best = -1.0
+        for before in BEFORE:
+            if before > differs:
+                break
+            end = min(chosen, differs - before + WINDOW)
+            p, q = window_laws(learner, pair, differs - before, end, cells=COARSE)
+            told = float(rounded(epsilon_from_laws(p, q, TELLING), 6))
+            if told > best:
+                best, self.begin, self.end = told, differs - before, end
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    self.table = rounded(np.log(p) - np.log(q))
+                self.laws = (self.table, p, q)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For two-armed learners with a grid whose differing round comes before the last decision."""
+        batch = batch_of(learner)
+        shown = surface == "actions" and pair.t0 // batch < decisions(pair.rounds, batch) - 1
+        return shown and has_grid_law(learner) and isinstance(pair.left, np.ndarray)
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the arms of the window up."""
+        shown = transcripts.actions[:: self.batch][self.begin : self.end]
+        scores: Floats = self.table[index_of(shown, 2, 1)]
         return scores
 
 
@@ -325,6 +376,7 @@ ATTACKS: tuple[LearnerAttack, ...] = (
     ReleaseRatio,
     SignRatio,
     CoordinateRatio,
+    WindowRatio,
     ParticleRatio,
     PointRatio,
     ShiftedRatio,

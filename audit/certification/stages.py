@@ -15,7 +15,14 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
-from ..attacks.learner_attacks import FEWEST_BOOSTED, Boosted, SequenceRatio, SequenceTable, applicable
+from ..attacks.learner_attacks import (
+    FEWEST_BOOSTED,
+    Boosted,
+    SequenceRatio,
+    SequenceTable,
+    WindowRatio,
+    applicable,
+)
 from ..attacks.particle import ParticleRatio
 from ..attacks.protocol import FittedAttack, LearnerAttack
 from ..play import kernels
@@ -43,6 +50,8 @@ _LOOK_PART = 1
 LEAST_TRAINED = 800
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
 OFTEN = 10
+#: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
+_CERTAIN = 1000.0
 #: Seconds: a block of runs that is played in fewer is not kept for a resumed audit. To write it takes about as long.
 QUICK = 0.1
 #: No stage before certification uses more: beyond it the choice does not get better.
@@ -169,11 +178,13 @@ class LearnerAudit(Audit):
             return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
 
         def bet(i: int) -> list[Any]:
-            event, worth = self._bet(fitted(i), runs_of(Stage.PILOT), trained=attacks[i].trained)
-            return [worth, event.to_json()]
+            seen = runs_of(Stage.PILOT)
+            event, worth = self._bet(fitted(i), seen, trained=attacks[i].trained)
+            return [worth, event.to_json(), log_loss(fitted(i).score(seen), seen.left)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
-        won = max(range(len(bets)), key=lambda i: bets[i][0])
+        known = [attack is WindowRatio or attack is ParticleRatio for attack in attacks]
+        won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], known)
         return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
 
     def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts, *, trained: bool) -> tuple[Event, float]:
@@ -181,9 +192,11 @@ class LearnerAudit(Audit):
         scores = attack.score(played)
         if not self.claim.measure.is_epsilon:
             return self._promised(scores, played.left, log_odds=not trained)
-        event = choose_event(
-            scores, played.left, delta=self.claim.delta, alpha=self.budget.alpha, runs=self.budget.runs
-        )
+        facts: Any = {"delta": self.claim.delta, "alpha": self.budget.alpha, "runs": self.budget.runs}
+        if isinstance(attack, WindowRatio):
+            event = choose_event_from_laws(*attack.laws, **facts)
+        else:
+            event = choose_event(scores, played.left, **facts)
         return event, self.promise(event, count(event, scores, played.left))
 
     def _promised(self, scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Event, float]:
@@ -224,6 +237,30 @@ class LearnerAudit(Audit):
         """Return what plays a block of fresh runs and counts the event."""
         play = self.player(choice.pair, choice.index, Stage.CERTIFY, choice.event.share)
         return partial(_count_block, play, choice)
+
+
+def log_loss(scores: Floats, left: NDArray[np.bool_]) -> float:
+    """Return minus the mean log probability that scores, log odds, give to each run's own world; rounded."""
+    odds = np.nan_to_num(scores, nan=0.0, posinf=_CERTAIN, neginf=-_CERTAIN)
+    return float(rounded(np.logaddexp(0.0, np.where(left, -odds, odds)).mean()))
+
+
+def best_of(worths: Sequence[float], losses: Sequence[float], known: Sequence[bool]) -> int:
+    """Return the attack that promises most; where laws are known, one of these unless its log loss is larger.
+
+    The best of many events of a score is the luckiest, and what it promises is the pilot's luck. Log odds are judged
+    by their mean log loss, which no single event decides: of the attacks that integrate the noise out of the
+    learner's own law the one whose loss is smallest, and a learned one only if its loss is smaller still.
+
+    Parameters
+    ----------
+    known : sequence of bool
+        Which attacks integrate the noise out.
+    """
+    won = max(range(len(worths)), key=lambda i: worths[i])
+    laws = [i for i in range(len(worths)) if known[i]]
+    law = min(laws, key=lambda i: losses[i], default=won)
+    return law if known[won] or losses[law] <= losses[won] else won
 
 
 def guessed(scores: Floats, left: NDArray[np.bool_]) -> float:

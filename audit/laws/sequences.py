@@ -78,6 +78,22 @@ def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[F
     return grid.law(pair, True), grid.law(pair, False)
 
 
+def window_laws(learner: Learner, pair: Pair, begin: int, end: int, *, cells: int = FINE) -> tuple[Floats, Floats]:
+    """Return the probabilities of the arms of the decisions from `begin` to before `end`, as `sequence_laws`.
+
+    The arms before are summed over, those after left out: two laws whose epsilon is a lower bound on the pair's.
+
+    Raises
+    ------
+    NotEnumerableError
+        If there are more sequences than `MAX_SEQUENCES`, or the learner is not one with a grid.
+    """
+    if not (has_grid_law(learner) and isinstance(pair.left, np.ndarray)) or 2 ** (end - begin) > MAX_SEQUENCES:
+        raise NotEnumerableError(f"the law of {type(learner).__name__}'s arms {begin} to {end} is not computed")
+    grid = _grid(cast(Hashable, learner), cells)
+    return grid.law(pair, True, begin, end), grid.law(pair, False, begin, end)
+
+
 def log_sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[Floats, Floats]:
     """Return the logarithms of `sequence_laws`, in which no possible sequence is lost.
 
@@ -212,14 +228,21 @@ class Grid:
         result: NDArray[np.bool_] = first[arms[0]] & later[arms[1:]].all(axis=0)
         return result
 
-    def law(self, pair: Pair, left: bool) -> Floats:
-        """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,)."""
+    def law(self, pair: Pair, left: bool, begin: int = 0, end: int | None = None) -> Floats:
+        """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,).
+
+        Those of the decisions from `begin` to before `end`, whatever came before.
+        """
         world = pair.left if left else pair.right
         assert isinstance(world, np.ndarray)
-        chosen = decisions(pair.rounds, self.batch)
-        half = chosen // 2  # forward to here and backward to here: few columns on both ways
+        chosen = decisions(pair.rounds, self.batch) if end is None else end
+        half = (begin + chosen) // 2  # forward to here and backward to here: few columns on both ways
         x, mass = np.zeros(1), np.ones((1, 1))  # (states, prefixes)
-        for b in range(half):
+        for b in range(begin):
+            by_arm = [mass * played[:, None] for played in self.inner.line_probabilities(x)]
+            mass = np.sum([s @ m for s, m in zip(self._steps_of(world, b, x), by_arm, strict=True)], axis=0)
+            x = self.centres
+        for b in range(begin, half):
             by_arm = [mass * played[:, None] for played in self.inner.line_probabilities(x)]
             steps = self._steps_of(world, b, x)
             mass = np.stack([s @ m for s, m in zip(steps, by_arm, strict=True)], axis=-1)

@@ -3,7 +3,8 @@
     python benchmarks/validity/sequential.py --learners
 
 Each claim holds for its pair: the exact epsilon of what is seen, or that of what is released, which bounds what the
-actions tell, or for the FTPL conversion a proof. An audit is an error with probability at most alpha, whatever it does.
+actions tell, or for the FTPL conversion and batched EXP3 over eight arms a proof. An audit is an error with a
+probability of at most alpha, whatever it does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 from scipy.special import expit
 
 from overclaim import Claim, Verdict
-from overclaim.audit.attacks.learner_attacks import applicable
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.play.pairs import Pair
