@@ -154,6 +154,7 @@ def test_every_recipe_is_reached():
         (noisy, worlds(2, 2), "actions"),
         (noisy, worlds(2, 2), "release"),
         (three, worlds(2, 3), "actions"),
+        (noisy, worlds(40, 2), "actions"),
         (EXP3, worlds(40, 2), "actions"),
         (built("agarwal-singh/ftrl-experts"), worlds(4, 2), "actions"),
         (built("agarwal-singh/ftrl-experts", arms=3), worlds(4, 3), "actions"),
