@@ -166,9 +166,9 @@ def _tests(audit: Audit) -> Audit:
 def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> float | None:
     """Return the factor, from 1 on, up to which exact laws say that the claim is true; None where there are none.
 
-    True means: on this pair and on the standard ones; at most the largest of `FACTORS`. Where the actions have no
-    exact law that of the release serves, which they are computed from: they are at least as private. Each law's
-    epsilon is computed `once`, also by runs that are killed in between.
+    None too where they say that it is false as it is. True means: on this pair and on the standard ones; at most the
+    largest of `FACTORS`. Where the actions have no exact law that of the release serves, which they are computed from:
+    they are at least as private. Each law's epsilon is computed `once`, also by runs that are killed in between.
     """
     learner: Learner = weaken(1.0)
     all_pairs = [pair, *first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))]
