@@ -93,7 +93,7 @@ def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int])
     """
     number, runs = block
     draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
-    sample = run_block(mechanism, choice.pair, draws, runs)
+    sample = run_block(mechanism, choice.inputs, draws, runs)
     scores = choice.attack.score(sample.outputs)
     check_neighbours(choice.event, scores, sample.left)
     left = draws.labels(runs)

@@ -15,8 +15,8 @@ from ..assumptions.independence import check_independence, check_replay
 from ..assumptions.mechanism_runs import DataPair
 from ..assumptions.unseeded import Unseeded, digest_of
 from ..certification.anytime import check_measure, until_falsified
-from ..certification.blind_spot_search import Asked, Weaken, weakening, with_blind_spot
-from ..certification.frame import FEWEST_RUNS, Found, all_runs, conclude
+from ..certification.blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
+from ..certification.frame import FEWEST_RUNS, Certified, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..inputs.cases import space_of
 from ..play.cluster import Cluster
@@ -47,7 +47,7 @@ def falsify_mechanism(
     memory: Memory | None = None,
     cluster: Cluster | None = None,
     stop: str = "budget",
-    weaken: Asked = None,
+    weaken: WeakenChoice = None,
     shrink: bool = True,
 ) -> Result:
     """Try to falsify a privacy claim about a mechanism.
@@ -157,7 +157,7 @@ def audit_mechanism(
     os_random: bool = False,
     call_limit: float | None = None,
     attributes: str | Sequence[str] | None = None,
-    weaken: Asked = None,
+    weaken: WeakenChoice = None,
     shrink: bool = False,
 ) -> Result:
     """As `falsify_mechanism`, whose keywords a budget and an execution hold."""
@@ -188,12 +188,12 @@ def audit_mechanism(
     certified = _checked(audit, options, None if os_random else mechanism)
     result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
-        result = replace(result, shrunk=shrink_inputs(audit, space, certified.choice.pair))
+        result = replace(result, shrunk=shrink_inputs(audit, space, certified.choice.inputs))
     return with_blind_spot(audit, result, how)
 
 
-def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object) -> Found:
-    """Return what an audit has found, the runs' independence tested before it and after.
+def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object) -> Certified:
+    """Return what an audit certifies, the runs' independence tested before it and after.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _checked(audit: MechanismAudit, options: Sequence[DataPair], seeded: object)
     if seeded is not None:  # a memory may show only after many calls, or on another input
         check_replay(seeded, options[0], seed, runs, before)
         if certified.choice.index != audit.index:
-            check_replay(seeded, certified.choice.pair, seed, runs)
+            check_replay(seeded, certified.choice.inputs, seed, runs)
     return certified
 
 

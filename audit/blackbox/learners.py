@@ -13,7 +13,7 @@ from ...learners.scalar import as_learner
 from ...mechanisms.claim import BY_FUNCTION, Claim, by_function
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
-from ..certification.blind_spot_search import Asked, Weakening, weakening
+from ..certification.blind_spot_search import WeakenChoice, Weakening, weakening
 from ..certification.falsify import arms_of, audit_learner, by_parameter, check_surface
 from ..certification.verdict import Result
 from ..inputs.neighbours import made_by, without_a_user
@@ -46,7 +46,7 @@ def falsify(
     cluster: Cluster | None = None,
     stop: str = "budget",
     fast: bool = False,
-    weaken: Asked = None,
+    weaken: WeakenChoice = None,
     shrink: bool = True,
 ) -> Result:
     """Try to falsify a privacy claim about a learner.
@@ -156,7 +156,7 @@ def audit_sequences(
     left: object = None,
     right: object = None,
     inputs: object = None,
-    weaken: Asked = None,
+    weaken: WeakenChoice = None,
     shrink: bool = False,
 ) -> Result:
     """As `falsify` with inputs, or with left and right, whose keywords a budget and an execution hold."""

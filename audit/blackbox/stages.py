@@ -267,7 +267,7 @@ def _play_block(mechanism: object, seed: int, stage: Stage, pairs: Mapping[int, 
 def _count_block(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Counts:
     number, runs = block
     draws = Draws(seed, Stage.CERTIFY, choice.index, 0, number)
-    sample = run_block(mechanism, choice.pair, draws, runs, choice.event.share)
+    sample = run_block(mechanism, choice.inputs, draws, runs, choice.event.share)
     scores = choice.attack.score(sample.outputs)
     check_neighbours(choice.event, scores, sample.left)
     counts = count(choice.event, scores, sample.left)

@@ -18,7 +18,7 @@ from ..play.workers import in_parallel
 from ..statistics import sequential
 from ..statistics.events import Certificate, Counts, Event, count
 from ..statistics.graded_bets import by_grade
-from .frame import Audit, Choice, Found
+from .frame import Audit, Certified, Choice
 
 #: The two worlds, and runs of a block as the audited thing shows them.
 Worlds = TypeVar("Worlds")
@@ -98,7 +98,7 @@ class Epoch:
     blocks: tuple[tuple[int, int], ...]
 
 
-def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) -> Found:
+def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) -> Certified:
     """Guess run by run until the claim is falsified or the runs are spent.
 
     Runs come in epochs that grow; the attack and event of an epoch are chosen on the runs before it, so every
@@ -107,7 +107,7 @@ def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) ->
 
     Returns
     -------
-    Found
+    Certified
         The choice of the last epoch, the runs in which nothing was guessed yet, the certificate of all guesses
         whatever their event, and what the whole budget could at best have caught and certified.
     """
@@ -135,7 +135,7 @@ def until_falsified(game: Anytime[Worlds, Played], options: Sequence[Worlds]) ->
     power = {"delta": audit.claim.delta, "alpha": audit.budget.alpha}
     detectable = sequential.detectable_epsilon(claimed, budget - first, **power)
     ceiling = sequential.ceiling_epsilon(claimed, budget - first, **power)
-    return Found(attacks.of(end), searched + first, certificate, detectable, ceiling)
+    return Certified(attacks.of(end), searched + first, certificate, detectable, ceiling)
 
 
 def epochs(first: int, budget: int) -> list[Epoch]:

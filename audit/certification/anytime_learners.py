@@ -93,7 +93,7 @@ class AnytimeLearner:
 
     def scorer(self, choice: Choice) -> Callable[[tuple[int, int]], Scored[Transcripts]]:
         """Return what plays and scores a block of certification."""
-        return partial(_score, self.audit.player(choice.pair, choice.index, Stage.CERTIFY), choice.attack)
+        return partial(_score, self.audit.player(choice.losses, choice.index, Stage.CERTIFY), choice.attack)
 
 
 def _score(

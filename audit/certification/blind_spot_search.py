@@ -57,11 +57,11 @@ class Weakening:
     parameter: str = "noise"
 
 
-#: What may be asked for: nothing, or how.
-Asked = bool | str | Weaken | Weakening | None
+#: What `weaken` may be: whether to measure a blind spot, or how the target is weakened.
+WeakenChoice = bool | str | Weaken | Weakening | None
 
 
-def weakening(asked: Asked, target: object, by_parameter: Weaken | None) -> Weakening | None:
+def weakening(asked: WeakenChoice, target: object, by_parameter: Weaken | None) -> Weakening | None:
     """Return how to weaken a target; None where no blind spot is asked for.
 
     Parameters

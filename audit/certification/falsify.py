@@ -21,7 +21,7 @@ from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
 from .anytime import check_measure, until_falsified
 from .anytime_learners import AnytimeLearner
-from .blind_spot_search import Asked, Weaken, weakening, with_blind_spot
+from .blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
 from .verdict import Result
@@ -38,7 +38,7 @@ def audit_learner(
     arms: int | None = None,
     pair: Pair | None = None,
     pairs: Iterable[Pair] | None = None,
-    weaken: Asked = None,
+    weaken: WeakenChoice = None,
 ) -> Result:
     """As `falsify` (`blackbox.learners`), on loss sequences, whose keywords a budget and an execution hold."""
     began = time.perf_counter()

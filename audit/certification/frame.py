@@ -12,8 +12,10 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from ...mechanisms.claim import Claim
+from ..assumptions.mechanism_runs import DataPair
 from ..attacks.protocol import FittedAttack
 from ..play.execution import HERE, Budget, Execution, Json
+from ..play.pairs import Pair
 from ..play.transcripts import BLOCK, blocks, together
 from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
@@ -33,11 +35,23 @@ MOST_KEPT = 2**21
 class Choice:
     """What the pilot fixed: everything that certification needs."""
 
-    pair: Any  # Pair or DataPair
+    pair: Pair | DataPair
     attack: FittedAttack[Any]
     event: Event
     index: int  # of the pair, a part of the key of its draws
     in_words: str = ""  # the event, where it says no more than one statement about the outputs
+
+    @property
+    def losses(self) -> Pair:
+        """The pair, of a learner's audit."""
+        assert isinstance(self.pair, Pair), "a mechanism's audit has inputs, and no losses"
+        return self.pair
+
+    @property
+    def inputs(self) -> DataPair:
+        """The pair, of a mechanism's audit."""
+        assert isinstance(self.pair, DataPair), "a learner's audit has losses, and no inputs"
+        return self.pair
 
     @property
     def key(self) -> str:
@@ -150,8 +164,8 @@ def _sum_of_blocks(count: Callable[[tuple[int, int]], Counts], runs: int, unit: 
 
 
 @dataclass(frozen=True)
-class Found:
-    """What an audit has found, before the verdict."""
+class Certified:
+    """What an audit has certified, before the verdict."""
 
     choice: Choice
     pilot: int  # runs spent on choosing
@@ -161,7 +175,7 @@ class Found:
     blocks: tuple[Counts, ...] = ()
 
 
-def all_runs(audit: Audit, options: Sequence[object]) -> Found:
+def all_runs(audit: Audit, options: Sequence[object]) -> Certified:
     """Certify on all the runs that choosing leaves.
 
     Raises
@@ -179,11 +193,11 @@ def all_runs(audit: Audit, options: Sequence[object]) -> Found:
     certificate = certify_claim(measure, choice.event, sum(parts, start=Counts()), alpha=alpha)
     if measure.is_epsilon:
         detectable = detectable_epsilon(audit.claim.epsilon, runs, delta=audit.claim.delta, alpha=alpha)
-        return Found(choice, pilot, certificate, detectable, blocks=parts)
-    return Found(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
+        return Certified(choice, pilot, certificate, detectable, blocks=parts)
+    return Certified(choice, pilot, certificate, math.nan, ceiling(measure, runs - pilot, alpha=alpha), parts)
 
 
-def conclude(audit: Audit, outcome: Found, began: float) -> Result:
+def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
     """Return the verdict with everything that stands behind it; `began` is on the clock of `time.perf_counter`."""
     certified, bound = outcome.certificate.counts.runs, outcome.certificate.lower
     return Result(

@@ -235,7 +235,7 @@ class LearnerAudit(Audit):
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what plays a block of fresh runs and counts the event."""
-        play = self.player(choice.pair, choice.index, Stage.CERTIFY, choice.event.share)
+        play = self.player(choice.losses, choice.index, Stage.CERTIFY, choice.event.share)
         return partial(_count_block, play, choice)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..baseline import Again
 
 #: The task of a claim, its record, and its baseline's.
-Item = tuple["Task", ClaimRecord, ClaimRecord]
+Comparison = tuple["Task", ClaimRecord, ClaimRecord]
 
 
 def hold_against(record: RunRecord, base: RunRecord, file: Path | None, plan: Plan, *, jobs: int | None) -> None:
@@ -48,7 +48,7 @@ def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *,
     return counted
 
 
-def _count_alone(count: Callable[[Item], Again], item: Item) -> Again:
+def _count_alone(count: Callable[[Comparison], Again], item: Comparison) -> Again:
     """Return what came of counting in a process of its own, which the target may end."""
     from ...audit.play.workers import DeadWorkerError, alone
     from ..baseline import Again
@@ -60,7 +60,7 @@ def _count_alone(count: Callable[[Item], Again], item: Item) -> Again:
     return again
 
 
-def _count_again(item: Item, *, jobs: int) -> Again:
+def _count_again(item: Comparison, *, jobs: int) -> Again:
     """Return the counts of a baseline's event over as many fresh runs as it had, or as the new audit had if fewer."""
     from ...audit.assumptions.mechanism_runs import DataPair
     from ...audit.certification.frozen import Frozen
