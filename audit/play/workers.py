@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 from ...learners.blame import blamed, deliberate, raised_by_target, said
 from ...learners.protocol import LearnerError
 from .import_path import keep_own_names
+from .progress import TimeLeft, with_bar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -134,7 +135,7 @@ def as_completed(
     Parameters
     ----------
     costs : sequence of float
-        About how long each item takes, in any unit.
+        About how many seconds each item takes; the bar learns a factor by which all are off.
     jobs : int
         Processes of this machine; 1 stays in this one.
     line : callable
@@ -143,29 +144,13 @@ def as_completed(
     order = sorted(range(len(items)), key=lambda place: -costs[place])
     order = [*order[-jobs:][::-1], *order[:-jobs]]
     numbered = [(place, items[place]) for place in order]
+    left = TimeLeft({place: costs[place] for place in order}, jobs, time.monotonic())
     results = map(partial(_numbered, task), numbered) if jobs == 1 else _unordered(task, numbered, jobs)
-    yield from with_bar(results, len(items), progress, lambda one: line(one[1]))
+    yield from with_bar(results, len(items), progress, lambda one: line(one[1]), lambda one: left.after(one[0]))
 
 
 def _numbered(task: Callable[[Item], Result], item: tuple[int, Item]) -> tuple[int, Result]:
     return item[0], task(item[1])
-
-
-def with_bar(
-    results: Iterable[Result], total: int, label: str | None, line: Callable[[Result], str] | None = None
-) -> Iterator[Result]:
-    """Yield results, on a terminal with a bar on stderr that counts them and says how long the others will take."""
-    if label is None or sys.stderr is None or not sys.stderr.isatty():
-        yield from results
-        return
-    from tqdm import tqdm  # even a hidden bar makes a lock, which an interrupted worker leaves behind
-
-    with tqdm(total=total, desc=label, leave=False, file=sys.stderr) as bar:
-        for one in results:
-            bar.update()
-            if line is not None:  # then the bar is drawn again, however soon after the last time: its count is true
-                bar.write(line(one), file=sys.stderr)
-            yield one
 
 
 def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
