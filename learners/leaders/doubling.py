@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +12,14 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, Laplace, Noise, deviation_of, scale_of
 from ...mechanisms.weakening import weakened
 from ..checks import check_rounds
-from ..protocol import Actions, FeedbackKind, Learner, State
+from ..protocol import Actions, FeedbackKind, HasRelease, State
 
 
 @dataclass
 class DoublingState:
     """The running learner, its own state, its horizon and its rounds left, and what the last round released."""
 
-    learner: Any  # a Learner, which releases or not
+    learner: HasRelease
     inner: State
     horizon: int
     left: int
@@ -38,12 +37,12 @@ class Doubling:
     Parameters
     ----------
     build : callable
-        From a horizon to its learner.
+        From a horizon to its learner, which must release something.
     first : int
         The first horizon.
     """
 
-    build: Callable[[int], Learner]
+    build: Callable[[int], HasRelease]
     first: int = 4
 
     def __post_init__(self) -> None:
@@ -82,8 +81,7 @@ class Doubling:
 
     def act(self, state: DoublingState, draws: Draws) -> Actions:
         """Return the running learner's action."""
-        actions: Actions = state.learner.act(state.inner, draws)
-        return actions
+        return state.learner.act(state.inner, draws)
 
     def update(self, state: DoublingState, actions: Actions, feedback: Floats, draws: Draws) -> None:
         """Teach the running learner; at its horizon start one for twice the rounds in its place."""
@@ -107,7 +105,7 @@ class Doubling:
         """Return the noiseless value of every release, run by run."""
         means, horizon, begin, done = [], self.first, 0, 0
         while done < len(releases):
-            learner: Any = self.build(horizon)
+            learner = self.build(horizon)
             scale = _size(learner.noise) or 1.0
             rounds = min(horizon - 1, len(feedback) - begin)
             count = rounds // getattr(learner, "batch", 1)
@@ -123,5 +121,5 @@ def _size(noise: Noise) -> float:
     return scale_of(noise) or deviation_of(noise)
 
 
-def _build_weaker(build: Callable[[int], Learner], factor: float, horizon: int) -> Learner:
+def _build_weaker(build: Callable[[int], HasRelease], factor: float, horizon: int) -> HasRelease:
     return weakened(build(horizon), factor)

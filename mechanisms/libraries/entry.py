@@ -22,6 +22,8 @@ STANDINGS = ("documented", "reading")
 Mechanism = Callable[..., object]
 #: From `hypothesis.strategies`, which is imported when something is drawn, to a strategy of data.
 Strategy = Callable[[ModuleType], object]
+#: From data to its neighbours, an iterable or a strategy of them.
+Near = Callable[[Any], object]
 
 
 class MissingLibraryError(ValueError):
@@ -170,7 +172,7 @@ class LibraryEntry:
     build: Callable[[float], Mechanism]
     weakened_by: str = "noise"
     relations: tuple[str, ...] = ("replace", "add-remove")
-    near: Callable[[Any], object] | None = None
+    near: Near | None = None
     allowed: Callable[[Any], bool] | None = None
     stated: bool = False
     os_random: bool = False

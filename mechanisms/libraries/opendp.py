@@ -9,7 +9,7 @@ from typing import Any
 
 from ..claim import Claim
 from ..measures.renyi import ZCDP
-from .entry import Finding, Library, LibraryEntry, Mechanism, Strategy
+from .entry import Finding, Library, LibraryEntry, Mechanism, Near, Strategy
 
 LIBRARY = Library(name="opendp", distribution="opendp", version="0.16.0", module="opendp.prelude")
 
@@ -102,7 +102,7 @@ def _entry(
     epsilon: float | None,
     make: Callable[[ModuleType, float], object],
     strategy: Strategy,
-    near: Any,
+    near: Near | None,
     **more: Any,
 ) -> LibraryEntry:
     said = more.pop("said")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
 
 from ..claim import Claim
-from .entry import Library, LibraryEntry, Mechanism
+from .entry import Library, LibraryEntry, Mechanism, Near, Strategy
 
 LIBRARY = Library(name="pydp", distribution="python-dp", version="1.1.5", module="pydp")
 _BOUNDS: dict[str, object] = {"lower_bound": 0.0, "upper_bound": 1.0}
@@ -96,7 +95,7 @@ def _users(value: int) -> list[int]:
 
 
 #: Name, how it is built, claim, what the factor changes, its data, their neighbours, its words and where they are.
-_OTHERS: tuple[tuple[str, Callable[[float], Mechanism], Claim, str, Any, Any, str, str], ...] = (
+_OTHERS: tuple[tuple[str, Callable[[float], Mechanism], Claim, str, Strategy, Near | None, str, str], ...] = (
     *(
         (
             f"{name}-{kind}",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...claim import Claim
-from ..entry import Finding, LibraryEntry, Mechanism, Strategy, quietly
+from ..entry import Finding, LibraryEntry, Mechanism, Near, Strategy, quietly
 from .package import LIBRARY, NONE_FOUND, ONE, hundredths, random_state
 
 _APPROXIMATE = Claim(epsilon=1.0, delta=0.01)
@@ -30,11 +29,14 @@ def _mechanism(name: str, **options: object) -> Callable[[float], Mechanism]:
     return build
 
 
-def _weaker(options: dict[str, Any], factor: float) -> dict[str, object]:
+def _weaker(options: Mapping[str, object], factor: float) -> dict[str, object]:
     """Return options that make noise smaller by a factor: the sensitivity, where it may be any number, or epsilon."""
-    if isinstance(options.get("sensitivity"), float):
-        return {**options, "sensitivity": options["sensitivity"] / factor}
-    return {**options, "epsilon": options["epsilon"] * factor}
+    sensitivity = options.get("sensitivity")
+    if isinstance(sensitivity, float):
+        return {**options, "sensitivity": sensitivity / factor}
+    epsilon = options["epsilon"]
+    assert isinstance(epsilon, int | float)
+    return {**options, "epsilon": epsilon * factor}
 
 
 def _chosen(name: str) -> Callable[[float], Mechanism]:
@@ -104,7 +106,7 @@ _NEAR_ONE = {"epsilon": 1.0, "sensitivity": 1.0}
 _NEAR_DELTA = {"epsilon": 1.0, "delta": 0.01, "sensitivity": 1.0}
 _UNIT_BOX = {**_NEAR_ONE, "lower": 0.0, "upper": 1.0}
 #: Mechanism, its options, claim, data, neighbours, the words of its documentation.
-_MECHANISMS: tuple[tuple[str, dict[str, Any], Claim, Any, Any, str], ...] = (
+_MECHANISMS: tuple[tuple[str, Mapping[str, object], Claim, Strategy, Near | None, str], ...] = (
     (
         "Binary",
         {"epsilon": 1.0, "value0": "yes", "value1": "no"},
