@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from overclaim import Claim, Pair
 from overclaim.audit.attacks.learner_attacks import SequenceTable
@@ -240,8 +240,9 @@ def test_models_of_scores_that_are_none_equal_or_too_far_apart():
 def test_stakes_are_a_mixture_of_models_by_what_they_made_of_other_runs(runs, delta, log_odds):
     """Its slow twin: each of five folds' labels are told by models of the others; from 100 runs on cells are one."""
     rng, epsilon = np.random.default_rng(0), 0.1
-    scores = rng.integers(0, 5, runs).astype(float)
-    left = (scores % 2 == 0) ^ (rng.random(runs) < 0.3)  # cells know this better, and are not trusted alone
+    scores = rng.integers(-2, 3, runs).astype(float)
+    # Cells know this better, and are not trusted alone; scores that say log odds are in the right order, too.
+    left = rng.random(runs) < special.expit(np.where(scores % 2 == 0, 1.0, -1.0) + scores * log_odds)
     scores[rng.random(runs) < 0.15] = math.nan
     known = ~np.isnan(scores)
     taught = []
