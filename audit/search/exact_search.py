@@ -128,8 +128,8 @@ def find_exactly(
     freezing are tried with these; then single rounds and single entries are changed while epsilon grows.
     """
     batch = batch_of(learner)
-    sequences = float(learner.arms) ** decisions(rounds, batch)
-    budget = int(max(FEWEST_EXACT, min(MOST_EXACT, SEQUENCES / max(sequences, 1.0))))
+    sequences = learner.arms ** decisions(rounds, batch)  # more than any float holds over long horizons
+    budget = max(FEWEST_EXACT, min(MOST_EXACT, SEQUENCES // max(sequences, 1)))
     oracle = _Oracle(learner, claim, max(claim.delta, RANKING_DELTA), runs, budget)
     first = first_round(alphabet, rounds, batch)
     worst = oracle.best(first)

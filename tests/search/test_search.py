@@ -400,3 +400,11 @@ def test_few_sequences_promise_their_best_event_and_many_what_is_guessed():
         right = left.copy()
         right[0] = -1.0
         assert low < audit.trial()(Pair(left, right), 0, 3000)[0] < high
+
+
+def test_sequences_that_no_float_counts_are_searched_too():
+    """8^400 overflowed: `a number is too large to compute with`, exit code 2."""
+    entry = lookup("agarwal-singh/ftrl-experts")
+    setting = entry.setting(rounds=400, arms=8)
+    (found,) = candidates(entry.build(setting), entry.claim(setting, surface="release"), rounds=400, runs=1000)
+    assert found.rounds == 400
