@@ -230,7 +230,7 @@ class AuditedResult:
 
     def report(self) -> str:
         """Return what was claimed, what was found, on what evidence, and how to see it again."""
-        from ..audit.blackbox.played import RoundsPair
+        from ..audit.blackbox.learner_mechanism import RoundsPair
         from ..audit.inputs.data import shown
         from ..audit.play.pairs import Pair
         from ..audit.statistics.measure_words import claimed_words, lower_words

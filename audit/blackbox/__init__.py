@@ -1,1 +1,1 @@
-"""Black-box audits of mechanisms: search inputs, choose an attack on outputs, shrink what is falsified."""
+"""Black-box audits of mechanisms, and of learners on sequences of rounds: search inputs, attack outputs, shrink."""

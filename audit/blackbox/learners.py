@@ -23,7 +23,7 @@ from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
 from ..play.pairs import Pair, radius_of
 from .falsify import audit_mechanism
-from .played import LearnerMechanism, RoundsPair
+from .learner_mechanism import LearnerMechanism, RoundsPair
 
 
 def falsify(

@@ -1,1 +1,1 @@
-"""The inputs of mechanisms: data of any form, its records, neighbouring data, and how pairs of it are drawn."""
+"""Inputs as data: those of mechanisms and rounds of learners, their records, neighbours, and how pairs are drawn."""

@@ -109,7 +109,7 @@ class Parameters:
     own: Mapping[str, Any]
 
 
-def parse_parameters(target: Entry | Specimen | object, values: Mapping[str, object]) -> Parameters:
+def parse_parameters(target: object, values: Mapping[str, object]) -> Parameters:
     """Check and convert parameters for a target.
 
     Parameters

@@ -20,8 +20,8 @@ from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import Unseeded
 from ..blackbox.falsify import audit_mechanism
+from ..blackbox.learner_mechanism import LearnerMechanism
 from ..blackbox.learners import audit_sequences
-from ..blackbox.played import LearnerMechanism
 from ..certification.blind_spot_search import Weakening
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result

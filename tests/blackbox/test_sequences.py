@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.assumptions.mechanism_runs import run_block
-from overclaim.audit.blackbox.played import LearnerMechanism, RoundsPair
+from overclaim.audit.blackbox.learner_mechanism import LearnerMechanism, RoundsPair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, Threshold
 from overclaim.learners.bandits.exp4 import Exp4, SteadyExp4
