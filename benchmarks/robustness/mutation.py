@@ -42,7 +42,7 @@ TESTS = {
     "mechanisms/tree.py": f"mechanisms/test_tree traces/test_replay {LAWS}",
     "mechanisms/noise.py": f"mechanisms/test_noise mechanisms/test_weakening {LAWS}",
 }
-# Whole audits by the hundred: they take minutes and the quick tests catch the same.
+# Whole audits by the hundred, and an exact law of 50000 looks: they take minutes and the quick tests catch the same.
 SLOW = "workers or keeps_alpha or keep_alpha or mean_runs or users_learner or command_line or 50000"
 CONFIG = """
 [tool.mutmut]
