@@ -255,9 +255,9 @@ the outputs alone.
 {tables.table(report["peer"])}
 
 What learning costs: a claim falls at {-math.log(ALPHA):.2f} nats of evidence, so 1.3 times the runs of who knows the
-law would leave {-0.3 * math.log(ALPHA):.2f} nats for it. In this table "family known" and "black box" are the nats that it
-cost, at the rate of evidence of who knows the law. "One odds" is what it costs not to know a single odds where the
-event is known, over as many guesses as who knows the law needs runs: whatever the method, at some odds it loses at
+law would leave {-0.3 * math.log(ALPHA):.2f} nats for it. In this table "family known" and "black box" are the nats
+that it cost, at the rate of evidence of who knows the law. "One odds" is what it costs not to know a single odds where
+the event is known, over as many guesses as who knows the law needs runs: whatever the method, at some odds it loses at
 least so many in the mean. So none is within 1.3 times whatever the law is; priors on simple events, or on odds that
 happen to be right, can save nats where they fit.
 
