@@ -86,7 +86,8 @@ def log_e_value(right: ArrayLike, wrong: ArrayLike, epsilon: ArrayLike) -> _Floa
     log_pi, log_rest = special.log_expit(e), special.log_expit(-e)
     # The tail beyond pi0 is computed as the lower tail of 1 - pi: nothing is ever subtracted from 1.
     tail = special.betainc(w + 1, c + 1, special.expit(-e))
-    with np.errstate(divide="ignore"):  # the series stands in where it is far
+    # The series stands in where it is far; at epsilons near the largest float the logarithms overflow there.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_value = np.asarray(special.betaln(c + 1, w + 1) + np.log(tail) - (w + 1) * log_rest - c * log_pi)
     far = tail < _TINY
     if np.any(far):
