@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 
 def check_arms(arms: int) -> None:
     """Raise ValueError unless `arms` is an integer of at least 1."""
@@ -23,12 +21,6 @@ def check_batch(batch: int) -> None:
 def _check_count(name: str, value: int) -> None:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
-
-
-def check_positive(name: str, value: float) -> None:
-    """Raise ValueError unless `value` is positive and finite."""
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
 
 def check_fraction(name: str, value: float) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..attacks.encoding import as_float, plain, rows_of, vectors
-from ..attacks.features import Outputs
+from ..attacks.features import Labels, Outputs
 from ..statistics.events import Event
 
 #: The most runs and the most parts of an output that are used, and the most categories that a statement lists.
@@ -28,13 +28,12 @@ WRONG = 0.1
 #: The words for an event that takes the same side in every run.
 NOTHING = "nothing found on this pair"
 
-Labels = NDArray[np.bool_]
 #: One part of the outputs, its value in each run: `...` where an output has no such part.
-Column = Sequence[object] | NDArray[np.generic]
+Part = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True)
-class Statement:
+class _Statement:
     """A statement about one part of an output, and in how many runs it agrees with the event."""
 
     text: str
@@ -70,7 +69,7 @@ def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:
     return ", ".join(words)
 
 
-def _columns(outputs: Outputs) -> dict[str, Column]:
+def _columns(outputs: Outputs) -> dict[str, Part]:
     """Return the parts of outputs by their names."""
     shape, numbers = vectors(outputs)
     if numbers is not None and shape is not None:
@@ -117,13 +116,13 @@ def _quoted(thing: object) -> str:
     return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
 
 
-def _best(columns: Mapping[str, Column], says: Labels) -> Statement | None:
+def _best(columns: Mapping[str, Part], says: Labels) -> _Statement | None:
     """Return the statement about one part that agrees with `says` most often, the simplest of these."""
     statements = [one for name, column in columns.items() for one in _statements(name, column, says)]
     return max(statements, key=lambda one: (one.agrees, -one.words), default=None)
 
 
-def _statements(name: str, column: Column, says: Labels) -> Iterator[Statement]:
+def _statements(name: str, column: Part, says: Labels) -> Iterator[_Statement]:
     if isinstance(column, np.ndarray):
         numbers = column.astype(float)
         yield from _about_nan(name, np.isnan(numbers), says)
@@ -145,18 +144,18 @@ def _statements(name: str, column: Column, says: Labels) -> Iterator[Statement]:
     yield from _about_categories(name, texts, says)
 
 
-def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[Statement]:
+def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Statement]:
     agrees = int((marks == says).sum())
-    yield Statement(yes, 1, agrees)
-    yield Statement(no, 1, marks.size - agrees)
+    yield _Statement(yes, 1, agrees)
+    yield _Statement(no, 1, marks.size - agrees)
 
 
-def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[Statement]:
+def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[_Statement]:
     if marks.any():
         yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, says)
 
 
-def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[Statement]:
+def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[_Statement]:
     """Yield that a part is one of few categories: those that are more often where the event says it."""
     weights: dict[str, int] = {}
     for text, said in zip(texts, says.tolist(), strict=True):
@@ -165,10 +164,10 @@ def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> I
     chosen = [text for text, weight in weights.items() if weight > 0]
     if 0 < len(chosen) <= MOST_NAMED:
         agrees = int((~says).sum()) + sum(weights[text] for text in chosen)
-        yield Statement(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
+        yield _Statement(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
 
 
-def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> Iterator[Statement]:
+def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> Iterator[_Statement]:
     """Yield the range of a part that agrees with the event most often, and the best range that it is outside of."""
     missing = np.isnan(numbers)
     values, places = np.unique(numbers[~missing], return_inverse=True)
@@ -181,7 +180,7 @@ def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> 
         if start > 0 or end < values.size - 1:
             # A run without a number is neither within a range nor outside of it.
             agrees = rest + more if not outside else (says & ~missing).sum() + more + (~says & missing).sum()
-            yield Statement(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
+            yield _Statement(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
 
 
 def _heaviest(weights: Floats) -> tuple[int, int, float]:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.elementary import exp
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
-from ..checks import check_positive
 from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Numbers, State
 from ..sampling import draw_arm, draw_arm_block
 

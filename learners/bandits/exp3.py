@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import expit
 
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, draw, lanes
-from ..checks import check_arms, check_fraction, check_positive
+from ..checks import check_arms, check_fraction
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import smallest_type
 from ..weights import WeightsState, shift_block

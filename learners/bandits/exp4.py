@@ -12,8 +12,9 @@ from scipy.special import expit
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Laplace
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
-from ..checks import check_batch, check_epsilon, check_fraction, check_positive
+from ..checks import check_batch, check_epsilon, check_fraction
 from ..problems.advice import Advice, observed
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
-from ..checks import _check_count, check_arms, check_positive
+from ...mechanisms.parameters import check_positive
+from ..checks import _check_count, check_arms
 from ..protocol import Arms, FeedbackKind
 from ..sampling import of_arm, smallest_type
 from ..weights import WeightsState

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
-from ..checks import check_arms, check_positive
+from ..checks import check_arms
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
 from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
 

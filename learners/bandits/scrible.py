@@ -9,8 +9,8 @@ from typing import cast
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.parameters import check_positive
 from ..abilities import owns
-from ..checks import check_positive
 from ..problems.barriers import Barrier, ClosedForms
 from ..problems.polytope import minimise
 from ..protocol import FeedbackKind

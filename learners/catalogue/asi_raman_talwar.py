@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...mechanisms.parameters import check_positive
 from ..bandits.exp3 import Exp3
 from ..bandits.exp4 import BatchedExp4, Exp4, SteadyExp4
 from ..bandits.ftpl_bandit import FtplBandit
 from ..bandits.htinf import SIGMA, Htinf
-from ..checks import check_batch, check_positive
+from ..checks import check_batch
 from ..conversions.batched import BatchedLaplace
 from ..conversions.expert_advice import ExpertAdvice
 from ..probes.ladder import Ladder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ...mechanisms.noise import L2Laplace
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
-from ..checks import check_positive
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.domains import L2Ball
 from . import statements as said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...mechanisms.noise import L2Laplace
-from ..checks import check_positive
+from ...mechanisms.parameters import check_positive
 from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Laplace
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
-from ..checks import check_batch, check_epsilon, check_positive
+from ..checks import check_batch, check_epsilon
 from ..next_arm import next_arm
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, HasContexts, Kernel, Learner, Numbers
 

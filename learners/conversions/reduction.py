@@ -12,9 +12,10 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Block, Blocks, Gaussian, Laplace, Projected, laplace_sum_coefficients
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..abilities import kernel_of
-from ..checks import check_epsilon, check_positive
+from ..checks import check_epsilon
 from ..next_arm import next_arm
 from ..protocol import Actions, Arrays, FeedbackKind, Kernel, Learner, Numbers, State
 

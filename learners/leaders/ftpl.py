@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from ...mechanisms.draws import Draws
 from ...mechanisms.measures.gaussian_dp import gaussian_mu
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
-from ..checks import check_delta, check_epsilon, check_positive
+from ..checks import check_delta, check_epsilon
 from ..problems.domains import Minimiser, Simplex
 from ..protocol import Actions, Kernel
 from .leader import Leader

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES
 from ...mechanisms.tree import TreeState
-from ..checks import check_positive
 from ..problems.domains import Regularised
 from ..protocol import Kernel
 from .leader import Leader

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
-from ..checks import check_positive, check_rounds
+from ..checks import check_rounds
 from ..problems.domains import Projection
 from ..protocol import FeedbackKind
 

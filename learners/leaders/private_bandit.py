@@ -12,8 +12,9 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Noise
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
-from ..checks import check_positive, check_rounds
+from ..checks import check_rounds
 from ..problems.domains import LinearOracle
 from ..protocol import FeedbackKind
 from .pftal import sphere

@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from ...mechanisms.draws import Floats
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES
-from ..checks import check_arms, check_positive
+from ..checks import check_arms
 from ..protocol import Actions, Arms
 from ..weights import softmin_block
 
