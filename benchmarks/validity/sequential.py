@@ -220,15 +220,17 @@ def falsified_of(rows):
     return tuple(sum(row[what] for row in rows) for what in ("falsified", "audits"))
 
 
+def alarms_of(report):
+    """Return a row for each claim that is just true: the exact false alarms, by the grade of the stakes."""
+    names = [f"grade {grade}" if grade else "no stakes" for grade in STAKED]
+    return [
+        {"claim that is just true": claim, **dict(zip(names, row, strict=True))}
+        for claim, row in report["false_alarms"].items()
+    ]
+
+
 def write(report):
     """Write the tables to benchmarks/results, as Markdown and JSON."""
-    alarms = [
-        {
-            "claim that is just true": name,
-            **{f"grade {g}" if g else "no stakes": p for g, p in zip(STAKED, row, strict=True)},
-        }
-        for name, row in report["false_alarms"].items()
-    ]
     falsified, audits = falsified_of(report["black_box_alarms"])
     of_learners, audits_of_learners = falsified_of(report["learner_alarms"])
     means = [{"true": name, **runs} for name, runs in report["mean_runs_against_claim_1"].items()]
@@ -239,7 +241,7 @@ def write(report):
 Exact probability that a true claim is ever falsified, {report["looks"]:,} looks (a tenth of that with delta), every
 run a guess with stakes of one grade, alpha = {ALPHA}:
 
-{tables.table(alarms)}
+{tables.table(alarms_of(report))}
 
 Mean runs until claim 1 is falsified, exact for randomised response, of {report["repeats"]} simulated audits for
 Laplace noise:
