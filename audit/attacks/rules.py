@@ -18,6 +18,8 @@ from .encoding import rows_of, scalars, vectors
 from .features import Outputs
 from .learned import LinearOdds
 
+#: What is seen of a block of runs: of a learner's, or the outputs of a mechanism.
+Seen = Transcripts | Outputs
 Sides = NDArray[np.int8]  # (runs,): 1 names the left world, -1 the right one, 0 neither
 #: What an event says of one outcome, in a record.
 LETTERS = {1: "l", -1: "r", 0: "-"}
@@ -33,7 +35,7 @@ class NotFrozenError(ValueError):
 class Rule(Protocol):
     """The side that an event takes of each run."""
 
-    def sides(self, seen: Any) -> Sides:
+    def sides(self, seen: Seen) -> Sides:
         """Return 1 where the left world is named, -1 where the right one is, else 0: (runs,)."""
 
     def to_json(self) -> dict[str, object]:
@@ -58,11 +60,12 @@ class Sequences:
     batch: int
     says: Sides
 
-    def sides(self, seen: Transcripts) -> Sides:
+    def sides(self, seen: Seen) -> Sides:
         """Look the sequences up."""
-        if seen.actions.ndim != 2 or self.says.size != self.arms ** decisions(len(seen.actions), self.batch):
+        actions = seen.actions if isinstance(seen, Transcripts) else np.empty(0)
+        if actions.ndim != 2 or self.says.size != self.arms ** decisions(len(actions), self.batch):
             raise NotFrozenError("the sequences of arms are others than the baseline's")
-        chosen: Sides = self.says[index_of(seen.actions, self.arms, self.batch)]
+        chosen: Sides = self.says[index_of(actions, self.arms, self.batch)]
         return chosen
 
     def to_json(self) -> dict[str, object]:
@@ -77,9 +80,9 @@ class Intervals:
     cuts: Floats
     says: Sides
 
-    def sides(self, seen: Outputs) -> Sides:
+    def sides(self, seen: Seen) -> Sides:
         """Look the numbers up."""
-        chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(seen, 1)[0], "right")]
+        chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(outputs_of(seen), 1)[0], "right")]
         return chosen
 
     def to_json(self) -> dict[str, object]:
@@ -93,9 +96,9 @@ class Outcomes:
 
     says: Mapping[str, int]
 
-    def sides(self, seen: Outputs) -> Sides:
+    def sides(self, seen: Seen) -> Sides:
         """Look the outcomes up."""
-        return np.array([self.says.get(text, 0) for text in texts_of(seen)], dtype=np.int8)
+        return np.array([self.says.get(text, 0) for text in texts_of(outputs_of(seen))], dtype=np.int8)
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
@@ -130,7 +133,7 @@ class LinearRule:
         features = self.features(columns, self.centre, self.spread)
         return LinearOdds(self.weights, self.constant)(columns.shape[1], features.__getitem__)
 
-    def sides(self, seen: Transcripts | Outputs) -> Sides:
+    def sides(self, seen: Seen) -> Sides:
         """Compare the score with the thresholds."""
         score = self.score(columns_of(seen, self.arms, self.centre.size))
         return (score >= self.upper).astype(np.int8) - (score <= self.lower)
@@ -201,6 +204,13 @@ def texts_of(seen: Outputs) -> list[str]:
     return [known[key] for key in keys]
 
 
+def outputs_of(seen: Seen) -> Outputs:
+    """Return the outputs of a mechanism's runs; raise NotFrozenError for a learner's runs."""
+    if isinstance(seen, Transcripts):
+        raise NotFrozenError("the baseline's event is of a mechanism's outputs, and a learner has none")
+    return seen
+
+
 def _numbers(seen: Outputs, columns: int) -> Floats:
     """Return outputs that are vectors of so many numbers, (columns, runs)."""
     _, numbers = vectors(seen)
@@ -209,7 +219,7 @@ def _numbers(seen: Outputs, columns: int) -> Floats:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def columns_of(seen: Transcripts | Outputs, arms: int, columns: int | None = None) -> Floats:
+def columns_of(seen: Seen, arms: int, columns: int | None = None) -> Floats:
     """Return what is seen as numbers, (columns, runs): whether each arm was played, points, releases; or vectors."""
     if isinstance(seen, Transcripts):
         actions = np.asarray(seen.actions, dtype=float)

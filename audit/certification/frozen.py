@@ -34,9 +34,11 @@ from ..attacks.rules import (
     NotFrozenError,
     Outcomes,
     Rule,
+    Seen,
     Sequences,
     Sides,
     columns_of,
+    outputs_of,
     rule_of,
     texts_of,
 )
@@ -68,7 +70,7 @@ _LOOK, _CHOOSE, _COUNT = 0, 1, 2  # keys of the draws
 
 #: Plays a block, (its number, its runs), of a stage and a key, with a share of the runs in the left world.
 #: Returns what is seen, and the labels.
-Player = Callable[[int, int, float, tuple[int, int]], tuple[Any, NDArray[np.bool_]]]
+Player = Callable[[int, int, float, tuple[int, int]], tuple[Seen, NDArray[np.bool_]]]
 
 
 def player_of(target: object, pair: Pair | DataPair, surface: str, seed: int) -> Player:
@@ -85,7 +87,7 @@ def _play(
     key: int,
     share: float,
     block: tuple[int, int],
-) -> tuple[Any, NDArray[np.bool_]]:
+) -> tuple[Seen, NDArray[np.bool_]]:
     number, runs = block
     draws = Draws(seed, stage, 0, key, number)
     if isinstance(pair, DataPair):
@@ -106,10 +108,11 @@ def count_fresh(play: Player, rule: Rule, stage: Stage, share: float, runs: int,
     return sum(in_parallel(task, blocks(runs), jobs=jobs, alike=True), start=Counts())
 
 
-def _together(play: Player, key: int, share: float, runs: int) -> tuple[Any, NDArray[np.bool_]]:
+def _together(play: Player, key: int, share: float, runs: int) -> tuple[Seen, NDArray[np.bool_]]:
     parts = [play(Stage.FROZEN, key, share, block) for block in blocks(runs)]
-    seen, left = [part for part, _ in parts], np.concatenate([labels for _, labels in parts])
-    return (concatenate(seen) if isinstance(seen[0], Transcripts) else join(seen)), left
+    transcripts = [part for part, _ in parts if isinstance(part, Transcripts)]
+    seen = concatenate(transcripts) if transcripts else join([outputs_of(part) for part, _ in parts])
+    return seen, np.concatenate([labels for _, labels in parts])
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ def _sequences(target: Any, result: Result) -> Rule | None:
     if chosen * math.log(target.arms) > math.log(MAX_SEQUENCES) + 1e-9:
         return None
     one, _ = player_of(target, pair, "actions", 0)(Stage.FROZEN, _LOOK, 0.5, (0, 1))
-    if one.actions.ndim != 2:  # points
+    if not isinstance(one, Transcripts) or one.actions.ndim != 2:  # points
         return None
     actions = np.repeat(all_sequences(target.arms, chosen), batch, axis=0)[: pair.rounds].astype(one.actions.dtype)
     scores = result.scorer.score(Transcripts(actions, np.zeros(actions.shape[-1], dtype=np.bool_)))
@@ -220,7 +223,7 @@ def _counted_already(result: Result) -> bool:
 
 def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
     """Return the side of every interval of a number, or of every outcome where they are few."""
-    outputs, _ = _together(play, _LOOK, result.event.share, runs)
+    outputs = outputs_of(_together(play, _LOOK, result.event.share, runs)[0])
     sides = _sides(result.event, result.scorer.score(outputs))
     _, numbers = vectors(outputs)
     if numbers is not None and len(numbers) == 1:

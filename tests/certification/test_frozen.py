@@ -225,6 +225,20 @@ def test_numbers_whose_sums_overflow_are_written_too():
     assert named[0] > 8 * named[1] > 0  # the worlds are 3 scales apart: e^3 = 20 is expected of 1,100 runs
 
 
+@pytest.mark.parametrize("kind", ["intervals", "outcomes", "sequences"])
+def test_an_event_of_other_runs_is_refused(kind):
+    """A target may have become a mechanism, or a learner."""
+    transcripts = play(LEARNER, PAIR, Draws(0), 4)
+    says = np.zeros(4, dtype=np.int8)
+    rule, seen = {
+        "intervals": (Intervals(np.array([0.0]), says[:2]), transcripts),
+        "outcomes": (Outcomes({"a": 1}), transcripts),
+        "sequences": (Sequences(2, 1, says), np.zeros(4)),
+    }[kind]
+    with pytest.raises(NotFrozenError):
+        rule.sides(seen)
+
+
 def test_a_small_budget_counts_few_runs():
     result = falsify(LEARNER, Claim(epsilon=2.0), pair=PAIR, runs=60, stop="early")
     assert freeze(LEARNER, result, budget=60).counts.runs == FEWEST
