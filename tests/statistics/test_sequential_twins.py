@@ -130,6 +130,7 @@ def test_the_closed_form_takes_integers_and_scalars():
     for w, epsilon in ((3000, 2.0), (400, 5.0)):
         expected = math.log(1 / (w + 2) + (1 / (w + 1) - 1 / (w + 2)) / special.expit(epsilon))
         assert log_e_value([1], [w], [epsilon])[0] == pytest.approx(expected, rel=1e-13)
+    assert float(log_e_value(3, 2, 1e308)) == pytest.approx(-math.log(3), rel=1e-13)  # without a warning
 
 
 def power_of(true, claimed, runs, delta, alpha):
