@@ -18,7 +18,7 @@ from ..certification.anytime import check_measure, until_falsified
 from ..certification.blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
 from ..certification.frame import FEWEST_RUNS, Certified, all_runs, conclude
 from ..certification.verdict import Result, Verdict
-from ..inputs.cases import space_of
+from ..inputs.related import space_of
 from ..play.cluster import Cluster
 from ..play.execution import HERE, Budget, Execution, Memory
 from .early import AnytimeMechanism

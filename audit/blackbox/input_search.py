@@ -19,8 +19,9 @@ from ...mechanisms.draws import Draws, Stage
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError, Sample, SlowInputError, run_block
 from ..attacks.encoding import scalars
 from ..certification.verdict import SearchedJson
-from ..inputs.cases import Case, Drawn, Related, Space
+from ..inputs.candidates import Candidate, Drawn, Space
 from ..inputs.data import from_json, to_json
+from ..inputs.related import Related
 from ..play.processor import one_thread
 from ..play.workers import in_parallel
 from .stages import MechanismAudit
@@ -92,8 +93,8 @@ class Searched:
 
 
 @dataclass(eq=False)
-class _Candidate:
-    case: Case
+class _Ranked:
+    candidate: Candidate
     pair: DataPair
     index: int
     samples: list[Sample] = field(default_factory=list)
@@ -131,17 +132,17 @@ class _Search:
     def run(self) -> Searched:
         budget = max(LEAST * 8, self.audit.share(self.share, ENOUGH_RUNS, MOST_RUNS))
         scale = min(1.0, budget / (LEAST * len(self.generations) * self.generations[0][0]))
-        alive: list[_Candidate] = []
+        alive: list[_Ranked] = []
         for number, (many, kept, share) in enumerate(self.generations):
             many, kept = (max(FEWEST, round(scale * size)) if size else 0 for size in (many, kept))
             before = _best(alive, kept)
-            alive = before + self._candidates(self._more(before, many - len(before), first=not number))
+            alive = before + self._to_rank(self._more(before, many - len(before), first=not number))
             each = max(LEAST, math.floor(share * budget) // max(1, len(alive)))
             wanted = max(1, min(len(alive), (budget - self.spent) // each))
             alive = self._played(alive[:wanted], each)
             for _ in range(REFILLS if self.of_data else 0):  # others in the place of those on which it raises
                 if len(alive) < wanted and self.refused:
-                    more = self._candidates(self._more(alive, wanted - len(alive), first=not number))
+                    more = self._to_rank(self._more(alive, wanted - len(alive), first=not number))
                     alive += self._played(more, each)
             if not alive:
                 said = " or was too slow" if self.slow else ""
@@ -151,25 +152,25 @@ class _Search:
         reason = (self.refused or [""])[0][:WORDS]
         return Searched(won.pair, won.index, self.spent, self.tried, len(self.refused), self.slow, reason)
 
-    def _candidates(self, cases: Sequence[Case]) -> list[_Candidate]:
-        candidates = []
-        for case in cases:
-            if case.key not in self.seen:
-                self.seen.add(case.key)
-                unlike = _shape(to_json(case.left)) != _shape(to_json(case.right))
-                candidates.append(_Candidate(case, DataPair(case.left, case.right), self.index, unlike=unlike))
+    def _to_rank(self, candidates: Sequence[Candidate]) -> list[_Ranked]:
+        ranked = []
+        for candidate in candidates:
+            if candidate.key not in self.seen:
+                self.seen.add(candidate.key)
+                unlike = _shape(to_json(candidate.left)) != _shape(to_json(candidate.right))
+                ranked.append(_Ranked(candidate, DataPair(candidate.left, candidate.right), self.index, unlike=unlike))
                 self.index += 1
-        return candidates
+        return ranked
 
-    def _more(self, alive: Sequence[_Candidate], many: int, *, first: bool) -> list[Case]:
+    def _more(self, alive: Sequence[_Ranked], many: int, *, first: bool) -> list[Candidate]:
         """Return first pairs, or changes of those that are kept, more of the better ones."""
         if first or not alive:
             return self.space.first(many)
         places = [min(i, int(self.rng.integers(len(alive)))) for i in range(many)]
-        changes = [self.space.changed(alive[place].case, self.rng) for place in places]
-        return [case for case in changes if case is not None]
+        changes = [self.space.changed(alive[place].candidate, self.rng) for place in places]
+        return [candidate for candidate in changes if candidate is not None]
 
-    def _played(self, alive: list[_Candidate], each: int) -> list[_Candidate]:
+    def _played(self, alive: list[_Ranked], each: int) -> list[_Ranked]:
         """Return the candidates with their runs and worths, but for those on which the mechanism raises."""
         audit = self.audit
         pairs = {one.index: one.pair for one in alive}
@@ -195,12 +196,12 @@ class _Search:
         return alive
 
 
-def _best(alive: Sequence[_Candidate], kept: int) -> list[_Candidate]:
+def _best(alive: Sequence[_Ranked], kept: int) -> list[_Ranked]:
     """Return the candidates of most worth, and of each four one of the simplest pairs whose data differ in form.
 
     A key, a record or a missing value more may show rarely, and be worth nothing in few runs, and yet be certain.
     """
-    simple = sorted((one for one in alive if one.unlike), key=lambda one: one.case.cost)
+    simple = sorted((one for one in alive if one.unlike), key=lambda one: one.candidate.cost)
     unlike = list({frozenset(one.pair.keys): one for one in reversed(simple)}.values())[::-1][: -(-kept // 4)]
     others = sorted((one for one in alive if one not in unlike), key=lambda one: -one.worth)
     return [*others[: kept - len(unlike)], *unlike]

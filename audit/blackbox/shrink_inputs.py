@@ -17,7 +17,7 @@ from ..assumptions.mechanism_runs import DataPair, RefusedInputError
 from ..certification.frame import FEWEST_RUNS, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkInputs
-from ..inputs.cases import Case, Space
+from ..inputs.candidates import Candidate, Space
 from ..play.execution import Budget, Execution, PrefixedMemory
 from .stages import MechanismAudit
 
@@ -54,18 +54,18 @@ def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> Shrunk
     pair : DataPair
         The witness.
     """
-    budget, accepted, trials = audit.budget, list[Case](), 0
-    case = space.case_of(pair.left, pair.right)
+    budget, accepted, trials = audit.budget, list[Candidate](), 0
+    candidate = space.candidate_of(pair.left, pair.right)
     runs = max(FEWEST_RUNS, min(budget.runs // PART, TRIAL_RUNS))
     while trials < TRIALS:
-        for simpler in space.simpler(case):
+        for simpler in space.simpler(candidate):
             if trials == TRIALS:
                 break
             trials += 1
             if _falsifies(
                 audit, simpler, Budget(runs, budget.seed + FRESH + trials, 1 - TRIAL_ALPHA), f"shrink {trials}"
             ):
-                accepted.append(case := simpler)
+                accepted.append(candidate := simpler)
                 break
         else:
             break
@@ -87,15 +87,15 @@ def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> Shrunk
     return None
 
 
-def _falsifies(audit: MechanismAudit, case: Case, budget: Budget, stage: str) -> bool:
+def _falsifies(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> bool:
     def judged() -> bool:
-        result = _audited(audit, case, budget, stage)
+        result = _audited(audit, candidate, budget, stage)
         return result is not None and result.verdict is Verdict.FALSIFIED
 
     return bool(audit.once(stage, judged))
 
 
-def _audited(audit: MechanismAudit, case: Case, budget: Budget, stage: str) -> Result | None:
+def _audited(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> Result | None:
     """Return an audit on a pair with a budget of its own; None where the mechanism raises on it."""
     memory = audit.execution.memory
     execution = Execution(
@@ -105,6 +105,6 @@ def _audited(audit: MechanismAudit, case: Case, budget: Budget, stage: str) -> R
     fresh = replace(audit, mechanism=audit.limited, budget=budget, execution=execution, index=0, spent=0)
     began = time.perf_counter()
     try:
-        return conclude(fresh, all_runs(fresh, [DataPair(case.left, case.right)]), began)
+        return conclude(fresh, all_runs(fresh, [DataPair(candidate.left, candidate.right)]), began)
     except RefusedInputError:
         return None

@@ -1,6 +1,6 @@
 """Pairs of neighbouring sequences of rounds to search: from the strategy's draws, changes of good ones, simpler ones.
 
-As for the inputs of mechanisms (`cases`), everything is put together from rounds and sequences that the strategy drew.
+As for the inputs of mechanisms (`related`), all is put together from rounds and sequences that the strategy drew.
 What may differ is what the relation of the claim says (`rounds.Relation`), in as many rounds as it says.
 """
 
@@ -13,11 +13,12 @@ from itertools import repeat
 
 import numpy as np
 
-from .cases import DRAWN, FILLED, Case, Drawn, Related, Space, another
+from .candidates import DRAWN, Candidate, Drawn, Space, another
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw
 from .extremes import extremes
 from .neighbours import Neighbours, made_by
+from .related import FILLED, Related
 from .rounds import Choose, Game, Relation, Round, as_sequence, differing
 
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
@@ -27,7 +28,7 @@ SEQUENCES = 600
 
 
 @dataclass(frozen=True)
-class SequenceCase(Case):
+class SequenceCandidate(Candidate):
     """Two neighbouring sequences."""
 
     left: list[Round]
@@ -50,7 +51,11 @@ def examples_of(inputs: object, seed: int) -> list[list[Round]]:
     source = made_by(inputs)
     if source is not None:
         return [as_sequence(data) for data in draw(source.strategy, SEQUENCES, seed)]
-    return [as_sequence(side) for case in Drawn(strategy, seed).first(DRAWN) for side in (case.left, case.right)]
+    return [
+        as_sequence(side)
+        for candidate in Drawn(strategy, seed).first(DRAWN)
+        for side in (candidate.left, candidate.right)
+    ]
 
 
 def sequences_of(
@@ -81,30 +86,30 @@ class Checked:
     game: Game
     relation: Relation | None
 
-    def first(self, many: int) -> list[Case]:
+    def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        return [self._checked(case) for case in self.space.first(many)]
+        return [self._checked(candidate) for candidate in self.space.first(many)]
 
-    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair like this one; None where there is none."""
-        changed = self.space.changed(case, rng)
+        changed = self.space.changed(candidate, rng)
         return None if changed is None else self._checked(changed)
 
-    def case_of(self, left: object, right: object) -> Case:
+    def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here."""
-        return self.space.case_of(left, right)
+        return self.space.candidate_of(left, right)
 
-    def simpler(self, case: Case) -> Iterator[Case]:
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
-        return map(self._checked, self.space.simpler(case))
+        return map(self._checked, self.space.simpler(candidate))
 
-    def _checked(self, case: Case) -> Case:
-        left, right = (self.game.read(side) for side in (case.left, case.right))
+    def _checked(self, candidate: Candidate) -> Candidate:
+        left, right = (self.game.read(side) for side in (candidate.left, candidate.right))
         if len(left) != len(right):
             raise ValueError(f"both worlds must have as many rounds, the inputs have {len(left)} and {len(right)}")
         if self.relation is not None:
             self.relation.check(left, right)
-        return replace(case, left=left, right=right)
+        return replace(candidate, left=left, right=right)
 
 
 class Sequences:
@@ -126,19 +131,19 @@ class Sequences:
         self.fewest = min(map(len, self.bases))
         self.rng = np.random.default_rng([seed, 1])
 
-    def first(self, many: int) -> list[Case]:
+    def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        cases: dict[str, Case] = {}
+        candidates: dict[str, Candidate] = {}
         for _ in range(many):
-            case = another(lambda: self._any(self._base(self.rng), self.rng), cases)
-            if case is not None:
-                cases[case.key] = case
-        if not cases:
+            candidate = another(lambda: self._any(self._base(self.rng), self.rng), candidates)
+            if candidate is not None:
+                candidates[candidate.key] = candidate
+        if not candidates:
             raise ValueError(
                 f"{self.relation.name} makes no two inputs that differ of what the strategy draws, such as "
                 f"{shown(to_json(self.bases[0]))[:80]}"
             )
-        return list(cases.values())
+        return list(candidates.values())
 
     def _base(self, rng: np.random.Generator) -> list[Round]:
         return self.bases[int(rng.integers(len(self.bases)))]
@@ -147,7 +152,7 @@ class Sequences:
         kind = self.kinds[int(rng.integers(len(self.kinds)))]
         return kind[int(rng.integers(len(kind)))]
 
-    def _any(self, base: list[Round], rng: np.random.Generator) -> Case | None:
+    def _any(self, base: list[Round], rng: np.random.Generator) -> Candidate | None:
         """Return a pair on a sequence: the rounds that differ may be alike, and so may be all others."""
         places = self.relation.places(base, _chooser(rng))
         if rng.random() < FILLED:
@@ -161,7 +166,7 @@ class Sequences:
             right[t] = self.relation.put(right[t], self._round(rng))
         return self._case(base, right)
 
-    def _alike(self, base: list[Round], places: Sequence[int], mine: Round | None, other: Round) -> Case | None:
+    def _alike(self, base: list[Round], places: Sequence[int], mine: Round | None, other: Round) -> Candidate | None:
         """Return the pair whose differing rounds are alike in each world; in the left one as they were, if None."""
         left, right = list(base), list(base)
         for t in places:
@@ -174,88 +179,88 @@ class Sequences:
         """Return a round with all of another's data, in both worlds; whose it is stays."""
         return Relation("replace").put(mine, other)
 
-    def _case(self, left: list[Round], right: list[Round]) -> Case | None:
+    def _case(self, left: list[Round], right: list[Round]) -> Candidate | None:
         """Return the pair, where both are in the domain and differ."""
         fits = key_of(left) != key_of(right) and self.neighbours.allows(left) and self.neighbours.allows(right)
-        return SequenceCase(left, right, left) if fits else None
+        return SequenceCandidate(left, right, left) if fits else None
 
-    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair that differs from this one in what differs, in its other rounds, or in which it has."""
-        return another(partial(self._changed, _own(case), rng), (case.key,))
+        return another(partial(self._changed, _own(candidate), rng), (candidate.key,))
 
-    def _changed(self, case: SequenceCase, rng: np.random.Generator) -> Case | None:
-        places, turn = case.places, int(rng.integers(8))
-        others = [t for t in range(len(case.left)) if t not in places]
+    def _changed(self, candidate: SequenceCandidate, rng: np.random.Generator) -> Candidate | None:
+        places, turn = candidate.places, int(rng.integers(8))
+        others = [t for t in range(len(candidate.left)) if t not in places]
         if turn == 0:
-            return self._alike(case.left, places, None, self._round(rng))
+            return self._alike(candidate.left, places, None, self._round(rng))
         if turn == 1:  # the worlds exchanged
-            return self._case(case.right, case.left)
+            return self._case(candidate.right, candidate.left)
         if turn in (2, 3):
-            return self._alike(case.left, places, self._round(rng), self._round(rng))
+            return self._alike(candidate.left, places, self._round(rng), self._round(rng))
         if turn == 4:  # what differs, in other places of other data
             base = self._base(rng)
             now = self.relation.places(base, _chooser(rng))
-            return self._alike(base, now, case.left[places[0]], case.right[places[0]])
+            return self._alike(base, now, candidate.left[places[0]], candidate.right[places[0]])
         if turn == 5:  # fewer rounds
-            return self._cut(case, [t for t in others if rng.random() < 0.5])
+            return self._cut(candidate, [t for t in others if rng.random() < 0.5])
         if turn == 6:  # all other rounds alike
-            return self._with(case, others, repeat(self._round(rng)))
+            return self._with(candidate, others, repeat(self._round(rng)))
         replaced = [t for t in others if rng.random() < 0.5]
-        return self._with(case, replaced, (self._round(rng) for _ in replaced))
+        return self._with(candidate, replaced, (self._round(rng) for _ in replaced))
 
-    def _with(self, case: SequenceCase, places: Sequence[int], rounds: Iterable[Round]) -> Case | None:
+    def _with(self, candidate: SequenceCandidate, places: Sequence[int], rounds: Iterable[Round]) -> Candidate | None:
         """Return the pair with other rounds at some places of both worlds."""
-        left, right = list(case.left), list(case.right)
+        left, right = list(candidate.left), list(candidate.right)
         for t, other in zip(places, rounds, strict=False):
             left[t] = right[t] = self._put(left[t], other)
         return self._case(left, right)
 
-    def _cut(self, case: SequenceCase, others: Sequence[int]) -> Case | None:
+    def _cut(self, candidate: SequenceCandidate, others: Sequence[int]) -> Candidate | None:
         """Return the pair with some of its other rounds alone."""
-        kept = sorted([*others, *case.places])
+        kept = sorted([*others, *candidate.places])
         if len(kept) < self.fewest:
             return None
-        return self._case([case.left[t] for t in kept], [case.right[t] for t in kept])
+        return self._case([candidate.left[t] for t in kept], [candidate.right[t] for t in kept])
 
-    def case_of(self, left: object, right: object) -> Case:
+    def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
         own = as_sequence(left)
-        return SequenceCase(own, as_sequence(right), own)
+        return SequenceCandidate(own, as_sequence(right), own)
 
-    def simpler(self, case: Case) -> Iterator[Case]:
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
         seen: set[str] = set()
-        before = case.cost
-        for other in self._simpler(_own(case)):
+        before = candidate.cost
+        for other in self._simpler(_own(candidate)):
             if other is not None and other.key not in seen and other.cost < before:
                 seen.add(other.key)
                 yield other
 
-    def _simpler(self, case: SequenceCase) -> Iterator[Case | None]:
-        places = case.places
-        others = [t for t in range(len(case.left)) if t not in places]
+    def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
+        places = candidate.places
+        others = [t for t in range(len(candidate.left)) if t not in places]
         for kept in [*([t] for t in places), *([s for s in places if s != t] for t in places)]:
             if len(kept) < len(places):
-                right = [case.right[t] if t in kept else round_ for t, round_ in enumerate(case.left)]
-                yield self._case(case.left, right)
+                right = [candidate.right[t] if t in kept else round_ for t, round_ in enumerate(candidate.left)]
+                yield self._case(candidate.left, right)
         after = [t for t in others if t > places[0]]  # a learner shows what it was told later
         for size in dict.fromkeys([0, 1, len(others) // 4, len(others) // 2, len(others) - 1]):
             if 0 <= size < len(others):
-                yield self._cut(case, after[:size])
-                yield self._cut(case, others[:size])
+                yield self._cut(candidate, after[:size])
+                yield self._cut(candidate, others[:size])
         simple = self.simple[:SIMPLE]
         for round_ in simple:  # all others the same simple round
-            yield self._with(case, others, repeat(round_))
+            yield self._with(candidate, others, repeat(round_))
         for one in simple[:4]:  # a simpler difference
-            yield from (self._alike(case.left, places, one, other) for other in simple[:4])
+            yield from (self._alike(candidate.left, places, one, other) for other in simple[:4])
         for round_ in simple:
-            yield self._alike(case.left, places, None, round_)
-            yield from (self._with(case, [t], [round_]) for t in others)
+            yield self._alike(candidate.left, places, None, round_)
+            yield from (self._with(candidate, [t], [round_]) for t in others)
 
 
-def _own(case: Case) -> SequenceCase:
-    assert isinstance(case, SequenceCase), "the cases of a space come from there"
-    return case
+def _own(candidate: Candidate) -> SequenceCandidate:
+    assert isinstance(candidate, SequenceCandidate), "the candidates of a space come from there"
+    return candidate
 
 
 def _nobodys(round_: Round) -> Round:

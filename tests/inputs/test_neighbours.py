@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from overclaim.audit.inputs import drawing
-from overclaim.audit.inputs.cases import space_of
 from overclaim.audit.inputs.data import UnreadableDataError, from_json, key_of, shown, to_json
 from overclaim.audit.inputs.drawing import draw
 from overclaim.audit.inputs.extremes import all_alike
 from overclaim.audit.inputs.neighbours import neighbours
 from overclaim.audit.inputs.records import RelationError, UnfitError, records_of
+from overclaim.audit.inputs.related import space_of
 from overclaim.learners.protocol import LearnerError
 
 pd = pytest.importorskip("pandas")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from overclaim.audit.inputs.cases import space_of
 from overclaim.audit.inputs.data import key_of
 from overclaim.audit.inputs.drawing import draw
 from overclaim.audit.inputs.neighbours import neighbours
+from overclaim.audit.inputs.related import space_of
 from overclaim.audit.inputs.rounds import Game, Relation, as_sequence, differing
 from overclaim.audit.inputs.sequences import examples_of, sequences_of
 from overclaim.mechanisms.claim import Claim, neighbours_words, user_rounds

@@ -6,85 +6,27 @@ what `neighbours` says of its `where`. Hypothesis draws the edges of ranges, NaN
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import cast
 
 import numpy as np
 
+from .candidates import DRAWN, Candidate, Drawn, Space, another
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, by_length, extremes, plain_record
 from .neighbours import Neighbours, made_by
 from .records import Records, RelationError, UnfitError, features_of, records_of, with_feature
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
-
-#: Data sets that a strategy is asked for, and the most different records of them that are kept.
-DRAWN, KEPT = 200, 600
-#: Attempts to make one more pair that is new, before the search takes it that there is none.
-TRIES = 30
+#: The most different records of the drawn data sets that are kept.
+KEPT = 600
 #: The share of the first pairs in which all other records are copies of one extreme record.
 FILLED = 0.3
 #: The share of the first pairs in which one feature of all records but the one that differs is the same, and how often
 #: that is a plain one, as zeros are: what other records hold cancels or outweighs what one record changes.
 SPARSE, PLAIN = 0.4, 0.7
-
-
-@dataclass(frozen=True)
-class Case:
-    """Two neighbouring inputs, and how they came to be.
-
-    Attributes
-    ----------
-    left, right : object
-    base : object
-        The data set that both come from; None where only the pair is known.
-    index : int
-        Of the record that differs.
-    record : object
-        What takes its place in the other world; `...` where it is gone, or the relation is a function.
-    flipped : bool
-        Whether the base is the right world.
-    """
-
-    left: object
-    right: object
-    base: object = None
-    index: int = 0
-    record: object = ...
-    flipped: bool = False
-
-    @property
-    def key(self) -> str:
-        """A text that is the same for equal pairs."""
-        return f"{key_of(self.left)} {key_of(self.right)}"
-
-    @property
-    def cost(self) -> tuple[int, ...]:
-        """How much there is to read: records, different records, letters, and the sum of their code points."""
-        sides = [records_of(side) for side in (self.left, self.right)]
-        records = {key_of(plain_record(side.record(i))) for side in sides for i in range(side.size)}
-        text = "".join(shown(to_json(side.data)) for side in sides)
-        return sum(side.size for side in sides), len(records), len(text), sum(map(ord, text))
-
-
-class Space(Protocol):
-    """Where pairs come from."""
-
-    def first(self, many: int) -> list[Case]:
-        """Return up to so many different pairs."""
-
-    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
-        """Return a pair like this one; None where there is none."""
-
-    def case_of(self, left: object, right: object) -> Case:
-        """Return a pair that came from here, with how it came to be."""
-
-    def simpler(self, case: Case) -> Iterator[Case]:
-        """Yield simpler pairs, the simplest first."""
 
 
 def space_of(inputs: object, seed: int) -> Space:
@@ -103,53 +45,6 @@ def space_of(inputs: object, seed: int) -> Space:
     if neighbours is not None and neighbours.of_rounds:
         raise RelationError(f"{neighbours.relation} is a relation of a learner's rounds, and a mechanism has none")
     return Drawn(strategy, seed) if neighbours is None else Related(neighbours, seed)
-
-
-def another(make: Callable[[], Case | None], known: Container[str]) -> Case | None:
-    """Return a pair whose key is not known, where one of some tries makes it."""
-    for _ in range(TRIES):
-        case = make()
-        if case is not None and case.key not in known:
-            return case
-    return None
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Pairs of a strategy of the user's own: as they are drawn."""
-
-    inputs: SearchStrategy[object]
-    seed: int
-
-    def first(self, many: int) -> list[Case]:
-        """Return up to so many different pairs."""
-        cases = []
-        for pair in draw(self.inputs, many, self.seed):
-            if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-                raise ValueError(
-                    f"inputs must be pairs (left, right), as neighbours(strategy, relation) draws, got {pair!r:.80}"
-                )
-            cases.append(Case(*pair))
-        different = {case.key: case for case in cases if key_of(case.left) != key_of(case.right)}
-        if not different:
-            raise ValueError(
-                f"the strategy of inputs draws equal worlds: left and right must differ, both are "
-                f"{shown(to_json(cases[0].left))[:80]}"
-            )
-        return list(different.values())
-
-    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
-        """Return none: what may be changed is not known."""
-        return None
-
-    def case_of(self, left: object, right: object) -> Case:
-        """Return the pair as it is."""
-        return Case(left, right)
-
-    def simpler(self, case: Case) -> Iterator[Case]:
-        """Yield simpler pairs that were drawn."""
-        drawn = sorted(self.first(DRAWN), key=lambda other: other.cost)
-        yield from (other for other in drawn if other.cost < case.cost)
 
 
 class Related:
@@ -176,33 +71,35 @@ class Related:
         self.extremes = extremes(self.pool)
         self.plain = sorted(self.pool, key=by_length)[:2]
 
-    def first(self, many: int) -> list[Case]:
+    def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        cases: dict[str, Case] = {}
+        candidates: dict[str, Candidate] = {}
         for _ in range(many):
-            case = another(partial(self._any, self.rng), cases)
-            if case is not None:
-                cases[case.key] = case
-        if not cases:
+            candidate = another(partial(self._any, self.rng), candidates)
+            if candidate is not None:
+                candidates[candidate.key] = candidate
+        if not candidates:
             relation = self.neighbours.relation if isinstance(self.neighbours.relation, str) else "the relation"
             raise ValueError(
                 f"{relation} makes no two inputs that differ of what the strategy draws, such as "
                 f"{shown(to_json(self.bases[0]))[:80]}"
             )
-        return list(cases.values())
+        return list(candidates.values())
 
-    def _any(self, rng: np.random.Generator) -> Case | None:
+    def _any(self, rng: np.random.Generator) -> Candidate | None:
         base = self._base(rng)
         if rng.random() < SPARSE:
             return self._sparse(base, rng) or self._case(base, rng)
-        case = self._case(base, rng)
-        if case is not None and rng.random() < FILLED:
-            case = self._others_alike(case, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or case
-        if case is None or self.neighbours.relation != "add-remove" or rng.random() < 0.5:
-            return case
-        return self._case(case.base, rng, case.index, self._record(rng)) or case
+        candidate = self._case(base, rng)
+        if candidate is not None and rng.random() < FILLED:
+            candidate = (
+                self._others_alike(candidate, self._extreme(rng), rng, whole=bool(rng.random() < 0.5)) or candidate
+            )
+        if candidate is None or self.neighbours.relation != "add-remove" or rng.random() < 0.5:
+            return candidate
+        return self._case(candidate.base, rng, candidate.index, self._record(rng)) or candidate
 
-    def _sparse(self, base: object, rng: np.random.Generator) -> Case | None:
+    def _sparse(self, base: object, rng: np.random.Generator) -> Candidate | None:
         """Return a pair on this data with a feature in which all records are alike, but for the one that differs."""
         if callable(self.neighbours.relation) or not self.pool:
             return None
@@ -225,7 +122,7 @@ class Related:
 
     def _case(
         self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
-    ) -> Case | None:
+    ) -> Candidate | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
         here = records_of(base)
         index = int(rng.integers(here.size)) if index is None and here.size else index or 0
@@ -261,132 +158,145 @@ class Related:
         neighbours = draw(neighbours, 8, self.seed) if is_strategy(neighbours) else neighbours
         return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
 
-    def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Case | None:
+    def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
         if other is ... or key_of(base) == key_of(other) or not self.neighbours.allows(other):
             return None
         left, right = (other, base) if flipped else (base, other)
-        return Case(left, right, base, index, record, flipped)
+        return Candidate(left, right, base, index, record, flipped)
 
-    def changed(self, case: Case, rng: np.random.Generator) -> Case | None:
+    def changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a pair that differs from this one in its record, its data, its place or its order."""
-        return another(partial(self._changed, case, rng), (case.key,))
+        return another(partial(self._changed, candidate, rng), (candidate.key,))
 
-    def _changed(self, case: Case, rng: np.random.Generator) -> Case | None:
-        here, turn = records_of(case.base), int(rng.integers(9))
+    def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        here, turn = records_of(candidate.base), int(rng.integers(9))
         if turn == 0 and not callable(self.neighbours.relation):  # another record in its place
-            return self._case(case.base, rng, case.index, self._record(rng))
+            return self._case(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
-            return replace(case, left=case.right, right=case.left, flipped=not case.flipped)
+            return replace(candidate, left=candidate.right, right=candidate.left, flipped=not candidate.flipped)
         if turn == 8:  # other data, alike in a feature
-            return self._sparse(case.base, rng)
+            return self._sparse(candidate.base, rng)
         if turn == 2:  # the same record in other data
-            return self._case(self._base(rng), rng, None, case.record)
+            return self._case(self._base(rng), rng, None, candidate.record)
         if here.size < 2 or callable(self.neighbours.relation):
             return self._case(self._base(rng), rng)
         if turn == 3:  # fewer of the others
-            kept = [i for i in range(here.size) if i == case.index or rng.random() < 0.5]
-            return self._cut(case, here, kept, rng)
+            kept = [i for i in range(here.size) if i == candidate.index or rng.random() < 0.5]
+            return self._cut(candidate, here, kept, rng)
         if turn in (4, 5):  # all others like the one that differs, as in data of one class, or like an extreme one
-            alike = here.record(case.index) if turn == 4 else self._extreme(rng)
-            return self._others_alike(case, alike, rng, whole=bool(rng.random() < 0.7))
-        new = [i for i in range(here.size) if i != case.index and rng.random() < 0.5]
-        return self._replaced(case, {i: self._record(rng) for i in new}, rng)
+            alike = here.record(candidate.index) if turn == 4 else self._extreme(rng)
+            return self._others_alike(candidate, alike, rng, whole=bool(rng.random() < 0.7))
+        new = [i for i in range(here.size) if i != candidate.index and rng.random() < 0.5]
+        return self._replaced(candidate, {i: self._record(rng) for i in new}, rng)
 
-    def _others_alike(self, case: Case, record: object, rng: np.random.Generator, *, whole: bool) -> Case | None:
+    def _others_alike(
+        self, candidate: Candidate, record: object, rng: np.random.Generator, *, whole: bool
+    ) -> Candidate | None:
         """Return the pair with all others equal, or alike in a feature: left out or clipped, they hide nothing."""
         if callable(self.neighbours.relation):
             return None
-        here = records_of(case.base)
-        others = {i: here.record(i) for i in range(here.size) if i != case.index}
+        here = records_of(candidate.base)
+        others = {i: here.record(i) for i in range(here.size) if i != candidate.index}
         many = min(map(features_of, others.values()), default=1)
         if whole or many < 2:
-            return self._replaced(case, dict.fromkeys(others, record), rng)
+            return self._replaced(candidate, dict.fromkeys(others, record), rng)
         feature = int(rng.integers(many))
         try:
             changed = {i: with_feature(other, feature, record) for i, other in others.items()}
         except (UnfitError, IndexError):
             return None
-        return self._replaced(case, changed, rng)
+        return self._replaced(candidate, changed, rng)
 
-    def _replaced(self, case: Case, records: Mapping[int, object], rng: np.random.Generator) -> Case | None:
+    def _replaced(
+        self, candidate: Candidate, records: Mapping[int, object], rng: np.random.Generator
+    ) -> Candidate | None:
         """Return the pair with other records at some places of both worlds, where they fit."""
-        base = case.base
+        base = candidate.base
         for i, record in records.items():
             try:
                 base = records_of(base).put(i, record)
             except UnfitError:
                 continue
-        return self._case(base, rng, case.index, case.record) if self.neighbours.allows(base) else None
+        return self._case(base, rng, candidate.index, candidate.record) if self.neighbours.allows(base) else None
 
-    def _cut(self, case: Case, here: Records, kept: Sequence[int], rng: np.random.Generator) -> Case | None:
+    def _cut(
+        self, candidate: Candidate, here: Records, kept: Sequence[int], rng: np.random.Generator
+    ) -> Candidate | None:
         """Return the pair with some of its records alone."""
-        if case.index not in kept or len(kept) < self.neighbours.fewest:
+        if candidate.index not in kept or len(kept) < self.neighbours.fewest:
             return None
         base = here.take(kept)
         cut = (
-            self._case(base, rng, list(kept).index(case.index), case.record) if self.neighbours.allows(base) else None
+            self._case(base, rng, list(kept).index(candidate.index), candidate.record)
+            if self.neighbours.allows(base)
+            else None
         )
-        if cut is None or cut.flipped == case.flipped:
+        if cut is None or cut.flipped == candidate.flipped:
             return cut
-        return replace(cut, left=cut.right, right=cut.left, flipped=case.flipped)
+        return replace(cut, left=cut.right, right=cut.left, flipped=candidate.flipped)
 
-    def case_of(self, left: object, right: object) -> Case:
+    def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
         ours, theirs = records_of(left), records_of(right)
         if callable(self.neighbours.relation):
-            return Case(left, right, left)
+            return Candidate(left, right, left)
         if self.neighbours.relation == "add-remove":
             base, other = (ours, theirs) if ours.size > theirs.size else (theirs, ours)
             alike = key_of(other.data)
             index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
-            return Case(left, right, base.data, index, ..., base is theirs)
+            return Candidate(left, right, base.data, index, ..., base is theirs)
         keys = ([key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs))
         index = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
-        return Case(left, right, left, index, theirs.record(index))
+        return Candidate(left, right, left, index, theirs.record(index))
 
-    def simpler(self, case: Case) -> Iterator[Case]:
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
-        rng, before = np.random.default_rng([self.seed, 2]), case.cost
+        rng, before = np.random.default_rng([self.seed, 2]), candidate.cost
         seen: set[str] = set()
-        for other in self._simpler(case, rng):
+        for other in self._simpler(candidate, rng):
             if other is not None and other.key not in seen and other.cost < before:
                 seen.add(other.key)
                 yield other
 
-    def _simpler(self, case: Case, rng: np.random.Generator) -> Iterator[Case | None]:
+    def _simpler(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate | None]:
         if callable(self.neighbours.relation):
             for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
                 yield from (self._case(base, rng) for _ in range(3))
             return
-        here = records_of(case.base)
-        others = [i for i in range(here.size) if i != case.index]
+        here = records_of(candidate.base)
+        others = [i for i in range(here.size) if i != candidate.index]
         for size in dict.fromkeys([0, len(others) // 4, len(others) // 2, len(others) - 1]):
             starts = range(len(others)) if size == len(others) - 1 and size else [0]
             for start in starts:
                 others_kept = [others[(start + k) % len(others)] for k in range(max(size, 0))]
-                yield self._cut(case, here, sorted([*others_kept, case.index]), rng)
+                yield self._cut(candidate, here, sorted([*others_kept, candidate.index]), rng)
         simple = sorted(self.pool, key=by_length)[:6]
         for record in simple:  # all others the same simple record
-            yield self._with(case, others, record, rng)
+            yield self._with(candidate, others, record, rng)
         for record in simple:  # a simpler difference
-            yield self._with(case, [], None, rng, record)
+            yield self._with(candidate, [], None, rng, record)
         for record in simple[:3]:
-            yield self._with(case, [case.index], record, rng)
+            yield self._with(candidate, [candidate.index], record, rng)
         for i in others:
-            yield from (self._with(case, [i], record, rng) for record in simple[:2])
+            yield from (self._with(candidate, [i], record, rng) for record in simple[:2])
 
     def _with(
-        self, case: Case, places: Sequence[int], record: object, rng: np.random.Generator, differing: object = ...
-    ) -> Case | None:
+        self,
+        candidate: Candidate,
+        places: Sequence[int],
+        record: object,
+        rng: np.random.Generator,
+        differing: object = ...,
+    ) -> Candidate | None:
         """Return the pair with a record at some places of both worlds, or another one where they differ."""
-        base = case.base
+        base = candidate.base
         try:
             for i in places:
                 base = records_of(base).put(i, record)
         except UnfitError:
             return None
-        differing = case.record if differing is ... else differing
-        changed = self._case(base, rng, case.index, differing) if self.neighbours.allows(base) else None
-        if changed is None or changed.flipped == case.flipped:
+        differing = candidate.record if differing is ... else differing
+        changed = self._case(base, rng, candidate.index, differing) if self.neighbours.allows(base) else None
+        if changed is None or changed.flipped == candidate.flipped:
             return changed
-        return replace(changed, left=changed.right, right=changed.left, flipped=case.flipped)
+        return replace(changed, left=changed.right, right=changed.left, flipped=candidate.flipped)
