@@ -6,8 +6,6 @@ score costs power, never validity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +18,8 @@ from ...learners.abilities import (
     knows_releases,
 )
 from ...learners.bandits.exp2 import Exp2
-from ...learners.bandits.scrible import Scrible
-from ...learners.leaders.doubling import Doubling
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
-from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
-from ...learners.problems.domains import Ball, Cube
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ..laws import ftrl_law, pftal_law
@@ -40,10 +34,8 @@ from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio,
 from .learned import Boosting, LinearOdds
 from .particle import ParticleRatio
 from .protocol import FittedAttack, LawAttack, LearnerAttack
-from .responses import Responses
+from .responses import NextArms, Responses, few_sequences, parts
 
-#: Up to this many sequences, the table of training counts is tried.
-MAX_TABLE = 20_000
 #: Arms of a window at most, those before the differing round, and the delta at which windows are compared.
 WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3
 #: Training runs below which trees are not grown: while pairs are searched, a regression must do.
@@ -238,7 +230,7 @@ class SequenceTable:
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
         """For few sequences of arms, or of the points of a finite set."""
-        few = _few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in _parts(learner))
+        few = few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in parts(learner))
         return surface == "actions" and few
 
     @classmethod
@@ -322,7 +314,7 @@ class Boosted:
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
         """Where sequences are too many to count."""
-        return not (surface == "actions" and _few_sequences(learner, pair))
+        return not (surface == "actions" and few_sequences(learner, pair))
 
     @classmethod
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
@@ -346,27 +338,6 @@ class Boosted:
         return cut
 
 
-def _few_sequences(learner: Learner, pair: Pair) -> bool:
-    few = learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
-    return few and not _plays_points(learner)
-
-
-def _parts(learner: object) -> Iterator[object]:
-    """Yield a learner and those that it wraps."""
-    while learner is not None:
-        yield learner
-        learner = getattr(learner, "inner", None)
-
-
-def _plays_points(learner: Learner) -> bool:
-    """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
-    return any(
-        isinstance(part, Ftrl | Pftal | BanditPftal | PrivateBandit | NoisyOco | Doubling | Exp2 | Scrible)
-        or isinstance(getattr(part, "domain", None), Ball | Cube)
-        for part in _parts(learner)
-    )
-
-
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
 ATTACKS: tuple[LearnerAttack, ...] = (
     SequenceRatio,
@@ -383,6 +354,7 @@ ATTACKS: tuple[LearnerAttack, ...] = (
     Whitened,
     Responses,
     SequenceTable,
+    NextArms,
     Trained,
     Boosted,
 )

@@ -1,17 +1,129 @@
-"""The attack on a private bandit's actions: which way later responses moved along the gradient that was changed."""
+"""Attacks on what is played after the round that was changed: a bandit's next arms, a private bandit's responses."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from typing import Self
 
-from ...learners.leaders.private_bandit import PrivateBandit
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.abilities import batch_of, decisions
+from ...learners.bandits.exp2 import Exp2
+from ...learners.bandits.scrible import Scrible
+from ...learners.leaders.doubling import Doubling
+from ...learners.leaders.ftrl import Ftrl
+from ...learners.leaders.pftal import BanditPftal, Pftal
+from ...learners.leaders.private_bandit import NoisyOco, PrivateBandit
+from ...learners.problems.domains import Ball, Cube
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
+from ..laws.sequences import index_of
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from .protocol import LawAttack
+from ..statistics.bounds.rounding import rounded
+from .protocol import LawAttack, NoEvidence
 
+#: Up to this many sequences, the table of training counts is tried.
+MAX_TABLE = 20_000
 DIGITS = 9
+#: The most arms that are counted, the differing round's included, and the most cells of a table.
+MOST_NEXT, CELLS = 5, 5000
+
+
+def few_sequences(learner: Learner, pair: Pair) -> bool:
+    """Tell whether a learner plays arms, and so few rounds that all sequences can be counted."""
+    few = learner.arms ** decisions(pair.rounds, batch_of(learner)) <= MAX_TABLE
+    return few and not plays_points(learner)
+
+
+def parts(learner: object) -> Iterator[object]:
+    """Yield a learner and those that it wraps."""
+    while learner is not None:
+        yield learner
+        learner = getattr(learner, "inner", None)
+
+
+def plays_points(learner: Learner) -> bool:
+    """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
+    return any(
+        isinstance(part, Ftrl | Pftal | BanditPftal | PrivateBandit | NoisyOco | Doubling | Exp2 | Scrible)
+        or isinstance(getattr(part, "domain", None), Ball | Cube)
+        for part in parts(learner)
+    )
+
+
+class NextArms:
+    """Log ratio of smoothed training counts of the arms from the differing round on, where all are too many to count.
+
+    They are counted as they are, or only by which of them are the same arm: few cells, which serve where the losses
+    of all arms are alike. What tells most, by the log loss of each half of the training runs by the counts of the
+    other, is chosen.
+    """
+
+    name = "counts of the next arms"
+    exact, trained, wording = False, True, ""
+
+    def __init__(self, learner: Learner, pair: Pair, train: Transcripts, *, alike: bool, many: int) -> None:
+        self.arms, self.batch, self.alike, self.many = learner.arms, batch_of(learner), alike, many
+        self.begin = pair.t0 // self.batch
+        self.table = self._log_odds(self._index(train), train.left)
+
+    @staticmethod
+    def applies(learner: Learner, pair: Pair, surface: str) -> bool:
+        """For arms, of which one at least comes after the differing one."""
+        if surface != "actions" or plays_points(learner) or few_sequences(learner, pair):
+            return False
+        return pair.t0 // batch_of(learner) < decisions(pair.rounds, batch_of(learner)) - 1
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> Self | NoEvidence:
+        """Count the training runs in every way, and keep the one that tells most."""
+        assert train is not None
+        if train.actions.ndim != 2:  # a user's points
+            return NoEvidence()
+        ways = list(cls._ways(learner, pair))
+        fitted = [cls(learner, pair, train, alike=alike, many=many) for alike, many in ways]
+        losses = [rounded(one._loss(train)) for one in fitted]
+        return fitted[min(range(len(ways)), key=lambda i: losses[i])]
+
+    @staticmethod
+    def _ways(learner: Learner, pair: Pair) -> Iterator[tuple[bool, int]]:
+        batch = batch_of(learner)
+        left = decisions(pair.rounds, batch) - pair.t0 // batch
+        for many in range(2, min(MOST_NEXT, left) + 1):
+            yield True, many
+            if learner.arms**many <= CELLS:
+                yield False, many
+
+    @property
+    def cells(self) -> int:
+        """How many cells are counted."""
+        return int((self.many if self.alike else self.arms) ** self.many)
+
+    def _index(self, transcripts: Transcripts) -> NDArray[np.int64]:
+        shown = transcripts.actions[:: self.batch][self.begin : self.begin + self.many]
+        if not self.alike:
+            return index_of(shown, self.arms, 1)
+        first = np.stack([(shown == arm).argmax(axis=0) for arm in shown])  # the first decision with the same arm
+        return index_of(first, self.many, 1)
+
+    def _log_odds(self, index: NDArray[np.int64], left: NDArray[np.bool_]) -> Floats:
+        counts = [np.bincount(index[world], minlength=self.cells) for world in (left, ~left)]
+        return rounded(np.log(counts[0] + 0.5) - np.log(counts[1] + 0.5))
+
+    def _loss(self, train: Transcripts) -> float:
+        """Return the log loss of either half of the runs by the counts of the other."""
+        index, left, half = self._index(train), train.left, train.runs // 2
+        parts = slice(half), slice(half, None)
+        odds = [self._log_odds(index[parts[1 - i]], left[parts[1 - i]])[index[parts[i]]] for i in (0, 1)]
+        joined = np.concatenate(odds)
+        return float(np.logaddexp(0.0, np.where(left, -joined, joined)).mean())
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the arms up."""
+        scores: Floats = self.table[self._index(transcripts)]
+        return scores
 
 
 class Responses(LawAttack):

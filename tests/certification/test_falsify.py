@@ -155,6 +155,7 @@ def test_every_recipe_is_reached():
         (noisy, worlds(2, 2), "release"),
         (three, worlds(2, 3), "actions"),
         (noisy, worlds(40, 2), "actions"),
+        (built("asi-raman-talwar/batched-ftpl", arms=8, rounds=64), worlds(64, 8), "actions"),
         (EXP3, worlds(40, 2), "actions"),
         (built("agarwal-singh/ftrl-experts"), worlds(4, 2), "actions"),
         (built("agarwal-singh/ftrl-experts", arms=3), worlds(4, 3), "actions"),
