@@ -20,7 +20,7 @@ from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, known_laws, log_loss
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class AnytimeLearner:
             return self._unseen(pair, index)
         audit, seen_runs = self.audit, concatenate(list(past))
         claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
-        best: tuple[float, Choice] | None = None
-        for kind in audit.attacks(pair):
+        kinds, worths, losses, choices = audit.attacks(pair), [], [], []
+        for kind in kinds:
             attack: FittedAttack[Transcripts] = audit.fit(kind, pair, seen_runs if kind.trained else None)
             fitted_scores = attack.score(seen_runs)
             if kind.trained:
@@ -62,11 +62,10 @@ class AnytimeLearner:
                 p, q = expit(scores) / seen_runs.runs, expit(-scores) / seen_runs.runs
                 stakes = Stakes.of_log_odds(audit.claim.epsilon)
             event = replace(sequential.choose_growing_event(scores, p, q, seen=seen, **claim), stakes=stakes)
-            worth = audit.promise(event, count(event, scores, seen_runs.left))
-            if best is None or worth > best[0]:
-                best = worth, Choice(pair, attack, transfer(event, scores, fitted_scores), index)
-        assert best is not None
-        return best[1]
+            worths.append(audit.promise(event, count(event, scores, seen_runs.left)))
+            losses.append(log_loss(scores, seen_runs.left))
+            choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index))
+        return choices[best_of(worths, losses, known_laws(kinds))]
 
     def _cross_fitted(self, kind: LearnerAttack, pair: Pair, played: Transcripts) -> Floats:
         """Return the scores of all runs, of each by an attack that was fitted on the other half of them."""

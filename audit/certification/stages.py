@@ -183,8 +183,7 @@ class LearnerAudit(Audit):
             return [worth, event.to_json(), log_loss(fitted(i).score(seen), seen.left)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
-        known = [attack is WindowRatio or attack is ParticleRatio for attack in attacks]
-        won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], known)
+        won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], known_laws(attacks))
         return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
 
     def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts, *, trained: bool) -> tuple[Event, float]:
@@ -239,6 +238,11 @@ class LearnerAudit(Audit):
         return partial(_count_block, play, choice)
 
 
+def known_laws(attacks: Sequence[LearnerAttack]) -> list[bool]:
+    """Tell of each attack whether it integrates the noise out of the learner's own law."""
+    return [attack is WindowRatio or attack is ParticleRatio for attack in attacks]
+
+
 def log_loss(scores: Floats, left: NDArray[np.bool_]) -> float:
     """Return minus the mean log probability that scores, log odds, give to each run's own world; rounded."""
     odds = np.nan_to_num(scores, nan=0.0, posinf=_CERTAIN, neginf=-_CERTAIN)
@@ -255,7 +259,7 @@ def best_of(worths: Sequence[float], losses: Sequence[float], known: Sequence[bo
     Parameters
     ----------
     known : sequence of bool
-        Which attacks integrate the noise out.
+        As `known_laws`.
     """
     won = max(range(len(worths)), key=lambda i: worths[i])
     laws = [i for i in range(len(worths)) if known[i]]
