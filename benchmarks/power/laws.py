@@ -1,4 +1,4 @@
-"""What a perfect attack could certify on a mechanism of the zoo: from the law of its outputs, by quadrature.
+"""The laws of the outputs of mechanisms of the zoo, by quadrature.
 
 A law is a table (2, outcomes) of probabilities, in the left world and in the right one. Continuous outputs are cut
 into cells, so each law is that of an output which tells a little less than the mechanism's own.
@@ -14,11 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 
-from overclaim.audit.statistics.bounds import intervals, joint_bound
-from overclaim.audit.statistics.event_rule import allotment
 from overclaim.mechanisms.one_shot import classic, sparse_vector
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor
 
@@ -30,90 +27,6 @@ Inputs = tuple[Sequence[Any], Sequence[Any]]
 FAR = 45.0
 #: Cells of a released number, and of each of two; the width of a cell of the log ratio of several outputs together.
 CELLS, CELLS_OF_TWO, STEP = 20_000, 500, 2e-5
-#: Wrong guesses below which chance is averaged over, at how many quantiles, and for which bounds, beside the largest.
-FEW, LEVELS, NEAR = 30.0, 4, 0.7
-
-
-def attainable(mechanism: Any, pairs: Sequence[Inputs], *, runs: int, alpha: float) -> tuple[float, float]:
-    """Return the bound (nats) that a perfect attack is expected to certify, and the standard deviation by chance.
-
-    It knows the best pair and event, and certifies with all of the runs.
-    """
-    bound, counts = max(best_event(law(mechanism, pair), runs=runs, alpha=alpha) for pair in pairs)
-    right, wrong = counts[0] + counts[2], counts[1] + counts[3]
-    return bound, math.sqrt(1 / max(right, 1) + 1 / max(wrong, 1))
-
-
-def best_event(table: Floats, *, runs: int, alpha: float) -> tuple[float, tuple[int, ...]]:
-    """Return the bound at the counts that the best event is expected to have, and these: thresholds on the ratio.
-
-    The counts are those of guesses of the left world (right, wrong), then of the right one.
-    """
-    table = table[:, table.max(axis=0) > 0]
-    with np.errstate(divide="ignore"):
-        ratio = np.log(table[0]) - np.log(table[1])
-    order = np.argsort(ratio)
-    ends = np.append(ratio[order][1:] > ratio[order][:-1], True)
-    sums = np.cumsum(table[:, order], axis=1)[:, ends]
-    rest = sums[:, -1:] - sums
-    half = runs // 2
-    # An event of few runs, or an outcome of many: equal steps of the smaller tail's logarithm find both.
-    places = _thinned(np.minimum(sums, rest).max(axis=0) * half)
-    lower, upper = (half * np.append(np.minimum(tail, 1)[:, places], [[0.0], [0.0]], axis=1) for tail in (sums, rest))
-    right = upper[0][:, None] + lower[1]
-    wrong = upper[1][:, None] + lower[0]
-    apart = np.append(places, ratio.size)[:, None] >= np.append(places, -1)
-
-    def game(right: Counts, wrong: Counts, runs: Counts) -> Floats:
-        guesses = np.clip(right + wrong, 1, runs)
-        return intervals.epsilon_guess(np.minimum(right, guesses), guesses, runs, alpha=alpha)
-
-    def joint(right: Counts, wrong: Counts, named: Counts) -> Floats:
-        games = np.minimum(right, named), named, np.minimum(wrong, runs - named), runs - named
-        return joint_bound.epsilon_joint(*games, alpha=alpha)
-
-    bounds = np.where(apart, expected(game, right, wrong, np.full(right.shape, 2 * half)), 0.0)
-    i, j = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
-    best = (
-        float(bounds[i, j]),
-        tuple(int(np.rint(one)) for one in (upper[0][i], upper[1][i], lower[1][j], lower[0][j])),
-    )
-    for a, b, side in ((upper[0], upper[1], 0), (lower[1], lower[0], 2)):
-        with np.errstate(divide="ignore"):
-            share = allotment(half / a - 1, half / np.maximum(b, 1) - 1)
-        named = np.rint(runs * share).astype(np.int64)
-        counted = a / half * named, b / half * (runs - named)
-        one_sided = expected(joint, *counted, named)
-        i = int(np.argmax(one_sided))
-        if one_sided[i] > best[0]:
-            counts = [0] * 4
-            counts[side : side + 2] = (int(np.rint(one[i])) for one in counted)
-            best = float(one_sided[i]), tuple(counts)
-    return best
-
-
-def expected(bound: Callable[[Counts, Counts, Counts], Floats], right: Floats, wrong: Floats, runs: Counts) -> Floats:
-    """Return the bound at expected counts; where few wrong guesses are expected, its mean over the counts' chance.
-
-    Half a wrong guess is none or one, and the bound at none is far above the mean. The counts are then those of
-    Poisson's law at even quantiles.
-    """
-    bounds = bound(*(np.rint(one).astype(np.int64) for one in (right, wrong)), runs)
-    few = (wrong < FEW) & (wrong > 1 / FEW) & (bounds > NEAR * bounds.max())
-    if few.any():
-        levels = (np.arange(LEVELS) + 0.5) / LEVELS
-        counts = [stats.poisson.ppf(levels[:, None], one[few]).astype(np.int64) for one in (right, wrong)]
-        every = np.broadcast_arrays(counts[0][:, None], counts[1], runs[few])
-        bounds[few] = bound(*every).mean(axis=(0, 1))
-    return bounds
-
-
-def _thinned(expected: Floats, steps: int = 40) -> NDArray[np.int64]:
-    """Return places whose expected numbers of runs differ by a factor, on either side of the middle; at most 200."""
-    if expected.size <= 100:
-        return np.arange(expected.size)
-    code = np.rint(steps / 8 * np.log(np.maximum(expected, 1.0))).astype(np.int64)
-    return np.flatnonzero(np.diff(code, append=-1))
 
 
 def law(mechanism: Any, pair: Inputs) -> Floats:
