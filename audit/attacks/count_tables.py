@@ -9,20 +9,20 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ...mechanisms.draws import Floats
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from .features import Features, LabelledView, Labels, View
-from .learned import BINS, SCREENED, Coded, Logistic, OutputAttack, fitted_tables, log_ratio, nothing
+from .learned import BINS, SCREENED, Coded, Logistic, OutputAttack, fitted_tables, log_ratio, nothing, worth_of
 
 #: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
 MOST_OUTCOMES, REPEATED = 2**16, 16
-#: Outcomes up to which counts alone are used; beyond, the regression's prediction is a prior worth so many runs.
-FEW_OUTCOMES, PRIOR = 256, 8.0
-#: Outcomes up to which a table may be judged by the runs that it was counted on: each outcome has many of them.
-FEWER_OUTCOMES = 24
+#: Outcomes up to which a table is of few, and up to which it may be judged by the runs that it was counted on: each
+#: outcome has many of them, and counts alone are used. Beyond, the regression's prediction is a prior.
+FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
 MOST_PATTERNS = 64
 #: Bins of a number of equal width, and the share of its values beyond them on either side.
 UNIFORM, FAR_TAIL = 48, 5e-4
@@ -78,11 +78,13 @@ class Table(OutputAttack):
             return nothing
         prior, weight = np.full(outcomes.size, 0.5), 1.0
         fallback: Callable[[View], Floats] | None = None
-        if self.smooth and outcomes.size > FEW_OUTCOMES and len(train.features.rows) > 2:
-            fallback, weight = Logistic().learn(train), PRIOR
+        few = FEW_OUTCOMES if train.coupled else FEWER_OUTCOMES
+        if self.smooth and outcomes.size > few and len(train.features.rows) > 2:
+            fallback = Logistic().learn(train)
             # The runs of one outcome have nearly the same log odds by the regression, so one run of each is asked.
             representative = train.part(np.flatnonzero(known)[first])
-            prior = 1 / (1 + np.exp(-np.clip(fallback(representative), -30, 30)))
+            prior = special.expit(np.clip(fallback(representative), -30, 30))
+            weight = worth_of(prior, places, train.left[known])
         table = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
 
         def score(view: View) -> Floats:

@@ -28,6 +28,8 @@ from .protocol import Scorer
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
 #: Decimals of a regression's weights, and leading bits of the means and deviations that features are standardised by.
 WEIGHT_DIGITS, STANDARD_BITS = 4, 20
+#: Numbers of runs that a guess of an outcome's odds may be worth.
+PRIORS = (8.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 #: Bins of a histogram.
 BINS = 24
 #: A feature whose standard deviation is at most this share of its largest value varies by rounding alone.
@@ -124,6 +126,30 @@ def log_ratio(
     in_right = np.bincount(codes[~left], minlength=size) + prior_right
     ratio: Floats = rounded(np.log(in_left) - np.log(in_right))
     return ratio
+
+
+def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:
+    """Return how many runs a guess of each outcome's share of the left world is worth: what makes the runs likeliest.
+
+    The shares stray from the guess by a beta distribution [1]_: a guess that says what the runs say is worth many.
+
+    Parameters
+    ----------
+    prior : array (outcomes,)
+    places : int array (runs,)
+        The outcome of each run.
+    left : bool array (runs,)
+
+    References
+    ----------
+    .. [1] D. Williams. The analysis of binary responses from toxicological experiments. Biometrics 31, 1975.
+    """
+    mine, others = (np.bincount(places[world], minlength=prior.size) for world in (left, ~left))
+    evidence = [
+        float(np.sum(special.betaln(mine + a, others + b) - special.betaln(a, b)))
+        for a, b in ((worth * prior, worth * (1 - prior)) for worth in PRIORS)
+    ]
+    return PRIORS[int(np.argmax(rounded(np.array(evidence), 6)))]
 
 
 def nothing(view: View) -> Floats:

@@ -54,7 +54,7 @@ class AnytimeMechanism:
         runs = sum(sample.left.size for sample in past)
         facts = {field.name: getattr(self.audit, field.name) for field in fields(self.audit)}
         facts["execution"] = replace(self.audit.execution, memory=self.audit.execution.prefixed(f"early {runs}"))
-        return _Growing(**facts).fit(pair, index, past, thorough=True)[0]
+        return _Growing(**facts).fit(pair, index, past)[0]
 
     def play(self, pair: DataPair, index: int, numbered: Sequence[tuple[int, int]]) -> list[Sample]:
         """Return some blocks of certification."""
@@ -70,7 +70,7 @@ class _Growing(MechanismAudit):
     """An audit whose stakes are to make a gambler against the claim rich."""
 
     def promised(
-        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, judged: bool = False
     ) -> tuple[Event, float]:
         """Return the event whose guesses grow her wealth fastest, with the best stakes, and what these would win."""
         p, q = left / left.size, ~left / left.size

@@ -191,7 +191,7 @@ class _Search:
         alive = [one for one, sample in zip(alive, shown, strict=True) if isinstance(sample, Sample)]
         with one_thread():
             for one in alive:
-                one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False)[1])
+                one.worth = float(audit.fit(one.pair, one.index, one.samples, thorough=False, ranked=True)[1])
                 one.worth = max(one.worth, _promise(*_alone_in_one_world(one.samples), audit, unlike=one.unlike))
         return alive
 

@@ -40,6 +40,9 @@ ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
 MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: The part of a score's doubt that counts while pairs are compared: a rough estimate may be of the best pair.
 SEARCH_DOUBT = 0.5
+#: Where a search has so many runs, the shares are these, and the last two pairs, which differ least, are ranked by all
+#: attacks on so many times the runs of a stage.
+ENOUGH_FOR_A_DUEL, SEARCH_BEFORE, TRAIN_AFTER, DUEL = 10_000, 0.20, 0.18, 3
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
 
@@ -110,10 +113,11 @@ class MechanismAudit(Audit):
         if len(options) > 1:
             best, kept, spent = self.halve(options)
         pairs = dict(enumerate(options, start=self.index))
-        train = max(10, self.share(TRAIN, ENOUGH_TRAIN, MOST_TRAIN))
+        share = TRAIN_AFTER if len(options) > 1 and self.duels else TRAIN
+        train = max(10, self.share(share, ENOUGH_TRAIN, MOST_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self.play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
-        choice, _ = self.fit(pairs[best], best, kept, thorough=True)
+        choice, _ = self.fit(pairs[best], best, kept)
         return replace(choice, in_words=in_words(choice, kept)), spent + more
 
     def share(self, share: float, enough: int, most: int) -> int:
@@ -121,16 +125,22 @@ class MechanismAudit(Audit):
         scale = max(min(1.0, self.claim.epsilon), 1e-9)  # beyond it all the runs are not enough
         return min(int(share * self.budget.runs), int(enough / scale**2), most)
 
+    @property
+    def duels(self) -> bool:
+        """Whether a search has the runs for a duel of the last two pairs."""
+        return SEARCH_BEFORE * self.budget.runs >= ENOUGH_FOR_A_DUEL
+
     def halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
-        budget = max(40, self.share(SEARCH, ENOUGH_SEARCH, MOST_SEARCH)) // stages
+        last, duel, share = (2, DUEL, SEARCH_BEFORE) if self.duels else (0, 1, SEARCH)
+        budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH)) // (stages - 1 + duel)
         planned: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
         while len(alive) > 1:
-            each = max(10, budget // len(alive))
+            each = max(10, (duel if len(alive) <= last else 1) * budget // len(alive))
             for i in alive:
                 planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(each)]
             spent += each * len(alive)
@@ -143,7 +153,7 @@ class MechanismAudit(Audit):
                 ):
                     samples[j].append(sample)
                 seen = samples[i] + _of_same_left(i, options, {j: samples[j] for j in alive})
-                return float(self.fit(options[i], i, seen, thorough=False)[1])
+                return float(self.fit(options[i], i, seen, thorough=len(alive) <= last, ranked=True)[1])
 
             worths = {i: self.once(f"worth/{i}/{len(planned[i])}", partial(worth, i)) for i in alive}
             alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
@@ -159,13 +169,23 @@ class MechanismAudit(Audit):
         )
         return self.kept_blocks(stage.name, wanted, play, from_bytes, to_bytes)
 
-    def fit(self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool) -> tuple[Choice, float]:
-        """Return the attack and event that promise most, and what they promise."""
+    def fit(
+        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool = True, ranked: bool = False
+    ) -> tuple[Choice, float]:
+        """Return the attack and event that promise most, and what they promise.
+
+        Parameters
+        ----------
+        thorough : bool
+            Whether all attacks are tried.
+        ranked : bool
+            Whether what they promise is all that is asked for, to rank pairs: then no attack is returned.
+        """
         with one_thread():
-            return self._fit_alone(pair, index, samples, thorough=thorough)
+            return self._fit_alone(pair, index, samples, thorough=thorough, ranked=ranked)
 
     def _fit_alone(
-        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool
+        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool, ranked: bool
     ) -> tuple[Choice, float]:
         """Fit all attacks.
 
@@ -187,8 +207,9 @@ class MechanismAudit(Audit):
             event, worth = self.promised(
                 scores[0],
                 left,
-                doubt=attack.doubt if thorough else SEARCH_DOUBT * attack.doubt,
+                doubt=SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
                 log_odds=attack.log_odds,
+                judged=attack.needs_other_runs,
             )
             return [float(worth), event.to_json()]
 
@@ -199,13 +220,13 @@ class MechanismAudit(Audit):
         for i, attack in enumerate([*([preimages] if known else []), *attacks_on(train, thorough=thorough)]):
             scores: list[Floats] = []
             fit = partial(bet, attack, scores)
-            worth, about = self.once(f"fit/{index}/{i}", fit) if thorough else fit()
+            worth, about = fit() if ranked else self.once(f"fit/{index}/{i}", fit)
             # What a few bins say more than their feature is mostly luck, unless it is much.
             handicap = self.handicap(best[0], coarse=attack.coarse) if math.isfinite(best[0]) else 0.0
             if worth > best[0] + handicap:
                 best, best_scores = (worth, attack, Event.of_json(about)), scores
         worth, winner, event = best
-        if winner is None or not thorough:  # the outputs are constant, or a ranking of pairs is all that is asked for
+        if winner is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
             return Choice(pair, NoEvidence(), event, index), worth
         fitted = winner.fit(self.mechanism, pair, train)
         event = transfer(event, best_scores[0] if best_scores else scored(winner), fitted.score(train))
@@ -222,15 +243,14 @@ class MechanismAudit(Audit):
         return scores
 
     def promised(
-        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, judged: bool = False
     ) -> tuple[Event, float]:
         """Return the event that promises most of the claim in its own measure, and what it promises."""
         measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
         if measure.is_epsilon:
             delta = self.claim.delta
-            return event_choice.choose(
-                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds
-            )
+            how = {"log_odds": log_odds, "judged": judged}
+            return event_choice.choose(scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, **how)
         cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
         return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
 

@@ -11,12 +11,18 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
+from .bounds.rounding import rounded
+
+#: Wrong guesses that the trend of a tail is told from, how many times the rarest of them it is followed back, and the
+#: standard errors that make it clear.
+TREND_RUNS, TREND_FACTOR, TREND_ERRORS = 100.0, 16.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -105,3 +111,33 @@ def _more_and_most(more: NDArray[np.int64], most: NDArray[np.int64], size: int) 
     counts: Floats = (upto.sum(axis=0) - np.cumsum(upto, axis=0)).astype(np.float64)
     counts[:, -1] = 0.0
     return counts
+
+
+def in_tail(right: Floats, wrong: Floats) -> Floats:
+    """Return the wrong guesses that the trend of less rare tails makes expect; nan where enough were seen.
+
+    In a tail that says ever more of the world, the wrong guesses are a power of the right ones; a power of 1 says that
+    the ratio stays, which is assumed unless the counts say otherwise clearly; then the power is taken one standard
+    error lower than it looks.
+
+    Parameters
+    ----------
+    right, wrong : arrays (thresholds,)
+        Guesses beyond each threshold.
+    """
+    expected = np.full(right.shape, np.nan)
+    enough = np.flatnonzero((wrong >= TREND_RUNS) & (right > 0))
+    if not enough.size:
+        return expected
+    rarest = enough[np.argmin(right[enough])]
+    further = enough[right[enough] >= TREND_FACTOR * right[rarest]]
+    power = 1.0
+    if further.size:
+        base = further[np.argmin(right[further])]
+        way = math.log(right[base] / right[rarest])
+        seen, error = math.log(wrong[base] / wrong[rarest]) / way, 1 / (way * math.sqrt(wrong[rarest]))
+        power = seen - error if seen - TREND_ERRORS * error > 1 else 1.0
+    rare = (right < right[rarest]) & (wrong < TREND_RUNS)
+    expected[rare] = wrong[rarest] * (right[rare] / right[rarest]) ** max(1.0, float(rounded(power, 3)))
+    least: Floats = np.maximum(expected, 1e-3)
+    return least

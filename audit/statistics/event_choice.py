@@ -22,21 +22,24 @@ from scipy import special
 
 from ...mechanisms.draws import Floats
 from .bounds.rounding import rounded
-from .coupling import CoupledTails
+from .coupling import CoupledTails, in_tail
 from .event_rule import allotment, pairs, picked
 from .events import UNUSED, Event
-from .smoothing import smoothed
+from .smoothing import doubt_by_curves, likely, smoothed
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
+#: The part of it that counts for log odds by an attack that learned from other runs.
+OF_JUDGED = 0.1
 #: Where scores stand for log odds they are clipped at this size.
 CERTAIN = 20.0
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
-#: Wrong guesses that the trend of a tail is told from, how many times the rarest of them it is followed back, and the
-#: standard errors that make it clear.
-TREND_RUNS, TREND_FACTOR, TREND_ERRORS = 100.0, 16.0, 4.0
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
+#: Pilot runs below which the counts say what is in doubt: of fewer, attacks learn log odds too large.
+_FEWEST_OF_CURVES = 10_000
+#: Wrong guesses that are added to what the pilot shows: to its counts, and where log odds say what to expect.
+_UNSEEN, _UNSEEN_BY_LOG_ODDS = 1.0, 0.3
 
 
 def choose(
@@ -48,6 +51,7 @@ def choose(
     runs: int,
     doubt: float = DOUBT,
     log_odds: bool = False,
+    judged: bool = False,
     coupled: bool = False,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
@@ -69,13 +73,14 @@ def choose(
         Standard errors of the pilot taken off.
     log_odds : bool
         Whether the scores estimate the log odds of the left world, so that a line through them is a fair first guess.
+    judged : bool
+        Whether log odds are those of an attack that learned from other runs: less of the doubt counts then.
     coupled : bool
         Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
         was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
     """
-    return choose_several(
-        scores, left, (doubt,), delta=delta, alpha=alpha, runs=runs, log_odds=log_odds, coupled=coupled
-    )[0]
+    how = {"log_odds": log_odds, "judged": judged, "coupled": coupled}
+    return choose_several(scores, left, (doubt,), delta=delta, alpha=alpha, runs=runs, **how)[0]
 
 
 def choose_several(
@@ -89,18 +94,22 @@ def choose_several(
     log_odds: bool = False,
     coupled: bool = False,
     smooth_alone: bool = False,
+    judged: bool = False,
 ) -> list[tuple[Event, float]]:
     """Return what `choose` does for each of several doubts; with `smooth_alone` coupled runs' rates are smoothed."""
     known = ~np.isnan(scores)
-    in_left, in_right = np.sort(scores[known & left]), np.sort(scores[known & ~left])
     grid = _places(np.sort(scores[known]))
     runs_of = int(np.count_nonzero(left)), int(np.count_nonzero(~left))
     if not grid.size or not all(runs_of):
         return [(Event(UNUSED, UNUSED, "guess"), -math.inf)] * len(doubts)
-    smooth = _tails(grid, in_left, in_right, log_odds=log_odds)
+    cells = _cells(grid, scores[known & left]), _cells(grid, scores[known & ~left])
+    centres = _centres(grid) if log_odds else None
+    smooth = _tails(smoothed(*cells, centres))
     ways = []
     if not (coupled and smooth_alone):
-        ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta))
+        told = log_odds and not coupled and left.size >= _FEWEST_OF_CURVES
+        odds = _tails(likely(*cells, centres)) if told else None
+        ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds))
     if coupled:
         tails = CoupledTails.of(grid, scores[: left.size // 2], scores[left.size // 2 :])
         ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
@@ -110,7 +119,7 @@ def choose_several(
     chosen = []
     for doubt in doubts:
         # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
-        taken = doubt, doubt, max(doubt, min(2 * doubt, DOUBT))
+        taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
         best = max((way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)), key=_worth)
         if best[1] <= 0:
             event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
@@ -170,6 +179,7 @@ class _Candidates:
     allowed: NDArray[np.bool_]
     one_sided: NDArray[np.bool_]
     delta: float
+    by_curves: bool = False
 
     @classmethod
     def of(
@@ -180,10 +190,12 @@ class _Candidates:
         *,
         delta: float,
         tails: CoupledTails | None = None,
+        odds: tuple[Sequence[Floats], Sequence[Floats]] | None = None,
     ) -> _Candidates:
         """Return the candidates from the runs of either world at or above each threshold, and at or below it.
 
-        Rates are those of each world: the pilot may have more runs of one than of the other.
+        Rates are those of each world: the pilot may have more runs of one than of the other. `odds` are such runs too,
+        (likely curves, thresholds), where log odds say them: how far these differ is then what is in doubt.
         """
         above, below = tails_of
         upper, lower, one_sided, allowed = pairs(grid)
@@ -192,8 +204,8 @@ class _Candidates:
             (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
         )
         allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, sum(runs_of) / 8)
-        # One wrong guess is added to every event: half of it to each side of two.
-        unseen = np.where(one_sided, 1.0, 0.5)
+        # So much is added to every event: half of it to each side of two.
+        unseen = (_UNSEEN if odds is None else _UNSEEN_BY_LOG_ODDS) * np.where(one_sided, 1.0, 0.5)
         used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
         guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, used, strict=True)]
         rare = np.zeros(allowed.shape, dtype=np.bool_)
@@ -204,14 +216,16 @@ class _Candidates:
             for _, wrongs in guesses:
                 wrongs[rare] *= (expected / (1 + expected))[rare]
         rates = [(rights / n, wrongs / (n + 1)) for (rights, wrongs), n in zip(guesses, runs_of, strict=True)]
-        candidates = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta)
+        candidates = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta, odds is not None)
         if tails is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 pilot = tails.variances(candidates.excess * runs_of[0], candidates.false * runs_of[0])
                 rights, wrongs = (sides[0][k] + sides[1][k] for k in (0, 1))
                 pilot = np.where(rare, 1 / rights, pilot[0]), np.where(rare, 1 / (wrongs + 1), pilot[1])
-        else:
+        elif odds is None:
             pilot = candidates.variances(runs_of)
+        else:
+            pilot = doubt_by_curves(odds, guesses, unseen)
         return replace(candidates, pilot=pilot)
 
     @property
@@ -260,10 +274,26 @@ class _Candidates:
             of_right, of_wrong = self._of_one()
             allotted = allotment(of_right[0] + of_wrong[0], of_right[1] + of_wrong[1])
             share = np.where(self.one_sided, allotted, 0.5)
-            promise = np.log(self.excess / self.false)
-            promise -= _doubt(quantile, *self.variances((runs * share, runs * (1 - share))))
+            played = runs * share, runs * (1 - share)
+            counted = self._with_one_more(played) if self.by_curves else self
+            promise = np.log(counted.excess / counted.false)
+            promise -= _doubt(quantile, *counted.variances(played))
             promise -= _doubt(doubt, *self.pilot)
         return np.where(self.allowed, rounded(promise), -np.inf), share
+
+    def _with_one_more(self, played: tuple[Floats, Floats]) -> _Candidates:
+        """Return the candidates with one wrong guess more in so many runs of each world: a count's upper limit has it.
+
+        Without it the limit of a count of less than one would be no limit; the pilot's counts have one of their own.
+        """
+        used = np.arange(self.grid.size + 1) < self.grid.size
+        sides = (used, used[:, None])  # wrong guesses in the left world are at or below the lower threshold
+        each = np.where(self.one_sided, 1.0, 0.5)
+        rates = [
+            (right, wrong + each * side / runs)
+            for (right, wrong), side, runs in zip(self.rates, sides, played, strict=True)
+        ]
+        return replace(self, rates=rates)
 
     def best(self, runs: int, quantile: float, doubt: float) -> tuple[Event, float]:
         """Return the event that promises most, and what it promises."""
@@ -274,36 +304,6 @@ class _Candidates:
         upper, lower = np.append(self.grid, UNUSED)[i], np.append(self.grid, UNUSED)[j]
         method = "joint" if self.one_sided[i, j] else "guess"
         return Event(float(lower), float(upper), method, float(share[i, j])), float(worth[i, j])
-
-
-def in_tail(right: Floats, wrong: Floats) -> Floats:
-    """Return the wrong guesses that the trend of less rare tails makes expect; nan where enough were seen.
-
-    In a tail that says ever more of the world, the wrong guesses are a power of the right ones; a power of 1 says that
-    the ratio stays, which is assumed unless the counts say otherwise clearly; then the power is taken one standard
-    error lower than it looks.
-
-    Parameters
-    ----------
-    right, wrong : arrays (thresholds,)
-        Guesses beyond each threshold.
-    """
-    expected = np.full(right.shape, np.nan)
-    enough = np.flatnonzero((wrong >= TREND_RUNS) & (right > 0))
-    if not enough.size:
-        return expected
-    rarest = enough[np.argmin(right[enough])]
-    further = enough[right[enough] >= TREND_FACTOR * right[rarest]]
-    power = 1.0
-    if further.size:
-        base = further[np.argmin(right[further])]
-        way = math.log(right[base] / right[rarest])
-        seen, error = math.log(wrong[base] / wrong[rarest]) / way, 1 / (way * math.sqrt(wrong[rarest]))
-        power = seen - error if seen - TREND_ERRORS * error > 1 else 1.0
-    rare = (right < right[rarest]) & (wrong < TREND_RUNS)
-    expected[rare] = wrong[rarest] * (right[rare] / right[rarest]) ** max(1.0, float(rounded(power, 3)))
-    least: Floats = np.maximum(expected, 1e-3)
-    return least
 
 
 def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
@@ -318,16 +318,16 @@ def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
     return doubt
 
 
-def _tails(
-    grid: Floats, in_left: Floats, in_right: Floats, *, log_odds: bool
-) -> tuple[Sequence[Floats], Sequence[Floats]]:
-    """Return the smoothed runs of either world at or above each threshold, and at or below it, from sorted scores."""
-    cells = []
-    for side in (in_left, in_right):
-        ends = np.stack([np.searchsorted(side, grid, end) for end in ("left", "right")], axis=1).ravel()
-        cells.append(np.diff(ends, prepend=0, append=side.size))  # below, at, between, ..., at, above
-    upto = [np.cumsum(sums) for sums in smoothed(cells[0], cells[1], _centres(grid) if log_odds else None)]
-    return [sums[-1] - sums[:-1:2] for sums in upto], [sums[1:-1:2] for sums in upto]
+def _cells(grid: Floats, scores: Floats) -> NDArray[np.int64]:
+    """Return the runs below, at, between and above the thresholds, from the scores of one world."""
+    ends = np.stack([np.searchsorted(np.sort(scores), grid, end) for end in ("left", "right")], axis=1).ravel()
+    return np.diff(ends, prepend=0, append=scores.size)
+
+
+def _tails(cells: tuple[Floats, Floats]) -> tuple[Sequence[Floats], Sequence[Floats]]:
+    """Return the runs of either world at or above each threshold, and at or below it; cells are on the last axis."""
+    upto = [np.cumsum(runs, axis=-1) for runs in cells]
+    return [sums[..., -1:] - sums[..., :-1:2] for sums in upto], [sums[..., 1:-1:2] for sums in upto]
 
 
 def cells_of(scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Floats, Floats, Floats]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -35,6 +36,8 @@ _LOCATIONS, _SCALES, _ERRORS, _LEAST_SPREAD, NOISES = 13, 7, 3.0, 0.02, 6
 _FAR, _LARGEST, _SMALLEST, _TINY = 30.0, 1e150, 1e-150, 1e-100
 #: A normal number's standard deviation in units of its mean distance from the middle.
 _OF_DEVIATION = math.sqrt(math.pi / 2)
+#: Curves that stand for all likely ones, and how far one may be from the likeliest in log odds.
+CURVES, MOST_AWAY = 32, 5.0
 #: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
 FITTED, NEARLY = 6, 1e-6
 
@@ -55,32 +58,92 @@ def smoothed(
     guess : array (cells,), optional
         Log odds as a model says them.
     """
-    full = in_left + in_right > 0
-    mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
-    of_left, of_right = float(mine.sum()), float((runs - mine).sum())
-    if runs.size < 2 or not of_left or not of_right:
+    curve = _Curve.of(in_left, in_right, guess)
+    if curve is None:
         return in_left.astype(np.float64), in_right.astype(np.float64)
-    base = np.full(runs.size, math.log(of_left / of_right))
-    if guess is not None:
-        base += _line(guess[full], mine, runs, base)
-    weight = mine / of_left + (runs - mine) / of_right
-    rank = (np.cumsum(weight) - weight / 2) / 2
-    way = np.diff(special.logit(rank))
-    walk, best, fitted = np.zeros(runs.size), -math.inf, base
-    for step in STEPS:
-        stiff = 1 / (step * way)
-        walk, factor = _walk(walk, mine, runs, base, stiff)
-        fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - stiff @ np.diff(walk) ** 2 / 2
-        evidence = float(fit + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
-        if evidence > best + NEARLY:  # every step may fit equally well
-            best, fitted = evidence, walk + base
-    expected = np.zeros(full.size)
-    expected[full] = rounded(runs * special.expit(fitted), FITTED)
+    expected = curve.expected(np.zeros(curve.odds.size))
     return expected, in_left + in_right - expected
 
 
-def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> Floats:
-    """Return the guess times what makes the runs most likely (logistic regression), from 0 to 1.5."""
+def likely(
+    in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return what `smoothed` does, by `CURVES` curves that the runs make likely: two arrays (curves, cells).
+
+    They are drawn from the posterior of the walk by Laplace's approximation, in pairs on either side of its mode, with
+    lines whose slopes have the standard error of the slope.
+    """
+    curve = _Curve.of(in_left, in_right, guess)
+    if curve is None:
+        left, right = (np.tile(cells.astype(np.float64), (CURVES, 1)) for cells in (in_left, in_right))
+        return left, right
+    normal = np.random.Generator(np.random.SFC64(0)).normal(size=(curve.odds.size + 1, CURVES // 2))
+    away = scipy.linalg.solve_banded((0, 1), curve.factor, normal[1:], check_finite=False).T
+    away += normal[0][:, None] * curve.error
+    left = curve.expected(np.clip(np.concatenate([away, -away]), -MOST_AWAY, MOST_AWAY))
+    return left, in_left + in_right - left
+
+
+def doubt_by_curves(
+    odds: tuple[Sequence[Floats], Sequence[Floats]], guesses: Sequence[tuple[Floats, Floats]], unseen: Floats
+) -> tuple[Floats, Floats]:
+    """Return the variances of ln(right) and of ln(wrong) where the shares of each world follow one of some curves."""
+    above, below = ([np.pad(runs, ((0, 0), (0, 1))) for runs in side] for side in odds)
+    right = above[0][:, :, None] + below[1][:, None, :]
+    wrong = above[1][:, :, None] + below[0][:, None, :] + unseen
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.log(wrong / right).var(axis=0)
+        of_right, of_wrong = (sum(pair) for pair in zip(*guesses, strict=True))
+        return 1 / of_right, np.nan_to_num(apart, nan=np.inf) + unseen / of_wrong**2
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A fitted walk: the cells with runs, these runs, their log odds, the Cholesky factor, and the error of a line."""
+
+    full: NDArray[np.bool_]
+    runs: Floats
+    odds: Floats
+    factor: Floats
+    error: Floats
+
+    @classmethod
+    def of(cls, in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None) -> _Curve | None:
+        """Return the likeliest; None where no curve can be told."""
+        full = in_left + in_right > 0
+        mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
+        of_left, of_right = float(mine.sum()), float((runs - mine).sum())
+        if runs.size < 2 or not of_left or not of_right:
+            return None
+        base, error = np.full(runs.size, math.log(of_left / of_right)), np.zeros(runs.size)
+        if guess is not None:
+            line, error = _line(guess[full], mine, runs, base)
+            base += line
+        weight = mine / of_left + (runs - mine) / of_right
+        rank = (np.cumsum(weight) - weight / 2) / 2
+        way = np.diff(special.logit(rank))
+        walk, best, fitted = np.zeros(runs.size), -math.inf, (base, np.ones((2, runs.size)))
+        for step in STEPS:
+            stiff = 1 / (step * way)
+            walk, factor = _walk(walk, mine, runs, base, stiff)
+            fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - stiff @ np.diff(walk) ** 2 / 2
+            evidence = float(fit + np.log(stiff).sum() / 2 - np.log(factor[1]).sum())
+            if evidence > best + NEARLY:  # every step may fit equally well
+                best, fitted = evidence, (walk + base, factor)
+        return cls(full, runs, *fitted, error)
+
+    def expected(self, away: Floats) -> Floats:
+        """Return the left world's runs in all cells, by log odds so far away from the likeliest: (..., cells)."""
+        expected = np.zeros((*away.shape[:-1], self.full.size))
+        expected[..., self.full] = rounded(self.runs * special.expit(self.odds + away), FITTED)
+        return expected
+
+
+def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> tuple[Floats, Floats]:
+    """Return the guess times what makes the runs most likely (logistic regression), from 0 to 1.5, and its error.
+
+    The error is that of the slope alone: the walk has a level of its own.
+    """
     basis = np.stack([guess, np.ones(guess.size)])
     weights = np.zeros(2)
     for _ in range(20):
@@ -91,7 +154,9 @@ def _line(guess: Floats, mine: Floats, runs: Floats, base: Floats) -> Floats:
         if np.abs(move).max() < 1e-4:
             break
     line: Floats = rounded(np.clip(weights[0], 0, 1.5), FITTED) * guess
-    return line
+    middle = curvature[0, 1] / curvature[1, 1]
+    error: Floats = (guess - middle) / np.sqrt(curvature[0, 0] - middle * curvature[0, 1])
+    return line, error
 
 
 def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats) -> tuple[Floats, Floats]:

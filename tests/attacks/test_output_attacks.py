@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 from overclaim.audit.attacks.count_tables import Patterns, Table
 from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.learned import worth_of
 from overclaim.audit.attacks.output_attacks import attacks_on, screen
-from overclaim.audit.statistics.event_choice import smoothed
+from overclaim.audit.statistics.smoothing import likely, smoothed
 
 
 def test_few_outcomes_of_many_columns_are_counted():
@@ -83,6 +85,48 @@ def test_smoothing_follows_a_model_where_runs_are_few():
     np.testing.assert_allclose(np.log(left / right), guess, atol=0.5)
     alone = smoothed(in_left, runs - in_left)
     assert np.abs(np.log(alone[0] / alone[1]) - guess).max() > 0.5
+
+
+def test_likely_curves_differ_as_much_as_what_is_smoothed_errs():
+    """The log odds of the last ten cells together, 40 pilots: curves and errors have the same deviation within 1.6."""
+    guess = np.linspace(-4, 4, 41)
+    runs = np.maximum(1, 1500 * np.exp(-(guess**2) / 3)).astype(int)
+    rng = np.random.default_rng(0)
+    errors, said = [], []
+    for _ in range(40):
+        in_left = rng.binomial(runs, 1 / (1 + np.exp(-guess)))
+        left, right = likely(in_left, runs - in_left, guess)
+        np.testing.assert_allclose(left + right, np.broadcast_to(runs, left.shape))
+        expected = smoothed(in_left, runs - in_left, guess)
+        true = np.log((runs * special.expit(guess))[-10:].sum() / (runs * special.expit(-guess))[-10:].sum())
+        errors.append(np.log(expected[0][-10:].sum() / expected[1][-10:].sum()) - true)
+        said.append(np.log(left[:, -10:].sum(axis=1) / right[:, -10:].sum(axis=1)).std())
+    assert 1 / 1.6 < np.mean(said) / np.sqrt(np.mean(np.square(errors))) < 1.6
+
+
+def test_a_guess_that_says_what_the_runs_say_is_worth_many():
+    rng = np.random.default_rng(0)
+    guess = rng.uniform(0.1, 0.9, 300)
+    places = np.repeat(np.arange(300), 40)
+    assert worth_of(guess, places, rng.random(12_000) < guess[places]) >= 1000
+    shares = rng.beta(8 * guess, 8 * (1 - guess))
+    assert worth_of(guess, places, rng.random(12_000) < shares[places]) == 8
+
+
+def test_a_table_of_rare_outcomes_takes_the_word_of_a_regression_that_holds():
+    """Sums of five bits in either half tell: of 36 outcomes the rarest, 30 runs or so, says its log odds within .6."""
+    rng = np.random.default_rng(0)
+    errors = []
+    for _ in range(4):
+        left = rng.random(40_000) < 0.5
+        rate = np.where(left, 0.34, 0.2)
+        columns = rng.random((10, left.size)) < np.concatenate([np.tile(rate, (5, 1)), np.tile(0.54 - rate, (5, 1))])
+        features = Features(columns.astype(float))
+        train = features.view(columns.astype(float)).labelled(left)
+        corner = np.repeat([1.0, 0.0], 5)[:, None]
+        score = Table("halves", outcomes=36).learn(train)(features.view(corner))
+        errors.append(score[0] - 5 * (math.log(0.34 / 0.2) + math.log(0.8 / 0.66)))
+    assert np.abs(errors).max() < 0.6
 
 
 def test_weak_evidence_is_screened_on_many_runs():

@@ -16,8 +16,8 @@ from overclaim.audit.blackbox import weak_claims
 from overclaim.audit.blackbox.pilot import Pilot
 from overclaim.audit.blackbox.stages import MechanismAudit
 from overclaim.audit.play.execution import Budget, Execution
-from overclaim.audit.statistics.coupling import CoupledTails
-from overclaim.audit.statistics.event_choice import TREND_RUNS, choose_several, in_tail, promised
+from overclaim.audit.statistics.coupling import TREND_RUNS, CoupledTails, in_tail
+from overclaim.audit.statistics.event_choice import choose_several, promised
 from overclaim.audit.statistics.events import Event
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
