@@ -179,6 +179,11 @@ def test_no_evidence_gives_zero():
         assert joint_bound.epsilon_joint(*game, alpha=0.05) > 0.3
 
 
+def test_a_guess_rate_near_the_smallest_float_gives_zero():
+    """Delta over its lower bound overflows, without a warning: delta explains every guess."""
+    assert intervals.epsilon_guess(1, 1, 10**15, delta=0.5, alpha=1e-300) == 0.0
+
+
 @pytest.mark.parametrize(
     ("n", "two", "joint", "guess"),
     [
