@@ -20,7 +20,7 @@ from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, known_laws, log_loss
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, calibrated, log_loss
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class AnytimeLearner:
             worths.append(audit.promise(event, count(event, scores, seen_runs.left)))
             losses.append(log_loss(scores, seen_runs.left))
             choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index))
-        return choices[best_of(worths, losses, known_laws(kinds))]
+        return choices[best_of(worths, losses, calibrated(kinds))]
 
     def _cross_fitted(self, kind: LearnerAttack, pair: Pair, played: Transcripts) -> Floats:
         """Return the scores of all runs, of each by an attack that was fitted on the other half of them."""

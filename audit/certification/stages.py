@@ -25,6 +25,7 @@ from ..attacks.learner_attacks import (
 )
 from ..attacks.particle import ParticleRatio
 from ..attacks.protocol import FittedAttack, LearnerAttack
+from ..attacks.responses import NextArms
 from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
@@ -183,7 +184,7 @@ class LearnerAudit(Audit):
             return [worth, event.to_json(), log_loss(fitted(i).score(seen), seen.left)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
-        won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], known_laws(attacks))
+        won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], calibrated(attacks))
         return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
 
     def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts, *, trained: bool) -> tuple[Event, float]:
@@ -238,9 +239,9 @@ class LearnerAudit(Audit):
         return partial(_count_block, play, choice)
 
 
-def known_laws(attacks: Sequence[LearnerAttack]) -> list[bool]:
-    """Tell of each attack whether it integrates the noise out of the learner's own law."""
-    return [attack is WindowRatio or attack is ParticleRatio for attack in attacks]
+def calibrated(attacks: Sequence[LearnerAttack]) -> list[bool]:
+    """Tell of each attack whether it integrates the noise out of the learner's own law, or counts a few arms."""
+    return [attack in (WindowRatio, ParticleRatio, NextArms) for attack in attacks]
 
 
 def log_loss(scores: Floats, left: NDArray[np.bool_]) -> float:
@@ -249,22 +250,22 @@ def log_loss(scores: Floats, left: NDArray[np.bool_]) -> float:
     return float(rounded(np.logaddexp(0.0, np.where(left, -odds, odds)).mean()))
 
 
-def best_of(worths: Sequence[float], losses: Sequence[float], known: Sequence[bool]) -> int:
-    """Return the attack that promises most; where laws are known, one of these unless its log loss is larger.
+def best_of(worths: Sequence[float], losses: Sequence[float], steady: Sequence[bool]) -> int:
+    """Return the attack that promises most; where some are calibrated, one of these unless its log loss is larger.
 
     The best of many events of a score is the luckiest, and what it promises is the pilot's luck. Log odds are judged
-    by their mean log loss, which no single event decides: of the attacks that integrate the noise out of the
-    learner's own law the one whose loss is smallest, and a learned one only if its loss is smaller still.
+    by their mean log loss, which no single event decides: of the calibrated attacks the one whose loss is smallest,
+    and another only if its loss is smaller still.
 
     Parameters
     ----------
-    known : sequence of bool
-        As `known_laws`.
+    steady : sequence of bool
+        As `calibrated`.
     """
     won = max(range(len(worths)), key=lambda i: worths[i])
-    laws = [i for i in range(len(worths)) if known[i]]
-    law = min(laws, key=lambda i: losses[i], default=won)
-    return law if known[won] or losses[law] <= losses[won] else won
+    judged = [i for i in range(len(worths)) if steady[i]]
+    best = min(judged, key=lambda i: losses[i], default=won)
+    return best if steady[won] or losses[best] <= losses[won] else won
 
 
 def guessed(scores: Floats, left: NDArray[np.bool_]) -> float:
