@@ -289,7 +289,8 @@ def page(measured: dict[str, Any]) -> str:
     parts.append(
         "`known` is a lower bound on the pair's epsilon from an exact law, `expected` about what a perfect attack on "
         "that law alone certifies from as many runs (one that sees more may certify more), `lag` the actions after "
-        "the differing one that the filter looks at, or the window of twelve that is tried for two arms.\n"
+        "the differing one that the filter looks at, or the window of twelve that is tried for two arms. `differs` is "
+        "the round, `share` that of `expected` in the tables Late and Learners, else of `known`.\n"
     )
     for name, rows in measured.items():
         if isinstance(rows, list):
