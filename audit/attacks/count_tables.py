@@ -218,9 +218,10 @@ class BinnedRegression(OutputAttack):
     """Log odds of a logistic regression on what the columns show, in bins, and on special values together [1]_.
 
     Special values, and the categories of discrete columns, are counted together where their patterns are few; ordinary
-    numbers in bins, whose weights differ the less the nearer they are. Among special values, as in the answers of
-    sparse vectors, the least number may count, with how many of each there are, in place of each column's: numbers
-    that were compared before they were released say most so, fresh ones each alone.
+    numbers in bins, whose weights differ the less the nearer they are, save a step at the median, where noise around
+    a value changes sides. Among special values, as in the answers of sparse vectors, the least number may count, with
+    how many of each there are, in place of each column's: numbers that were compared before they were released say so
+    most, fresh ones each alone.
 
     Coupled runs: what both worlds do with the same draws cancels, and weak evidence is left.
 
@@ -252,7 +253,7 @@ class BinnedRegression(OutputAttack):
         if not parts or train.left.all() or not train.left.any():
             return nothing
         runs = train.thinned(MOST_REGRESSED)
-        shown = [Coded(*part.of(runs), part.size, part.ordered, self.least) for part in parts]
+        shown = [Coded(*part.of(runs), part.size, part.ordered, self.least, part.jump) for part in parts]
         tables = fitted_tables(shown, runs.left, self.step)
         read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
 
@@ -274,6 +275,7 @@ class _Part:
     size: int
     ordered: bool
     times: float | None = None
+    jump: int = 0
 
     def of(self, view: View) -> tuple[NDArray[np.int64], Floats | None]:
         """Return the codes of runs, and their weights if they are not 1."""
@@ -306,8 +308,11 @@ def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
         if row.size:
             low, high = np.quantile(row, [FAR_TAIL, 1 - FAR_TAIL])
             if high > low:
-                bins = partial(_bins, source, float(low), UNIFORM / float(high - low))
-                yield _Part(bins, UNIFORM + 1, ordered=True)
+                width = float(high - low) / UNIFORM
+                middle = float(np.median(row))
+                jump = min(max(math.ceil((middle - low) / width), 1), UNIFORM - 1)
+                bins = partial(_bins, source, middle - jump * width, 1 / width)
+                yield _Part(bins, UNIFORM + 1, ordered=True, jump=jump)
     if least:  # the bins are those of the least
         values = sorted({float(v) for i in special for v in columns[i].values if not math.isnan(v)})
         yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))

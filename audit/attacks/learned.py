@@ -223,6 +223,8 @@ class LinearOdds:
 MOST_STEPS, STILL, STALE = 20, 1e-5, 0.9
 #: How much less is said of a curve's steps than of their changes.
 WEAKER = 0.01
+#: How much less is said of the step in the middle of a column, where noise around a value has its step or kink.
+FREER = 0.03
 #: What stands for the share of draws whose codes differ, where fewer do.
 LEAST_APART = 0.01
 
@@ -242,6 +244,8 @@ class Coded:
         Whether neighbouring codes are alike; the last one stands for what has no place among the others.
     smooth : bool
         Whether of ordered codes the steps between neighbours are alike too, as those of a curve are.
+    jump : int
+        Where the step from one code less to this one is freer than others, unless the codes are smooth; 0 for nowhere.
     """
 
     codes: NDArray[np.int64]
@@ -249,6 +253,7 @@ class Coded:
     size: int
     ordered: bool
     smooth: bool = False
+    jump: int = 0
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of the runs' values by code."""
@@ -270,6 +275,8 @@ class Coded:
         precision = np.eye(self.size) / 9
         if self.ordered:
             steps = np.diff(np.eye(self.size), axis=0)[:-1]
+            if self.jump and not self.smooth:
+                steps[self.jump - 1] *= FREER
             way = WEAKER * steps.T @ steps + np.diff(steps, axis=0).T @ np.diff(steps, axis=0)
             level = np.full(self.size - 1, 1e-3 * (WEAKER if self.smooth else 1.0))
             precision = np.diag(np.append(level, 1 / 9)) + (way if self.smooth else steps.T @ steps)

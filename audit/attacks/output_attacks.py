@@ -13,8 +13,9 @@ from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, Thre
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
 FEWEST_BOOSTED = 8000
-#: Standard deviations of the steps between the weights of neighbouring bins that are tried.
-BIN_STEPS = (0.01, 0.003)
+#: Standard deviations of the steps between the weights of neighbouring bins that are tried, the one that is taken
+#: while pairs are compared, and that of curves of the least number.
+BIN_STEPS, SEARCH_STEP, CURVE_STEP = (0.01, 0.003, 0.001), 0.003, 0.01
 
 
 def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
@@ -36,9 +37,9 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     if (thorough or not several) and Patterns.is_worth(train):
         worth.append(Patterns())
     if several:
-        steps = BIN_STEPS if thorough else BIN_STEPS[:1]
-        ways = (True, False) if len(features.with_specials) > 1 else (False,)
-        worth += [BinnedRegression(step, least) for step in steps for least in ways]
+        if len(features.with_specials) > 1:
+            worth.append(BinnedRegression(CURVE_STEP, least=True))
+        worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
     picked = screen(train, 4 if thorough else 2)
     signs = (1.0, -1.0) if train.coupled else (1.0,)
     worth += [Threshold(i, features.names[i], sign) for i in picked for sign in signs]

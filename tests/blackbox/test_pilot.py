@@ -246,3 +246,13 @@ def test_the_trend_of_a_tail_tells_what_rarer_events_will_show():
     assert expected[rare[0]] < 0.6 * constant[0]
     assert np.isnan(in_tail(np.array([5.0, 3.0]), np.array([4.0, 2.0]))).all()
     assert np.isnan(in_tail(np.array([0.0, 0.0]), np.array([300.0, 150.0]))).all()
+
+
+def test_a_step_in_the_middle_of_weak_numbers_is_found_where_neighbours_are_alike():
+    """Laplace noise of scale 60 tells the worlds apart by its side alone: a step of 1/30 in one bin of 48."""
+    rng = np.random.default_rng(0)
+    noise = rng.laplace(scale=60.0, size=(4, 50_000))
+    score = regression_on(np.concatenate([noise, noise + 2.0], axis=1), 50_000, step=0.001)
+    middle = np.tile([-30.0, 30.0], (4, 1))  # near the step
+    low, high = score(middle)
+    assert low - high > 0.8 * 4 * 2 * 2 / 60
