@@ -89,8 +89,7 @@ OF_LONG = (
     "with an earlier form of the code. A bound above what is attainable is chance, as svt3's .376 with seed 820: with "
     "seed 900 the search took a pair of which no event is expected to certify more than .25. The best event of "
     "noisy-max-4 is so rare that 20M runs are expected to show less than one wrong guess, so a perfect attack varies "
-    "too; its row had 2.861 as attainable, the bound at no wrong guess, where it has the mean over chance now. The "
-    "rows of numerical-svt and prefix-sum-all were copied from what the script had printed, after a merge lost them."
+    "too; its row had 2.861 as attainable, the bound at no wrong guess, where it has the mean over chance now."
 )
 
 
