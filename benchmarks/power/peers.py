@@ -1,6 +1,6 @@
 """The black-box auditor against the figures of its peers.
 
-    python benchmarks/power/peers.py                  six mechanisms at 200k and 2M runs, 95 %, seeds 500 to 523
+    python benchmarks/power/peers.py [NAME..]         six mechanisms at 200k and 2M runs, 95 %, 24 seeds
     python benchmarks/power/peers.py --alarms [NAME..]  500 audits each of sound mechanisms and learners
     python benchmarks/power/peers.py --long [NAME..]  DP-Sniper's own table: claim .1, 90 %, 20M runs
 
@@ -117,9 +117,10 @@ def write(name, title, rows, note):
     (tables.RESULTS / f"{name}.md").write_text(f"# {title}\n\n{table}\n\n{note}\n")
 
 
-def six(seeds):
-    rows = []
-    for label, (name, exact, goal, peers) in SIX.items():
+def six(names, seeds):
+    rows = kept("peers", "mechanism") if names else {}
+    for label in names or SIX:
+        name, exact, goal, peers = SIX[label]
         cells = []
         for runs in (200_000, 2_000_000):
             began = time.process_time()
@@ -128,15 +129,17 @@ def six(seeds):
             cells.append((float(np.mean(bounds)), float(np.std(bounds)), (time.process_time() - began) / seeds))
         (small, sd, first), (large, sd_at_2m, second) = cells
         best, chance = attainable(build(name, 1.0), pairs(name), runs=200_000, alpha=0.05)
-        rows.append(
+        rows[label] = (
             {"mechanism": label, "exact": exact, "best peer": peers, "goal at 200k": goal}
             | {"attainable at 200k": round(best, 4), "its sd": round(chance, 4), "200k": round(small, 4)}
             | {"share": round(small / best, 3)}
             | {"sd": round(sd, 4), "CPU s": round(first, 2), "2M": round(large, 4), "sd at 2M": round(sd_at_2m, 4)}
             | {"CPU s at 2M": round(second, 2)}
         )
-        rows[-1]["below, because"] = short(rows[-1], sd / np.sqrt(seeds), sd_at_2m / np.sqrt(seeds))
-        print(*rows[-1].values(), flush=True)
+        rows[label]["below, because"] = short(rows[label], sd / np.sqrt(seeds), sd_at_2m / np.sqrt(seeds))
+        print(*rows[label].values(), flush=True)
+    if names:  # another process may have measured other rows meanwhile
+        rows = kept("peers", "mechanism") | {label: rows[label] for label in names}
     note = (
         f"Means over seeds {FRESH} to {FRESH + seeds - 1}, which no choice was made on, with their sd. "
         "95 % confidence, pair found by search. Attainable: what a perfect attack that knows the best "
@@ -145,7 +148,8 @@ def six(seeds):
         "Share: of the mean in what is attainable. "
         f"DP-Sniper takes {SNIPER_SECONDS} s of CPU or more at 2M. {tables.dated()}"
     )
-    write("peers", "The black-box auditor and its peers: six mechanisms, epsilon = 1", rows, note)
+    ordered = [rows[known] for known in SIX if known in rows]
+    write("peers", "The black-box auditor and its peers: six mechanisms, epsilon = 1", ordered, note)
 
 
 def short(row, error, error_at_2m):
@@ -243,6 +247,7 @@ def why(name, bounds, attainable, sd):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of the six mechanisms")
     parser.add_argument("--alarms", nargs="*", metavar="NAME", help="count false alarms")
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--long", nargs="*", metavar="NAME", help="DP-Sniper's table")
@@ -254,7 +259,7 @@ def main():
     elif choices.long is not None:
         long(choices.long, int(choices.runs), choices.seeds)
     else:
-        six(choices.seeds)
+        six(choices.names, choices.seeds)
 
 
 if __name__ == "__main__":
