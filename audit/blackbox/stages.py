@@ -209,7 +209,7 @@ class MechanismAudit(Audit):
                 left,
                 doubt=SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
                 log_odds=attack.log_odds,
-                judged=attack.needs_other_runs,
+                judged=attack.needs_other_runs and features.discrete,
             )
             return [float(worth), event.to_json()]
 

@@ -29,7 +29,7 @@ from .smoothing import doubt_by_curves, likely, smoothed
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
-#: The part of it that counts for log odds by an attack that learned from other runs.
+#: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
 OF_JUDGED = 0.1
 #: Where scores stand for log odds they are clipped at this size.
 CERTAIN = 20.0
@@ -74,7 +74,7 @@ def choose(
     log_odds : bool
         Whether the scores estimate the log odds of the left world, so that a line through them is a fair first guess.
     judged : bool
-        Whether log odds are those of an attack that learned from other runs: less of the doubt counts then.
+        Whether log odds are of discrete outputs, by an attack that learned from other runs: less doubt counts then.
     coupled : bool
         Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
         was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
@@ -107,7 +107,7 @@ def choose_several(
     smooth = _tails(smoothed(*cells, centres))
     ways = []
     if not (coupled and smooth_alone):
-        told = log_odds and not coupled and left.size >= _FEWEST_OF_CURVES
+        told = log_odds and judged and not coupled and left.size >= _FEWEST_OF_CURVES
         odds = _tails(likely(*cells, centres)) if told else None
         ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds))
     if coupled:

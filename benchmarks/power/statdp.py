@@ -48,7 +48,7 @@ NOTE = (
     "Of noisy-histogram-2 at .2, whose exact epsilon is 5, two of the three bounds are above it, where one in twenty "
     "is expected; of 40 other audits (seeds 2000 to 2039) three were. "
     "Delta-Siege has no column: its repository (eth-sri/Delta-Siege, commit 07e1f07) has scripts and no figures, its "
-    " tables are in the paper (Lokna et al., CCS 2023), which was not at hand; by the scripts they state "
+    "tables are in the paper (Lokna et al., CCS 2023), which was not at hand; by the scripts they state "
     "a ratio of what a claim guarantees and what was found, from the bits of outputs, and no bound on epsilon. "
 )
 
