@@ -31,6 +31,7 @@ from ..statistics.event_choice import transfer
 from ..statistics.events import Counts, Event, count
 from . import weak_claims
 from .event_statements import MOST_RUNS, event_in_words
+from .weak_claims import COARSE, SEARCH_DOUBT
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.18, 0.20
@@ -38,13 +39,9 @@ SEARCH, TRAIN = 0.18, 0.20
 #: 1 / epsilon^2. And the most whatever the claim, which bounds the memory.
 ENOUGH_SEARCH, ENOUGH_TRAIN = 100_000, 200_000
 MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
-#: The part of a score's doubt that counts while pairs are compared: a rough estimate may be of the best pair.
-SEARCH_DOUBT = 0.5
 #: Where a search has so many runs, the shares are these, and the last two pairs, which differ least, are ranked by all
 #: attacks on so many times the runs of a stage.
-ENOUGH_FOR_A_DUEL, SEARCH_BEFORE, TRAIN_AFTER, DUEL = 10_000, 0.20, 0.18, 3
-#: The share by which a histogram must promise more than what it is made of.
-COARSE = 0.03
+LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
@@ -113,7 +110,7 @@ class MechanismAudit(Audit):
         if len(options) > 1:
             best, kept, spent = self.halve(options)
         pairs = dict(enumerate(options, start=self.index))
-        share = TRAIN_AFTER if len(options) > 1 and self.duels else TRAIN
+        share = TRAIN_SHARE if len(options) > 1 and self.searches_long else TRAIN
         train = max(10, self.share(share, ENOUGH_TRAIN, MOST_TRAIN))
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self.play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
@@ -126,21 +123,21 @@ class MechanismAudit(Audit):
         return min(int(share * self.budget.runs), int(enough / scale**2), most)
 
     @property
-    def duels(self) -> bool:
-        """Whether a search has the runs for a duel of the last two pairs."""
-        return SEARCH_BEFORE * self.budget.runs >= ENOUGH_FOR_A_DUEL
+    def searches_long(self) -> bool:
+        """Whether a search has the runs for a longer last stage."""
+        return SEARCH_SHARE * self.budget.runs >= LONG_SEARCH
 
     def halve(self, options: Sequence[DataPair]) -> tuple[int, list[Sample], int]:
         """Return the winner of successive halving, its runs, and the runs spent on all pairs."""
         alive = list(range(len(options)))
         stages = math.ceil(math.log2(len(alive)))
-        last, duel, share = (2, DUEL, SEARCH_BEFORE) if self.duels else (0, 1, SEARCH)
-        budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH)) // (stages - 1 + duel)
+        last, longer, share = (2, LAST_STAGE, SEARCH_SHARE) if self.searches_long else (0, 1, SEARCH)
+        budget = max(40, self.share(share, ENOUGH_SEARCH, MOST_SEARCH)) // (stages - 1 + longer)
         planned: dict[int, list[tuple[int, int]]] = {i: [] for i in alive}
         samples: dict[int, list[Sample]] = {i: [] for i in alive}
         spent = 0
         while len(alive) > 1:
-            each = max(10, (duel if len(alive) <= last else 1) * budget // len(alive))
+            each = max(10, (longer if len(alive) <= last else 1) * budget // len(alive))
             for i in alive:
                 planned[i] += [(len(planned[i]) + n, size) for n, size in blocks(each)]
             spent += each * len(alive)

@@ -223,11 +223,6 @@ ART_PROOF_3 = Statement(
     ),
     where="proof of Lemma 3 (Appendix C.1)",
 )
-ART_THEOREM_7 = Statement(
-    source=f"{_ASI_RAMAN_TALWAR}, Theorem 7",
-    text="there exists an [ε]-differentially private bandit with expert advice algorithm",
-    where="Theorem 7 (Section 4)",
-)
 
 ENE_THEOREM_4 = Statement(
     source=f"{_ENE_NGUYEN_VLADU}, Theorem 4",
