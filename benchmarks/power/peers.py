@@ -19,6 +19,7 @@ from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
+from overclaim.audit.statistics.events import Counts, bound_of
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.attainable import attainable
 from overclaim.mechanisms.claim import Claim
@@ -39,9 +40,9 @@ SIX = {
 #: tables), at 500 to 503 to those of the pilot of shared draws, at 700 to 723 to those of likely curves and of the
 #: last two pairs' runs. What is reported from such seeds says so.
 FRESH = 1200
-#: DP-Sniper's table: its first seed, after looks at 800 to 804, 910 and 911 that led to choices; and what its rows
-#: were measured with, for none is measured again when the code changes.
-FRESH_LONG, CODE = 820, "a step at the median"
+#: DP-Sniper's table: its first seed, after looks at 800 to 804, 820, 910 and 911 that led to choices; and what its
+#: rows were measured with, for none is measured again when the code changes.
+FRESH_LONG, CODE = 930, "a step at the median"
 SNIPER_SECONDS = 4.6  # CPU, at 2.0M runs
 #: Learners with the parameters that make their claims true.
 SOUND_LEARNERS = {
@@ -73,23 +74,18 @@ TABLE = {
     "prefix-sum-all": (0.5774, 0.3516),
     "numerical-svt": (0.0345, 0.0),
 }
-#: CPU seconds of one audit of that table below which more seeds are audited, and how many at most.
-QUICK, MORE_SEEDS = 15, 8
 #: What else is to say about a row.
 NOTES = {"svt5": "epsilon is infinite; ", "noisy-histogram-2": "epsilon is 10; "}
 #: Below DP-Sniper's table.
 OF_LONG = (
-    "Claim .1, 90 % confidence, pair found by search; means of so many seeds, from the first that is named, with "
-    f"their sd. Share: of the bound in what is attainable. Code: rows that name another code than '{CODE}' were "
-    "not measured again with it. DP-Sniper: the better of its two classifiers, 231M to 642M runs. StatDP: the "
-    "largest epsilon rejected on a grid, no bound. Attainable: what a perfect attack that knows the best pair and "
-    "event is expected to certify with all of the runs, by the same interval, from the mechanism's law "
-    "(benchmarks/power/laws.py). One seed says little of rows whose best pair or event is found only sometimes: "
-    "numerical-svt had .0588 with seed 800 and .0535 with 804, noisy-max-4 a mean of 2.22 over seeds 804 to 806, "
-    "with an earlier form of the code. A bound above what is attainable is chance, as svt3's .381 with seed 820: with "
-    "seed 900 the search took a pair of which no event is expected to certify more than .25. The best event of "
-    "noisy-max-4 is so rare that 20M runs are expected to show less than one wrong guess, so a perfect attack varies "
-    "too; its row had 2.861 as attainable, the bound at no wrong guess, where it has the mean over chance now."
+    "Claim .1, 90 % confidence, pair found by search. Bound: the mean of the bounds, one for each seed from the first "
+    "on, which no choice was made on; sd: their standard deviation. Chance: the part of it that is the chance of "
+    "certification, from blocks of the certified runs drawn again, the mean over seeds; where hardly a guess is wrong "
+    "it says too little. Share: of the bound in what is attainable. "
+    "DP-Sniper: the better of its two classifiers, 231M to 642M runs. StatDP: the largest epsilon rejected on a grid, "
+    "no bound. Attainable: what a perfect attack that knows the best pair and event is expected to certify with all "
+    "of the runs, by the same interval, from the mechanism's law (benchmarks/power/laws.py). A bound above it is "
+    "chance. The best event of noisy-max-4 is so rare that 20M runs are expected to show less than one wrong guess."
 )
 
 
@@ -201,48 +197,72 @@ def verdict_of(name, seed):
     return audit(name, 1.0, zoo()[f"mechanisms/{name}"].claimed(1.0), **budget).verdict
 
 
-def long(names, runs, most):
-    rows = kept("dp_sniper", "mechanism") if names else {}
-    for name in names or TABLE:
-        began = time.process_time()
-        results = [audit(name, 0.1, 0.1, runs=runs, confidence=0.9, seed=FRESH_LONG)]
-        spent = time.process_time() - began
-        more = min(MORE_SEEDS, most) - 1 if spent < QUICK else 0
-        results += [audit(name, 0.1, 0.1, runs=runs, confidence=0.9, seed=FRESH_LONG + 1 + s) for s in range(more)]
-        bounds = [result.epsilon_lower for result in results]
-        known = kept("dp_sniper", "mechanism").get(name, {})
-        if known.get("runs") == runs:  # a law takes minutes, and does not change
-            best = known["attainable"], np.nan
-        else:
-            best = attainable(build(name, 0.1), pairs(name), runs=runs, alpha=0.1)
-        rows[name] = (
-            {"mechanism": name, "DP-Sniper": TABLE[name][0], "StatDP": TABLE[name][1]}
-            | {"bound": round(float(np.mean(bounds)), 4), "sd": round(float(np.std(bounds)), 4) if more else ""}
-            | {"first seed": FRESH_LONG, "seeds": len(bounds), "code": CODE}
-            | {"attainable": round(best[0], 4), "share": 0.0, "runs": runs, "CPU s": round(spent, 1)}
-            | {"attack": " or ".join(sorted({result.attack.partition(" (")[0] for result in results}))}
-            | {"below, because": why(name, bounds, *best)}
-        )
-        print(*rows[name].values(), flush=True)
-        if names:  # another process may have measured other rows meanwhile
-            rows = kept("dp_sniper", "mechanism") | {name: rows[name]}
-        for row in rows.values():
-            row["share"] = round(row["bound"] / row["attainable"], 3)
-        ordered = [rows[known] for known in TABLE if known in rows]
-        write("dp_sniper", "DP-Sniper's own table", ordered, OF_LONG)
+def long(names, runs, seeds):
+    """Measure each row with one seed after the other, so that a table that is interrupted says less of each row."""
+    for seed in range(seeds):
+        for name in names or TABLE:
+            row = kept("dp_sniper", "mechanism").get(name, {})
+            bounds = bounds_of(row, runs)
+            if len(bounds) == seed:
+                row = longer(name, row, bounds, runs)
+                print(*row.values(), flush=True)
+                rows = kept("dp_sniper", "mechanism") | {name: row}  # another process may have measured other rows
+                write("dp_sniper", "DP-Sniper's own table", [rows[known] for known in TABLE if known in rows], OF_LONG)
 
 
-def why(name, bounds, attainable, sd):
+def bounds_of(row, runs):
+    """Return the bounds that a row has of today's code and seeds, one for each seed."""
+    today = (row.get("runs"), row.get("first seed"), row.get("code")) == (runs, FRESH_LONG, CODE)
+    return [float(bound) for bound in row["bounds"].split()] if today else []
+
+
+def longer(name, row, bounds, runs):
+    """Return a row of the table with one more seed."""
+    began, before = time.process_time(), len(bounds)
+    result = audit(name, 0.1, 0.1, runs=runs, confidence=0.9, seed=FRESH_LONG + before)
+    spent = time.process_time() - began
+    if row.get("runs") == runs:  # a law takes minutes, and does not change
+        best = row["attainable"]
+    else:
+        best = round(attainable(build(name, 0.1), pairs(name), runs=runs, alpha=0.1)[0], 4)
+
+    def mean(column, value):
+        return (row[column] * before + value) / (before + 1) if before else value
+
+    attacks = set(row["attack"].split(" or ")) if before else set()
+    bounds = [*bounds, round(result.epsilon_lower, 4)]
+    return (
+        {"mechanism": name, "DP-Sniper": TABLE[name][0], "StatDP": TABLE[name][1]}
+        | {"bound": round(float(np.mean(bounds)), 4), "sd": round(float(np.std(bounds, ddof=1)), 4) if before else ""}
+        | {"chance": round(mean("chance", chance(result)), 5), "attainable": best}
+        | {"share": round(float(np.mean(bounds)) / best, 3), "CPU s": round(mean("CPU s", spent), 1)}
+        | {
+            "bounds": " ".join(f"{bound:.4f}" for bound in bounds),
+            "first seed": FRESH_LONG,
+            "code": CODE,
+            "runs": runs,
+        }
+        | {"attack": " or ".join(sorted(attacks | {result.attack.partition(" (")[0]}))}
+        | {"below, because": why(name, bounds, best)}
+    )
+
+
+def chance(result):
+    """Return the standard deviation of a bound by the chance of its certification: blocks of runs drawn again."""
+    rng, blocks = np.random.default_rng(0), np.array([block.numbers for block in result.blocks])
+    counts = rng.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), 100) @ blocks
+    bounds = [bound_of(result.event, Counts.of_numbers(some.tolist()), delta=0.0, alpha=0.1) for some in counts]
+    return float(np.std(bounds))
+
+
+def why(name, bounds, attainable):
     """Return why the mean of some bounds is below the best published one; empty if it is not."""
-    published, mean = max(TABLE[name]), float(np.mean(bounds))
-    if mean >= published:
+    published = max(TABLE[name])
+    if float(np.mean(bounds)) >= published:
         return ""
     if attainable < published:
         return f"{NOTES.get(name, '')}a perfect attack is expected to get {attainable:.4g}"
-    if np.isnan(sd):
-        return "not the best event or pair, or chance"
-    chance = f"chance: {len(bounds)} perfect attacks' mean has a standard deviation of {sd / len(bounds) ** 0.5:.2g}"
-    return chance if attainable - mean < 2 * sd / len(bounds) ** 0.5 else f"not the best event or pair, or {chance}"
+    return "not the best event or pair, or chance"
 
 
 def main():
@@ -252,7 +272,7 @@ def main():
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--long", nargs="*", metavar="NAME", help="DP-Sniper's table")
     parser.add_argument("--runs", type=float, default=2e7, help="of the long table")
-    parser.add_argument("--seeds", type=int, default=24, help="of the six mechanisms; of the long table, at most")
+    parser.add_argument("--seeds", type=int, default=24, help="of the six mechanisms, of the long table")
     choices = parser.parse_args()
     if choices.alarms is not None:
         alarms(choices.alarms, choices.audits)
