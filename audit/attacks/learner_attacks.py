@@ -31,7 +31,7 @@ from ..statistics.bounds.rounding import rounded
 from .count_tables import PointCounts
 from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
-from .learned import Boosting, LinearOdds
+from .learned import Boosting, LinearOdds, log_ratio
 from .particle import ParticleRatio
 from .protocol import FittedAttack, LawAttack, LearnerAttack
 from .responses import NextArms, Responses, few_sequences, parts
@@ -224,8 +224,7 @@ class SequenceTable:
         self.arms, self.batch = learner.arms, batch_of(learner)
         index = self._index(train)
         size = self.arms ** decisions(len(train.actions), self.batch)
-        left, right = (np.bincount(index[world], minlength=size) for world in (train.left, ~train.left))
-        self.table = rounded(np.log(left + 0.5) - np.log(right + 0.5))
+        self.table = log_ratio(index, train.left, size, 0.5, 0.5)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:

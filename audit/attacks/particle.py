@@ -31,7 +31,7 @@ from ..play.kernels import compiled
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
-from .protocol import LawAttack
+from .protocol import LawAttack, log_losses
 
 #: Paths of noise for each transcript, values of the differing noisy loss for each path, and paths and values of the
 #: transcripts that NumPy filters together (so that the state stays in cache).
@@ -143,10 +143,10 @@ class ParticleRatio(LawAttack):
         """
         some = train[:TUNED]
         best = self._of_lag(SHORTEST)
-        losses = best._log_losses(some)
+        losses = log_losses(best.score(some), some.left)
         while best.differing + 1 + best.lag < decisions(self.pair.rounds, self.batch):
             longer = self._of_lag(2 * best.lag)
-            others = longer._log_losses(some)
+            others = log_losses(longer.score(some), some.left)
             gain = losses - others
             if rounded(gain.mean(), DIGITS) <= rounded(gain.std() / math.sqrt(gain.size), DIGITS):
                 break
@@ -157,12 +157,6 @@ class ParticleRatio(LawAttack):
         other = ParticleRatio(self.learner, self.pair, particles=self.particles, nodes=self.nodes, lag=lag)
         other.fast = self.fast
         return other
-
-    def _log_losses(self, played: Transcripts) -> Floats:
-        """Return minus the log probability that the score gives to each run's own world; 1/2 where it says nothing."""
-        scores = np.nan_to_num(self.score(played), nan=0.0)
-        losses: Floats = np.logaddexp(0.0, np.where(played.left, -scores, scores))
-        return losses
 
     def _quantiles(self, shares: Floats) -> Floats:
         """Return the quantiles of the noise."""

@@ -15,6 +15,10 @@ from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
+from ..statistics.bounds.rounding import rounded
+
+#: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
+_CERTAIN = 1000.0
 
 #: What is attacked, the two worlds, training runs with their labels, and what is seen of runs.
 Target = TypeVar("Target", contravariant=True)
@@ -110,6 +114,18 @@ class Scorer(Generic[Seen]):
     def score(self, seen: Seen) -> Floats:
         """Return the function's value."""
         return self.function(seen)
+
+
+def log_losses(scores: Floats, left: NDArray[np.bool_]) -> Floats:
+    """Return minus the log probability that scores, log odds, give to each run's own world; that of a coin for nan."""
+    odds = np.nan_to_num(scores, nan=0.0, posinf=_CERTAIN, neginf=-_CERTAIN)
+    losses: Floats = np.logaddexp(0.0, np.where(left, -odds, odds))
+    return losses
+
+
+def log_loss(scores: Floats, left: NDArray[np.bool_]) -> float:
+    """Return the mean of `log_losses`, rounded."""
+    return float(rounded(log_losses(scores, left).mean()))
 
 
 class NoEvidence:

@@ -21,8 +21,8 @@ from ...mechanisms.draws import Floats
 from ..laws.sequences import index_of
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from ..statistics.bounds.rounding import rounded
-from .protocol import LawAttack, NoEvidence
+from .learned import log_ratio
+from .protocol import LawAttack, NoEvidence, log_loss
 
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
@@ -67,7 +67,9 @@ class NextArms:
     def __init__(self, learner: Learner, pair: Pair, train: Transcripts, *, alike: bool, many: int) -> None:
         self.arms, self.batch, self.alike, self.many = learner.arms, batch_of(learner), alike, many
         self.begin = pair.t0 // self.batch
-        self.table = self._log_odds(self._index(train), train.left)
+        index = self._index(train)
+        self.table = self._log_odds(index, train.left)
+        self.loss = self._loss(index, train.left)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -82,10 +84,8 @@ class NextArms:
         assert train is not None
         if train.actions.ndim != 2:  # a user's points
             return NoEvidence()
-        ways = list(cls._ways(learner, pair))
-        fitted = [cls(learner, pair, train, alike=alike, many=many) for alike, many in ways]
-        losses = [rounded(one._loss(train)) for one in fitted]
-        return fitted[min(range(len(ways)), key=lambda i: losses[i])]
+        fitted = [cls(learner, pair, train, alike=alike, many=many) for alike, many in cls._ways(learner, pair)]
+        return min(fitted, key=lambda one: one.loss)
 
     @staticmethod
     def _ways(learner: Learner, pair: Pair) -> Iterator[tuple[bool, int]]:
@@ -109,16 +109,14 @@ class NextArms:
         return index_of(first, self.many, 1)
 
     def _log_odds(self, index: NDArray[np.int64], left: NDArray[np.bool_]) -> Floats:
-        counts = [np.bincount(index[world], minlength=self.cells) for world in (left, ~left)]
-        return rounded(np.log(counts[0] + 0.5) - np.log(counts[1] + 0.5))
+        return log_ratio(index, left, self.cells, 0.5, 0.5)
 
-    def _loss(self, train: Transcripts) -> float:
+    def _loss(self, index: NDArray[np.int64], left: NDArray[np.bool_]) -> float:
         """Return the log loss of either half of the runs by the counts of the other."""
-        index, left, half = self._index(train), train.left, train.runs // 2
+        half = left.size // 2
         parts = slice(half), slice(half, None)
         odds = [self._log_odds(index[parts[1 - i]], left[parts[1 - i]])[index[parts[i]]] for i in (0, 1)]
-        joined = np.concatenate(odds)
-        return float(np.logaddexp(0.0, np.where(left, -joined, joined)).mean())
+        return log_loss(np.concatenate(odds), left)
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Look the arms up."""

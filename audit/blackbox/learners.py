@@ -188,7 +188,7 @@ def audit_sequences(
     result = audit_mechanism(
         played, claim, budget, execution, left=left, right=right, inputs=inputs, weaken=how, shrink=shrink
     )
-    pair = _as_rounds(result.pair)
+    pair = _as_rounds(result.inputs)
     _check_runs(built, (pair.left, pair.right), budget.seed)
     shrunk = result.shrunk and replace(result.shrunk, pair=_as_rounds(result.shrunk.pair))
     return replace(result, pair=pair, shrunk=shrunk)
@@ -230,6 +230,5 @@ def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) 
         return check_fresh(learner, pair, seed)
 
 
-def _as_rounds(pair: Pair | DataPair) -> RoundsPair:
-    assert isinstance(pair, DataPair), "a learner on sequences is played as a mechanism on data"
+def _as_rounds(pair: DataPair) -> RoundsPair:
     return RoundsPair(as_sequence(pair.left), as_sequence(pair.right))

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from ...mechanisms.draws import Floats, Stage
 from ..attacks.learner_attacks import SequenceRatio
-from ..attacks.protocol import FittedAttack, LearnerAttack
+from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, concatenate
 from ..statistics import sequential
@@ -20,7 +20,7 @@ from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, calibrated, log_loss
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, calibrated
 
 
 @dataclass(frozen=True)

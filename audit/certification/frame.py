@@ -21,7 +21,7 @@ from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
 from ..statistics.events import Certificate, Counts, Event, bound_of
-from .verdict import Result, decide
+from .verdict import OnPair, Result, decide
 
 Kept = TypeVar("Kept")
 Block = TypeVar("Block")
@@ -32,7 +32,7 @@ MOST_KEPT = 2**21
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(OnPair):
     """What the pilot fixed: everything that certification needs."""
 
     pair: Pair | DataPair
@@ -40,18 +40,6 @@ class Choice:
     event: Event
     index: int  # of the pair, a part of the key of its draws
     in_words: str = ""  # the event, where it says no more than one statement about the outputs
-
-    @property
-    def losses(self) -> Pair:
-        """The pair, of a learner's audit."""
-        assert isinstance(self.pair, Pair), "a mechanism's audit has inputs, and no losses"
-        return self.pair
-
-    @property
-    def inputs(self) -> DataPair:
-        """The pair, of a mechanism's audit."""
-        assert isinstance(self.pair, DataPair), "a learner's audit has losses, and no inputs"
-        return self.pair
 
     @property
     def key(self) -> str:

@@ -24,7 +24,7 @@ from ..attacks.learner_attacks import (
     applicable,
 )
 from ..attacks.particle import ParticleRatio
-from ..attacks.protocol import FittedAttack, LearnerAttack
+from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
 from ..attacks.responses import NextArms
 from ..play import kernels
 from ..play.pairs import Pair
@@ -51,8 +51,6 @@ _LOOK_PART = 1
 LEAST_TRAINED = 800
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
 OFTEN = 10
-#: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
-_CERTAIN = 1000.0
 #: Seconds: a block of runs that is played in fewer is not kept for a resumed audit. To write it takes about as long.
 QUICK = 0.1
 #: No stage before certification uses more: beyond it the choice does not get better.
@@ -242,12 +240,6 @@ class LearnerAudit(Audit):
 def calibrated(attacks: Sequence[LearnerAttack]) -> list[bool]:
     """Tell of each attack whether it integrates the noise out of the learner's own law, or counts a few arms."""
     return [attack in (WindowRatio, ParticleRatio, NextArms) for attack in attacks]
-
-
-def log_loss(scores: Floats, left: NDArray[np.bool_]) -> float:
-    """Return minus the mean log probability that scores, log odds, give to each run's own world; rounded."""
-    odds = np.nan_to_num(scores, nan=0.0, posinf=_CERTAIN, neginf=-_CERTAIN)
-    return float(rounded(np.logaddexp(0.0, np.where(left, -odds, odds)).mean()))
 
 
 def best_of(worths: Sequence[float], losses: Sequence[float], steady: Sequence[bool]) -> int:

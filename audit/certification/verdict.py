@@ -98,8 +98,26 @@ class InputSearch(Protocol):
         """Return what a record says of it."""
 
 
+class OnPair:
+    """What is about a pair: of losses in a learner's audit, of inputs in a mechanism's."""
+
+    pair: Pair | DataPair
+
+    @property
+    def losses(self) -> Pair:
+        """The pair, of a learner's audit."""
+        assert isinstance(self.pair, Pair), "a mechanism's audit has inputs, and no losses"
+        return self.pair
+
+    @property
+    def inputs(self) -> DataPair:
+        """The pair, of a mechanism's audit."""
+        assert isinstance(self.pair, DataPair), "a learner's audit has losses, and no inputs"
+        return self.pair
+
+
 @dataclass(frozen=True)
-class Result:
+class Result(OnPair):
     """The outcome of one audit.
 
     Attributes
@@ -166,12 +184,6 @@ class Result:
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
     event_in_words: str = ""
-
-    @property
-    def losses(self) -> Pair:
-        """The pair, of a learner's audit."""
-        assert isinstance(self.pair, Pair), "a mechanism's audit has inputs, and no losses"
-        return self.pair
 
     @property
     def epsilon_lower(self) -> float:
