@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
-from ..sanitise import due_verdict, is_unexpected, is_untested, visible_line
+from ..sanitise import due_verdict, is_unexpected, is_untested, json_text, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
 
@@ -198,6 +198,7 @@ def _audit_task(execution: Execution, item: Item) -> Outcome:
         record = written() if page is None else page.once("record", written)
         shrunk = shrink_task(task, result, execution)
         outcome = {**record, "shrunk": shrunk.to_json() if shrunk else None}, None
+        json_text(outcome)  # what cannot be written would lose the others' records too
     except BaseException as error:
         outcome = None, unaudited(task, error)
     finally:
@@ -266,6 +267,7 @@ def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson:
     page = ledger.page(index)
     try:
         outcome = task.measure(Execution(memory=page))
+        json_text(outcome)
     finally:
         page.close()
     ledger.keep_outcome(index, outcome)

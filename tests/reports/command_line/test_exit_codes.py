@@ -1,5 +1,7 @@
 """Only a verdict exits 1: crashes of the target exit 4, trouble with outputs 2, and each has one line."""
 
+import json
+import math
 import os
 import signal
 import subprocess
@@ -8,6 +10,7 @@ import sys
 import pytest
 from jinja2 import DictLoader
 
+from overclaim.reports import record
 from overclaim.reports.command_line import cli
 from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
 from overclaim.reports.formats import html
@@ -151,6 +154,24 @@ def test_a_fault_of_our_own_exits_70(monkeypatch):
     assert result.exit_code == INTERNAL
     assert result.stderr.startswith("overclaim: internal error, a fault of overclaim: KeyError: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_record_that_cannot_be_written_costs_no_other_claim_its_own(tmp_path, monkeypatch):
+    real = record.claim_record
+
+    def infinite(prepared, result, **how):
+        written = real(prepared, result, **how)
+        return {**written, "seconds": math.inf} if prepared.task.rounds == 3 else written
+
+    monkeypatch.setattr(record, "claim_record", infinite)
+    one = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nruns = 200\nrounds = {}\n'
+    (tmp_path / "plan.toml").write_text(one.format(2) + one.format(3))
+    result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
+    assert result.exit_code == INTERNAL
+    written = json.loads((tmp_path / "record.json").read_text())
+    assert [claim["rounds"] for claim in written["claims"]] == [2]
+    assert [error["kind"] for error in written["errors"]] == ["internal error"]
+    assert "a value that JSON has not" in written["errors"][0]["message"]
 
 
 @pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
