@@ -24,8 +24,9 @@ MOST_OUTCOMES, REPEATED = 2**16, 16
 #: outcome has many of them, and counts alone are used. Beyond, the regression's prediction is a prior.
 FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
 MOST_PATTERNS = 64
-#: Bins of a number of equal width, and the share of its values beyond them on either side.
-UNIFORM, FAR_TAIL = 48, 5e-4
+#: Bins of a number of equal width, the share of its values beyond them on either side, and how far edges lie from
+#: those numbers in units of bins.
+UNIFORM, FAR_TAIL, NUDGE = 48, 5e-4, 6e-10
 #: The most runs of a regression on bins.
 MOST_REGRESSED = 1_000_000
 #: Digits to which points are compared: the same point may be computed in several ways.
@@ -286,12 +287,12 @@ class _Part:
 
 
 def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
-    columns = train.features.columns
-    special = train.features.with_specials
+    columns, special = train.features.columns, train.features.with_specials
+    few = train.thinned(SCREENED)
     for group in ([i for i, column in enumerate(columns) if column.discrete], special):
         if group:
             keys = partial(_kinds, group)
-            known, times = np.unique(keys(train.every(-(-train.left.size // SCREENED))), return_counts=True)
+            known, times = np.unique(keys(few), return_counts=True)
             if known.size * REPEATED <= times.sum():
                 yield _Part(partial(_place, known, keys), known.size + 1, ordered=False)
                 continue
@@ -303,16 +304,14 @@ def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
     elif len(numbers) == len(columns) > 1 and not special:
         sources += [partial(_step, i) for i in range(1, len(columns))]
     for source in sources:
-        row = source(train)
+        row = source(few)
         row = row[np.isfinite(row)]
-        if row.size:
-            low, high = np.quantile(row, [FAR_TAIL, 1 - FAR_TAIL])
-            if high > low:
-                width = float(high - low) / UNIFORM
-                middle = float(np.median(row))
-                jump = min(max(math.ceil((middle - low) / width), 1), UNIFORM - 1)
-                bins = partial(_bins, source, middle - jump * width, 1 / width)
-                yield _Part(bins, UNIFORM + 1, ordered=True, jump=jump)
+        low, middle, high = np.quantile(row, [FAR_TAIL, 0.5, 1 - FAR_TAIL]).tolist() if row.size else (0.0, 0.0, 0.0)
+        if high > low:
+            width = (high - low) / UNIFORM
+            jump = min(max(math.ceil((middle - low) / width), 1), UNIFORM - 1)
+            bins = partial(_bins, source, middle - jump * width, 1 / width)
+            yield _Part(bins, UNIFORM + 1, ordered=True, jump=jump)
     if least:  # the bins are those of the least
         values = sorted({float(v) for i in special for v in columns[i].values if not math.isnan(v)})
         yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))
@@ -328,7 +327,7 @@ def _least(view: View) -> Floats:
 
 def _step(index: int, view: View) -> Floats:
     """Return the difference of a column from the one before it."""
-    difference: Floats = rounded(view.columns[index] - view.columns[index - 1])
+    difference: Floats = view.columns[index] - view.columns[index - 1]
     return difference
 
 
@@ -354,9 +353,10 @@ def _place(known: NDArray[np.int64], keys: Callable[[View], NDArray[np.int64]], 
 def _bins(source: Callable[[View], Floats], low: float, per_unit: float, view: View) -> NDArray[np.int64]:
     """Return the bin of each number, all of the same width, the outermost without end; one more than all for none."""
     numbers = source(view)
-    with np.errstate(invalid="ignore"):
-        places = np.clip(rounded((numbers - low) * per_unit), 0, UNIFORM - 1)
-        return np.where(np.isfinite(numbers), places, UNIFORM).astype(np.int64)
+    with np.errstate(invalid="ignore"):  # the last bits of numbers at an edge decide nothing
+        places = np.clip((numbers - low) * per_unit + NUDGE, 0, UNIFORM - 1)
+    places[~np.isfinite(numbers)] = UNIFORM
+    return places.astype(np.int64)
 
 
 class PointCounts:
