@@ -77,6 +77,10 @@ class Pilot:
         kept = self._inputs(alive)
         self.played = {key: outputs for key, outputs in self.played.items() if key in kept}
 
+    def many_inputs(self, alive: Sequence[int]) -> int:
+        """Return how many different inputs pairs have."""
+        return len(self._inputs(alive))
+
     def _inputs(self, alive: Sequence[int]) -> dict[str, object]:
         """Return the different inputs of pairs by their texts."""
         return {

@@ -2,22 +2,23 @@
 
 At an epsilon of 0.1 the two worlds' rates differ by less than the noise of a pilot. So every input is played with the
 same draws (`pilot`). What attacks learn from some runs is judged by others, of which only the scores are kept: so many
-that the rare events are among them that often tell most. Where the choice goes by counts, a third of these had no part
-in choosing the events: the best of many is best by luck.
+that the rare events are among them that often tell most. The last few pairs race on such runs too. Where the choice
+goes by counts, a third of these had no part in choosing the events: the best of many is best by luck.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, Sample, outputs_of
+from ..assumptions.unseeded import Unseeded
 from ..attacks.encoding import Encoder
 from ..attacks.features import Features, LabelledView, Outputs, View
 from ..attacks.learned import OutputAttack
@@ -25,7 +26,7 @@ from ..attacks.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack
 from ..certification.frame import Audit
 from ..play.processor import one_thread
-from ..play.transcripts import blocks
+from ..play.transcripts import BLOCK, blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice
 from ..statistics.events import UNUSED, Event
@@ -35,8 +36,11 @@ from .pilot import Pilot
 #: Claims of at most this epsilon, with so many runs at least, are weak.
 WEAK, MANY_RUNS = 0.5, 1_000_000
 #: Shares of the runs: the search over pairs, the training runs, those that choose the event; and the most of each.
-SEARCH, TRAIN, JUDGED = 0.12, 0.06, 0.18
-MOST_SEARCH, MOST_TRAIN, MOST_JUDGED = 1_000_000, 1_000_000, 3_600_000
+SEARCH, TRAIN, JUDGED = 0.03, 0.06, 0.18
+MOST_SEARCH, MOST_TRAIN, MOST_JUDGED = 600_000, 1_000_000, 3_600_000
+#: So many pairs at most race, with so many of their attacks: every input's draws in each heat as a share of the runs,
+#: the most of these draws, and the pairs that are left. They are the first of the draws that choose the event.
+FEW, RACERS, RACE = 4, 2, ((0.0125, 250_000, 2), (0.04, 800_000, 1))
 #: The part of a score's doubt that counts while pairs and attacks are compared: a rough estimate may be of the best.
 SEARCH_DOUBT = 0.5
 #: All attacks are tried on so many of the training runs, and so many of them, the best, learn from all.
@@ -74,67 +78,157 @@ def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: 
 
 
 @dataclass(frozen=True)
+class _Scorer:
+    """Attacks on a pair that have learned, and how they read outputs."""
+
+    pair: DataPair
+    encoder: Callable[[Outputs], Floats]
+    features: Features
+    attacks: Sequence[OutputAttack]
+    fitted: Sequence[FittedAttack[View]]
+
+    @property
+    def inputs(self) -> list[tuple[str, object]]:
+        """The inputs by their texts, the left one first."""
+        return list(zip(self.pair.keys, (self.pair.left, self.pair.right), strict=True))
+
+    def scores(self, played: Mapping[str, Outputs]) -> list[tuple[Floats, Floats]]:
+        """Return each attack's scores of outputs on either input."""
+        left, right = (self.features.view(self.encoder(played[key])) for key, _ in self.inputs)
+        return [(attack.score(left), attack.score(right)) for attack in self.fitted]
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """The pilot's runs of a pair, and what few of them show is worth learning; the runs are encoded when asked for."""
+
+    pilot: Pilot
+    index: int
+    alive: tuple[int, ...]
+
+    @property
+    def pair(self) -> DataPair:
+        """The pair."""
+        return self.pilot.pairs[self.index]
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """What turns outputs into columns."""
+        return Encoder.fit(self._sample.outputs)
+
+    @cached_property
+    def features(self) -> Features:
+        """What columns are read."""
+        columns = self.encoder(self._sample.outputs)
+        return Features(columns[:, :: -(-columns.shape[1] // LOOKED_AT)])
+
+    @cached_property
+    def attacks(self) -> list[OutputAttack]:
+        """The attacks worth fitting."""
+        return attacks_on(self.train(), thorough=False)
+
+    def train(self) -> LabelledView:
+        """Return the training runs."""
+        return self.features.view(self.encoder(self._sample.outputs)).labelled(self._sample.left, coupled=True)
+
+    @property
+    def _sample(self) -> Sample:
+        return self.pilot.sample(self.index, self.alive)
+
+
+@dataclass(frozen=True)
 class _Choice:
     audit: Audit
     mechanism: object
 
     def of(self, options: Sequence[DataPair], index: int) -> Chosen:
         pilot = Pilot(self.audit, self.mechanism, options, index)
-        won = self._halve(pilot) if len(options) > 1 else 0
-        train = min(int(TRAIN * self.audit.budget.runs), MOST_TRAIN)
-        pilot.extend([won], max(0, train - 2 * pilot.draws))
+        won = self._search(pilot) if len(options) > 1 else 0
+        pilot.extend([won], max(0, self._share(TRAIN, MOST_TRAIN) - 2 * pilot.draws))
         sample = pilot.sample(won, [won])
         pilot.played.clear()
         encoder = Encoder.fit(sample.outputs)
         columns = encoder(sample.outputs)
         features = Features(columns)
         runs = features.view(columns).labelled(sample.left, coupled=True)
-        judged = min(int(JUDGED * self.audit.budget.runs), MOST_JUDGED) // 2
-        play = partial(self._scores, options[won], index, encoder, features, judged)
+        judged = self._share(JUDGED, MOST_JUDGED) // 2
+
+        def play(fitted: Sequence[FittedAttack[View]]) -> list[Floats]:
+            return self._scores([_Scorer(options[won], encoder, features, (), fitted)], index, judged)[0]
+
         attack, event = self._fitted(options[won], index + won, runs, play)
         step = -(-sample.left.size // MOST_RUNS)
         shown = sample.outputs[..., ::step] if isinstance(sample.outputs, np.ndarray) else sample.outputs[::step]
         return Chosen(index + won, attack, encoder, features, event, pilot.spent + 2 * judged, shown)
 
-    def _scores(
-        self,
-        pair: DataPair,
-        index: int,
-        encoder: Encoder,
-        features: Features,
-        draws: int,
-        fitted: Sequence[FittedAttack[View]],
-    ) -> list[Floats]:
+    def _scores(self, scorers: Sequence[_Scorer], index: int, draws: int) -> list[list[Floats]]:
         """Return each attack's scores of fresh coupled runs, the left world's first; nothing else of them is kept."""
-        task = partial(_scored_block, self.mechanism, self.audit.budget.seed, index, pair, encoder, features, fitted)
+        task = partial(_scored_block, self.mechanism, self.audit.budget.seed, index, scorers)
         shown = list(in_parallel(task, list(blocks(draws)), jobs=self.audit.execution.jobs, alike=True))
-        return [np.concatenate([one[i][side] for side in (0, 1) for one in shown]) for i in range(len(fitted))]
+        return [
+            [np.concatenate([one[i][k][side] for side in (0, 1) for one in shown]) for k in range(len(scorer.fitted))]
+            for i, scorer in enumerate(scorers)
+        ]
 
-    def _halve(self, pilot: Pilot) -> int:
-        """Return the winner of successive halving."""
-        alive = list(range(len(pilot.pairs)))
-        stages = math.ceil(math.log2(len(alive)))
-        budget = min(int(SEARCH * self.audit.budget.runs), MOST_SEARCH) // (stages + 1)
-        while len(alive) > 1:
-            last = len(alive) <= 3  # the best few differ least
-            pilot.extend(alive, max(10 * len(alive), 2 * budget if last else budget))
-
-            def worth(i: int, alive: Sequence[int] = tuple(alive)) -> float:
-                return self._worth(pilot.pairs[i], pilot.sample(i, alive))
-
-            worths = {i: self.audit.once(f"worth/{i}/{pilot.draws}", partial(worth, i)) for i in alive}
-            alive = sorted(alive, key=lambda i: -worths[i])[: len(alive) // 2]
+    def _search(self, pilot: Pilot) -> int:
+        """Return the best pair: of the few that halving leaves, by fresh runs, which their best attacks score."""
+        once, alive = self.audit.once, list(range(len(pilot.pairs)))
+        stages = max(1, math.ceil(math.log2(len(alive) / FEW)))
+        while True:
+            pilot.extend(alive, max(10 * len(alive), self._share(SEARCH, MOST_SEARCH) // stages))
+            lessons = {i: _Lesson(pilot, i, tuple(alive)) for i in alive}
+            bets = {i: once(f"worth/{i}/{pilot.draws}", partial(self._bet, lesson)) for i, lesson in lessons.items()}
+            alive = sorted(alive, key=lambda i: -bets[i][0])[: max(FEW, len(alive) // 2)]
+            if len(alive) <= FEW:
+                break
             pilot.forget(alive)
+        promising = {i: self._scorer(lessons[i], bets[i][1]) for i in alive if bets[i][1]}
+        before = 0
+        for heat, (share, most, kept) in enumerate(RACE):
+            if len(alive) > kept:
+                draws = self._share(share, most)
+                draws -= draws % BLOCK if draws > BLOCK else 0
+                self._pay(pilot, alive, draws, before)
+                racing = [i for i in alive if i in promising]
+                race = partial(self._race, [promising[i] for i in racing], pilot.index, draws)
+                worths = dict(zip(racing, once(f"race/{heat}", race), strict=True))
+                alive, before = sorted(alive, key=lambda i: -worths.get(i, -math.inf))[:kept], draws
+        pilot.forget(alive)
         return alive[0]
 
-    def _worth(self, pair: DataPair, sample: Sample) -> float:
-        """Return what the best event on a pair promises: a ranking of pairs."""
-        columns = Encoder.fit(sample.outputs)(sample.outputs)
-        features = Features(columns[:, :: -(-sample.left.size // LOOKED_AT)])
-        train = features.view(columns).labelled(sample.left, coupled=True)
-        attacks = attacks_on(train, thorough=False)
-        bets = [self._bets(pair, train, attack, (SEARCH_DOUBT,))[0] for attack in attacks]
-        return _winner(attacks, bets)[1]
+    def _pay(self, pilot: Pilot, alive: Sequence[int], draws: int, before: int) -> None:
+        """Count the runs of a race that no other heat has, nor the winner's runs that choose the event."""
+        inputs = pilot.many_inputs(alive)
+        seeded = not isinstance(self.mechanism, Unseeded)  # what cannot be seeded plays other runs each time
+        pilot.spent += (inputs - 2) * (draws - before) if seeded else inputs * draws
+
+    def _share(self, share: float, most: int) -> int:
+        """Return a share of the runs, but at most so many."""
+        return min(int(share * self.audit.budget.runs), most)
+
+    def _bet(self, lesson: _Lesson) -> list[Any]:
+        """Return what the best event on a pair promises, and the attacks that promise most: a ranking of pairs."""
+        train = lesson.train()
+        worths = [float(self._bets(lesson.pair, train, attack, (SEARCH_DOUBT,))[0][0]) for attack in lesson.attacks]
+        ranked = sorted(range(len(worths)), key=lambda i: -worths[i])
+        return [max(worths, default=-math.inf), ranked[:RACERS]]
+
+    def _scorer(self, lesson: _Lesson, best: Sequence[int]) -> _Scorer:
+        """Return a pair's best attacks, which learned from all its runs."""
+        attacks, train = [lesson.attacks[i] for i in best], lesson.train()
+        fitted = [attack.fit(self.mechanism, lesson.pair, train) for attack in attacks]
+        return _Scorer(lesson.pair, lesson.encoder, lesson.features, attacks, fitted)
+
+    def _race(self, scorers: Sequence[_Scorer], index: int, draws: int) -> list[float]:
+        """Return what the best event on each pair promises on so many fresh draws."""
+        scores = self._scores(scorers, index, draws)
+        return [
+            max(
+                float(self._best_events(attack, shown, (SEARCH_DOUBT,))[0][1])
+                for attack, shown in zip(one.attacks, of_attacks, strict=True)
+            )
+            for one, of_attacks in zip(scorers, scores, strict=True)
+        ]
 
     def _fitted(
         self,
@@ -176,18 +270,8 @@ class _Choice:
         choosing = (
             scores if smooth else np.concatenate([side[: half * 2 // 3] for side in (scores[:half], scores[half:])])
         )
+        choices = self._best_events(attack, choosing, SMOOTH_DOUBTS if smooth else DOUBTS, smooth_alone=smooth)
         delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
-        choices = event_choice.choose_several(
-            choosing,
-            np.repeat([True, False], choosing.size // 2),
-            [doubt * attack.doubt for doubt in (SMOOTH_DOUBTS if smooth else DOUBTS)],
-            log_odds=attack.log_odds,
-            coupled=True,
-            smooth_alone=smooth,
-            delta=delta,
-            alpha=alpha,
-            runs=runs,
-        )
         events = [event for event, _ in choices]
         worths = event_choice.promised(events, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
         won = worths.index(max(worths))
@@ -210,17 +294,23 @@ class _Choice:
         """Return what an attack's best events promise, and these, with so much of the attack's own doubt each."""
         if scores is None:
             scores = self._cross_fitted(pair, train, attack)
-        choices = event_choice.choose_several(
+        return [[float(worth), event.to_json()] for event, worth in self._best_events(attack, scores, doubts)]
+
+    def _best_events(
+        self, attack: OutputAttack, scores: Floats, doubts: Sequence[float], *, smooth_alone: bool = False
+    ) -> list[tuple[Event, float]]:
+        """Return the best event on scores of coupled runs, and what it promises, with each share of the doubt."""
+        return event_choice.choose_several(
             scores,
-            train.left,
+            np.repeat([True, False], scores.size // 2),
             [doubt * attack.doubt for doubt in doubts],
             delta=self.audit.claim.delta,
             alpha=self.audit.budget.alpha,
             runs=self.audit.budget.runs,
             log_odds=attack.log_odds,
             coupled=True,
+            smooth_alone=smooth_alone,
         )
-        return [[float(worth), event.to_json()] for event, worth in choices]
 
     def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
         """Return the scores of all runs by an attack that was fitted on the other half of them."""
@@ -234,21 +324,15 @@ class _Choice:
 
 
 def _scored_block(
-    mechanism: object,
-    seed: int,
-    index: int,
-    pair: DataPair,
-    encoder: Encoder,
-    features: Features,
-    fitted: Sequence[FittedAttack[View]],
-    block: tuple[int, int],
-) -> list[tuple[Floats, Floats]]:
+    mechanism: object, seed: int, index: int, scorers: Sequence[_Scorer], block: tuple[int, int]
+) -> list[list[tuple[Floats, Floats]]]:
     number, runs = block
-    views = []
-    for data in (pair.left, pair.right):
-        outputs = outputs_of(mechanism, data, Draws(seed, Stage.TRAIN, index, 1, number), runs)
-        views.append(features.view(encoder(outputs)))
-    return [(attack.score(views[0]), attack.score(views[1])) for attack in fitted]
+    inputs = {key: data for one in scorers for key, data in one.inputs}
+    played = {
+        key: outputs_of(mechanism, data, Draws(seed, Stage.TRAIN, index, 1, number), runs)
+        for key, data in inputs.items()
+    }
+    return [one.scores(played) for one in scorers]
 
 
 def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> tuple[int | None, float]:

@@ -70,6 +70,24 @@ def test_what_learns_what_chooses_and_what_certifies_share_no_draw():
     assert not any(one & another for one, another in itertools.combinations(parts, 2))
 
 
+def test_the_last_pairs_are_compared_by_many_runs_which_are_counted_once():
+    """The maximum of noisy answers, released: pairs 5 and 6 of 8, all answers moved alike, are worth 1.6 others."""
+    specimen = zoo()["mechanisms/noisy-max-3"]
+    mechanism, played = specimen.build(0.1), {}
+
+    def keep(data, draws, runs):
+        played[draws.key, tuple(data)] = runs
+        return mechanism(data, draws, runs)
+
+    keep.batched = True
+    audit = MechanismAudit(mechanism=keep, claim=Claim(epsilon=0.1), budget=Budget(1_000_000, 3, 0.9))
+    choice, spent = audit.choose([DataPair(*pair) for pair in specimen.pairs])
+    assert choice.index in {5, 6}
+    assert spent == sum(played.values())
+    race = {data for (_, _, _, part, _), data in played if part == 1}
+    assert 3 <= len(race) <= 5  # the inputs of four pairs at most, and no fewer than those of two
+
+
 @pytest.mark.slow
 def test_the_choice_does_not_depend_on_the_number_of_processes():
     audit = audit_of("numerical-svt", 0.1, 1_000_000)
