@@ -88,9 +88,7 @@ class WindowRatio(LawAttack):
         self.batch = batch_of(learner)
         chosen, differs = decisions(pair.rounds, self.batch), pair.t0 // self.batch
         best = -1.0
-        for before in BEFORE:
-            if before > differs:
-                break
+        for before in reversed([before for before in BEFORE if before <= differs]):
             end = min(chosen, differs - before + WINDOW)
             p, q = window_laws(learner, pair, differs - before, end, cells=COARSE)
             told = float(rounded(epsilon_from_laws(p, q, TELLING), 6))

@@ -8,7 +8,8 @@ particles.
 A particle is a path of all the other noise. Each carries the same few values of y, the nodes, with their weights, so
 y is integrated by quadrature within every path, and resampling paths never thins its values out. What resampling does
 thin out is the past of the paths: after many of them all descend from one, and the ratio is that path's, no mean over
-paths. Later actions tell ever less of y, so the filter stops some actions after the differing one (the lag).
+paths. Later actions tell ever less of y, so the filter stops some actions after the differing one (the lag); and where
+the differing round comes late it begins some actions before, with more paths, which until then play as they like.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ from .protocol import LawAttack, log_losses
 PARTICLES, NODES, TOGETHER = 16, 8, 16_384
 #: The actions after the differing one that are filtered; the first lag that is tried on training runs, and how many.
 LAG, SHORTEST, TUNED = 16, 8, 4000
+#: Where more than `NEAR` actions come before the differing one, the filter begins so many before it: the paths, the
+#: values and the lag to begin with.
+NEAR, LATE_PARTICLES, LATE_NODES, LATE_SHORTEST = 10, 256, 4, 4
 #: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
 #: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
 POOR, OFFSET = 2.0371, 0.3586
-#: Scores of few digits: a particle estimate has no more.
-DIGITS = 6
+DIGITS = 6  # of scores: a particle estimate has no more
 
 
 def select(state: Any, columns: Any) -> object:
@@ -67,29 +70,34 @@ class ParticleRatio(LawAttack):
     Parameters
     ----------
     learner : Learner with `HasInner`, its inner learner with `HasProbabilities`
-    pair : Pair
-        Linear losses.
-    particles : int
-        Paths of noise for each transcript.
-    nodes : int
-        Values of the differing noisy loss for each path; even.
+    pair : Pair of linear losses
+    particles, nodes : int
+        Paths of noise for each transcript, and values of the differing noisy loss for each path; these even.
     lag : int
         How many of the inner learner's actions after the differing one are looked at.
+    begin : int
+        The first action that is looked at.
     """
 
     name = "particle likelihood ratio"
     exact = False
 
     def __init__(
-        self, learner: Learner, pair: Pair, *, particles: int = PARTICLES, nodes: int = NODES, lag: int = LAG
+        self,
+        learner: Learner,
+        pair: Pair,
+        *,
+        particles: int = PARTICLES,
+        nodes: int = NODES,
+        lag: int = LAG,
+        begin: int = 0,
     ) -> None:
         assert isinstance(learner, HasInner)
         assert isinstance(learner.noise, Laplace)
         assert isinstance(learner.inner, HasProbabilities)
         super().__init__(learner, pair)
         self.inner, self.noise, self.batch = learner.inner, learner.noise, learner.batch
-        self.differing = pair.t0 // self.batch
-        self.lag = lag
+        self.differing, self.lag, self.begin = pair.t0 // self.batch, lag, begin
         self.steps = min(decisions(pair.rounds, self.batch), self.differing + 1 + lag)
         self.particles, self.nodes = particles, nodes
         self.fast = False
@@ -100,7 +108,9 @@ class ParticleRatio(LawAttack):
             for world in (pair.left, pair.right)
         )
         #: The noise of every update, (updates, particles * nodes): the same for all nodes of a path.
-        self.fresh = np.repeat(self._quantiles(stratified(self.steps - 1, particles, Draws(0))), nodes, axis=1)
+        self.fresh = np.repeat(self._quantiles(stratified(self.steps - 1 - begin, particles, Draws(0))), nodes, axis=1)
+        #: What paths do before the first action that is looked at, and their states then.
+        self.free, self.state = self._played_freely()
         #: The noise of the differing update, for even nodes around the left loss and for odd ones around the right.
         self.differs = np.repeat(self._quantiles((np.arange(nodes // 2) + 0.5) / (nodes // 2)), 2)
 
@@ -117,7 +127,7 @@ class ParticleRatio(LawAttack):
 
     def score(self, transcripts: Transcripts) -> Floats:
         """Filter the transcripts, some of them together."""
-        chosen = transcripts.actions[:: self.batch][: self.steps]
+        chosen = transcripts.actions[:: self.batch][self.begin : self.steps]
         # Equal sequences have equal scores: filter each once.
         unique, inverse = np.unique(chosen, axis=1, return_inverse=True)
         unique = unique.astype(np.intp)  # transcripts hold arms in few bits
@@ -125,8 +135,7 @@ class ParticleRatio(LawAttack):
             scores = self._filter_fast(unique)
         else:
             width = max(1, TOGETHER // (self.particles * self.nodes))
-            parts = [self._filter(unique[:, i : i + width]) for i in range(0, unique.shape[1], width)]
-            scores = np.concatenate(parts)
+            scores = np.concatenate([self._filter(unique[:, i : i + width]) for i in range(0, unique.shape[1], width)])
         return rounded(scores, DIGITS)[inverse.reshape(-1)]
 
     def faster(self) -> ParticleRatio:
@@ -142,10 +151,11 @@ class ParticleRatio(LawAttack):
         Lags are doubled while that lowers the log loss by more than its standard error: longer ones cost more.
         """
         some = train[:TUNED]
-        best = self._of_lag(SHORTEST)
+        late: dict[str, Any] = {"particles": LATE_PARTICLES, "nodes": LATE_NODES, "begin": self.differing - NEAR}
+        best = self._with(lag=LATE_SHORTEST, **late) if self.differing > NEAR else self._with(lag=SHORTEST)
         losses = log_losses(best.score(some), some.left)
         while best.differing + 1 + best.lag < decisions(self.pair.rounds, self.batch):
-            longer = self._of_lag(2 * best.lag)
+            longer = best._with(lag=2 * best.lag)
             others = log_losses(longer.score(some), some.left)
             gain = losses - others
             if rounded(gain.mean(), DIGITS) <= rounded(gain.std() / math.sqrt(gain.size), DIGITS):
@@ -153,10 +163,25 @@ class ParticleRatio(LawAttack):
             best, losses = longer, others
         return best
 
-    def _of_lag(self, lag: int) -> ParticleRatio:
-        other = ParticleRatio(self.learner, self.pair, particles=self.particles, nodes=self.nodes, lag=lag)
+    def _with(self, **changed: Any) -> ParticleRatio:
+        """Return a filter as this one but for what is changed."""
+        mine = {name: getattr(self, name) for name in ("particles", "nodes", "lag", "begin")}
+        other = ParticleRatio(self.learner, self.pair, **{**mine, **changed})
         other.fast = self.fast
         return other
+
+    def _played_freely(self) -> tuple[tuple[Actions, Floats], object]:
+        """Return arms and noisy losses before the filter begins, (begin, particles), and the states after them."""
+        state = self.inner.start(self.particles, Draws(0))
+        noise, shares = (stratified(self.begin, self.particles, Draws(0, part=part)) for part in (1, 2))
+        told, shares = self._quantiles(noise), shares + (OFFSET - 0.5) / self.particles
+        arms = np.empty(told.shape, dtype=np.intp)
+        for t in range(self.begin):
+            sums = np.cumsum(self.inner.probabilities(state), axis=0)
+            arms[t] = (sums[:-1] < shares[t]).sum(axis=0)
+            told[t] += self.left[t][arms[t]]
+            self.inner.update(state, arms[t], told[t].copy(), Draws(0))
+        return (arms, told), state
 
     def _quantiles(self, shares: Floats) -> Floats:
         """Return the quantiles of the noise."""
@@ -170,43 +195,46 @@ class ParticleRatio(LawAttack):
         kernel = kernel_of(self.inner, m)
         assert kernel is not None
         filtered = compiled(_filter_block, m, _law=kernel.probability, _update=kernel.update)
+        # The learners that have such a kernel draw nothing in an update.
+        stream = np.zeros(5, np.uint64), np.zeros(1, np.int64), lanes(1, 0.0, m)[0], lanes(1, 0.0, m)[0]
+        arms, told = (np.repeat(rows, self.nodes, axis=1)[:, None] for rows in self.free)
+        if self.begin:
+            compiled(_replay_block, m, _update=kernel.update)(kernel.numbers, kernel.arrays, stream, arms, told)
         state = tuple(lanes(len(array), 0.0, m) for array in kernel.arrays)
         rows = lanes(7, 0.0, m)
         rows[0] = np.tile(self.differs, self.particles)
         chosen = lanes(2, 0.0, m).view(np.int64)
-        scores = np.empty(actions.shape[1])
+        scores, run = np.empty(actions.shape[1]), np.ascontiguousarray(actions)
         worlds = np.stack([self.left, self.right])
-        # The learners that have such a kernel draw nothing in an update.
-        stream = np.zeros(5, np.uint64), np.zeros(1, np.int64), lanes(1, 0.0, m)[0], lanes(1, 0.0, m)[0]
-        run = np.ascontiguousarray(actions)
-        setting = float(self.noise.scale), int(self.differing), int(self.nodes)
+        setting = float(self.noise.scale), int(self.differing), int(self.nodes), int(self.begin)
         filtered(kernel.numbers, kernel.arrays, state, stream, run, worlds, self.fresh, setting, rows, chosen, scores)
         return scores
 
     def _filter(self, actions: Actions) -> Floats:
-        """Return the log ratio of each column of `actions`, (decisions, runs)."""
+        """Return the log ratio of each column of `actions`, (decisions from `begin` on, runs)."""
         runs, m = actions.shape[1], self.particles * self.nodes
-        state = self.inner.start(runs * m, Draws(0))
+        paths = np.tile(np.repeat(np.arange(self.particles), self.nodes), runs)
+        state = select(self.state, paths) if self.begin else self.inner.start(runs * m, Draws(0))
         columns = np.arange(runs * m)
         weight = np.ones((runs, m))
         ratios = np.ones((2, runs, 1))
-        for step in range(self.steps - 1):
-            played = np.repeat(actions[step], m)
+        for step in range(self.begin, self.steps - 1):
+            seen = actions[step - self.begin]
+            played = np.repeat(seen, m)
             if step:  # the first law is the same for all
                 weight *= self._probabilities(state, played, columns).reshape(runs, m)
                 state, weight = self._resample(state, weight)
-            fed = self.left[step][actions[step], None]
+            fed = self.left[step][seen, None]
             if step == self.differing:
-                other = self.right[step][actions[step], None]
+                other = self.right[step][seen, None]
                 y = np.where(np.arange(self.nodes) % 2 == 0, fed, other) + self.differs
                 scaled = (np.abs(y - other) - np.abs(y - fed)) / self.noise.scale  # ln f(y - l) - ln f(y - l')
                 in_left = 2 / (1 + np.exp(-scaled))  # over the mean of both densities
                 ratios, fed = np.stack([in_left, 2 - in_left]), np.tile(y, self.particles)
             else:
-                fed = fed + self.fresh[step]
+                fed = fed + self.fresh[step - self.begin]
             self.inner.update(state, played, fed.reshape(-1), Draws(0))
-        last = np.repeat(actions[self.steps - 1], m)
-        weight *= self._probabilities(state, last, columns).reshape(runs, m)
+        weight *= self._probabilities(state, np.repeat(actions[-1], m), columns).reshape(runs, m)
         sums = (weight.reshape(runs, self.particles, self.nodes).sum(axis=1) * ratios).sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio: Floats = np.log(sums[0]) - np.log(sums[1])
@@ -266,16 +294,16 @@ def _filter_block(
     actions: Actions,
     worlds: Floats,
     noise: Floats,
-    setting: tuple[float, int, int],
+    setting: tuple[float, int, int, int],
     rows: Floats,
     chosen: NDArray[np.int64],
     scores: Floats,
 ) -> None:
     """Block: `ParticleRatio._filter`, one transcript after the other, the nodes of all its paths side by side."""
-    scale, differing, nodes = setting
+    scale, differing, nodes, begin = setting
     weight, fed, p, in_left = rows[1], rows[2:3], rows[3], rows[4]
     arms = chosen[0:1]
-    steps = len(actions)
+    steps = begin + len(actions)
     for run in range(actions.shape[1]):
         for k in range(len(arrays)):
             for row in range(len(arrays[k])):
@@ -283,8 +311,8 @@ def _filter_block(
                     arrays[k][row, i] = fresh[k][row, i]
         for i in range(LANES):
             weight[i], in_left[i] = 1.0, 1.0
-        for step in range(steps):
-            arm = actions[step, run]
+        for step in range(begin, steps):
+            arm = actions[step - begin, run]
             for i in range(LANES):
                 arms[0, i] = arm
             if step:  # the first law is the same for all
@@ -303,9 +331,15 @@ def _filter_block(
                     fed[0, i] = y
             else:
                 for i in range(LANES):
-                    fed[0, i] = left + noise[step, i]
+                    fed[0, i] = left + noise[step - begin, i]
             _update(step, numbers, arrays, stream, arms, fed)
         scores[run] = _log_ratio(weight, in_left)
+
+
+def _replay_block(numbers: Numbers, arrays: Arrays, stream: object, arms: Actions, told: Floats) -> None:
+    """Block: the paths before the first action that is looked at; `arms` and `told` are (rounds, 1, LANES)."""
+    for step in range(len(arms)):
+        _update(step, numbers, arrays, stream, arms[step], told[step])
 
 
 def _log_ratio(weight: Floats, in_left: Floats) -> float:

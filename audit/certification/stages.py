@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -36,7 +37,7 @@ from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
-from ..statistics.event_rule import choose_event, choose_event_from_laws
+from ..statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws
 from ..statistics.events import Counts, Event, count
 from ..statistics.measure_choice import Cells, choose
 from .frame import Audit, Choice
@@ -152,6 +153,7 @@ class LearnerAudit(Audit):
             bound = expected_bound(p, q, self.claim.delta, self.budget.runs)
             return float(rounded(bound if bound > 0 else np.abs(p - q).sum() / 2 - 1))
         half = played.runs // 2
+        other = played[half:]
         few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
         worths = []
         for kind in self.attacks(pair):
@@ -159,8 +161,8 @@ class LearnerAudit(Audit):
                 continue  # a regression would stand in, which is tried anyway
             attack = self.fit(kind, pair, played[:half])
             if few and kind is SequenceTable:
-                return float(rounded(self._bet(attack, played[half:], trained=True)[1]))
-            worths.append(guessed(attack.score(played[half:]), played.left[half:]))
+                return float(rounded(self._bet(attack, attack.score(other), other.left, trained=True)[1]))
+            worths.append(guessed(attack.score(other), other.left))
         return float(rounded(max(worths)))
 
     def _pilot(self, pair: Pair, index: int, train: int, pilot: int) -> tuple[Choice, int]:
@@ -176,26 +178,34 @@ class LearnerAudit(Audit):
         def fitted(i: int) -> FittedAttack[Transcripts]:
             return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
 
+        @cache
+        def scores_of(i: int) -> Floats:
+            return fitted(i).score(runs_of(Stage.PILOT))
+
         def bet(i: int) -> list[Any]:
-            seen = runs_of(Stage.PILOT)
-            event, worth = self._bet(fitted(i), seen, trained=attacks[i].trained)
-            return [worth, event.to_json(), log_loss(fitted(i).score(seen), seen.left)]
+            left = runs_of(Stage.PILOT).left
+            event, worth = self._bet(fitted(i), scores_of(i), left, trained=attacks[i].trained)
+            exact = scores_of(i - 1) if attacks[i] is ParticleRatio and attacks[i - 1] is WindowRatio else None
+            return [worth, event.to_json(), log_loss(scores_of(i), left, beside=exact)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
         won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], calibrated(attacks))
         return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
 
-    def _bet(self, attack: FittedAttack[Transcripts], played: Transcripts, *, trained: bool) -> tuple[Event, float]:
-        """Return the event to bet on with this attack, and what it promises."""
-        scores = attack.score(played)
+    def _bet(
+        self, attack: FittedAttack[Transcripts], scores: Floats, left: NDArray[np.bool_], *, trained: bool
+    ) -> tuple[Event, float]:
+        """Return the event to bet on with this attack and its scores of runs, and what it promises."""
         if not self.claim.measure.is_epsilon:
-            return self._promised(scores, played.left, log_odds=not trained)
+            return self._promised(scores, left, log_odds=not trained)
         facts: Any = {"delta": self.claim.delta, "alpha": self.budget.alpha, "runs": self.budget.runs}
         if isinstance(attack, WindowRatio):
             event = choose_event_from_laws(*attack.laws, **facts)
+        elif attack.exact or isinstance(attack, ParticleRatio):
+            event = choose_event_by_odds(scores, left, **facts)
         else:
-            event = choose_event(scores, played.left, **facts)
-        return event, self.promise(event, count(event, scores, played.left))
+            event = choose_event(scores, left, **facts)
+        return event, self.promise(event, count(event, scores, left))
 
     def _promised(self, scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Event, float]:
         """Return what scores promise of a claim in another measure than epsilon."""

@@ -28,6 +28,10 @@ from . import ftpl_law
 MAX_SEQUENCES = 4096
 #: Cells of the grid: for printed values, and for scores and rankings (off by less than 1e-4 and 1e-3).
 FINE, COARSE = 2000, 600
+#: Decisions from which on what came before a window is followed on a grid of at least so many cells, a multiple of the
+#: window's: masses at the centres of coarse cells spread out a little more with each step. It is not where losses take
+#: many values: each needs a matrix.
+LONG, AT_LEAST, FEW_ROWS = 16, 1800, 4
 #: How far the grid reaches: sinh-spaced, since Laplace tails over small probabilities are long.
 REACH = 4000.0
 #: States whose transitions are computed at once: their arrays stay near the processor.
@@ -91,7 +95,16 @@ def window_laws(learner: Learner, pair: Pair, begin: int, end: int, *, cells: in
     if not (has_grid_law(learner) and isinstance(pair.left, np.ndarray)) or 2 ** (end - begin) > MAX_SEQUENCES:
         raise NotEnumerableError(f"the law of {type(learner).__name__}'s arms {begin} to {end} is not computed")
     grid = _grid(cast(Hashable, learner), cells)
-    return grid.law(pair, True, begin, end), grid.law(pair, False, begin, end)
+    laws = []
+    for world in (pair.left, pair.right):
+        fine = 1
+        if begin >= LONG and len(np.unique(world[: begin * batch_of(learner)], axis=0)) <= FEW_ROWS:
+            fine = -(-AT_LEAST // cells)
+        x, mass = _grid(cast(Hashable, learner), fine * cells).after(world, begin)
+        if fine > 1:  # the fine cells lie within the coarse ones
+            x, mass = grid.centres, mass.reshape(cells, fine).sum(axis=1)
+        laws.append(grid.law_from(world, x, mass, begin, end))
+    return laws[0], laws[1]
 
 
 def log_sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[Floats, Floats]:
@@ -188,6 +201,7 @@ class Grid:
         middle = np.sinh((np.arange(cells // 2) + 0.5) * math.asinh(REACH) / (cells // 2))
         self.centres = np.concatenate([-middle[::-1], middle])
         self._steps: dict[tuple[int, int, float], Floats] = {}
+        self._after: tuple[Floats, Floats] = np.empty((0, 2)), np.ones(1)
 
     def _transition(self, x: Floats, arm: int, loss: float) -> Floats:
         """Return the probabilities of the cells after `arm` and a fed loss of mean `loss`: (cells, len(x))."""
@@ -228,20 +242,42 @@ class Grid:
         result: NDArray[np.bool_] = first[arms[0]] & later[arms[1:]].all(axis=0)
         return result
 
-    def law(self, pair: Pair, left: bool, begin: int = 0, end: int | None = None) -> Floats:
-        """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,).
-
-        Those of the decisions from `begin` to before `end`, whatever came before.
-        """
+    def law(self, pair: Pair, left: bool) -> Floats:
+        """Return the probabilities of all sequences of chosen arms in one world: (2 ** decisions,)."""
         world = pair.left if left else pair.right
         assert isinstance(world, np.ndarray)
-        chosen = decisions(pair.rounds, self.batch) if end is None else end
-        half = (begin + chosen) // 2  # forward to here and backward to here: few columns on both ways
-        x, mass = np.zeros(1), np.ones((1, 1))  # (states, prefixes)
-        for b in range(begin):
-            by_arm = [mass * played[:, None] for played in self.inner.line_probabilities(x)]
-            mass = np.sum([s @ m for s, m in zip(self._steps_of(world, b, x), by_arm, strict=True)], axis=0)
-            x = self.centres
+        return self.law_from(world, np.zeros(1), np.ones(1), 0, decisions(pair.rounds, self.batch))
+
+    def after(self, world: Floats, many: int) -> tuple[Floats, Floats]:
+        """Return the states after so many decisions, and their probabilities, whatever the arms were.
+
+        The last answer is kept: a longer way with the same losses goes on from there.
+        """
+        told = world[: many * self.batch].copy()
+        known, mass = self._after
+        if many < known.shape[0] // self.batch or not np.array_equal(told[: known.shape[0]], known):
+            known, mass = told[:0], np.ones(1)
+        steps: dict[bytes, Floats] = {}
+        for b in range(known.shape[0] // self.batch, many):
+            x = self.centres if b else np.zeros(1)
+            losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
+            key = losses.tobytes()
+            if b == 0 or key not in steps:
+                played = self.inner.line_probabilities(x)
+                both = [self._transition(x, arm, float(losses[arm])) * played[arm] for arm in (0, 1)]
+                step = both[0] + both[1]
+                if b:
+                    steps[key] = step
+            else:
+                step = steps[key]
+            mass = step @ mass
+        self._after = told, mass
+        return (self.centres if many else np.zeros(1)), mass
+
+    def law_from(self, world: Floats, x: Floats, mass: Floats, begin: int, end: int) -> Floats:
+        """Return the probabilities of the arms from `begin` to before `end`, from states x of these probabilities."""
+        half = (begin + end) // 2  # forward to here and backward to here: few columns on both ways
+        mass = mass[:, None]  # (states, prefixes)
         for b in range(begin, half):
             by_arm = [mass * played[:, None] for played in self.inner.line_probabilities(x)]
             steps = self._steps_of(world, b, x)
@@ -249,9 +285,9 @@ class Grid:
             mass = mass.reshape(self.centres.size, -1)
             x = self.centres
         rest: Floats = np.ones((1, self.centres.size))  # (suffixes, states): the probability of a suffix in each state
-        for b in range(chosen - 1, half - 1, -1):
+        for b in range(end - 1, half - 1, -1):
             states = x if b == half else self.centres
-            if b < chosen - 1:
+            if b < end - 1:
                 later = [rest @ step for step in self._steps_of(world, b, states)]
             else:
                 later = [np.ones((1, states.size))] * 2

@@ -26,6 +26,8 @@ _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the w
 _NEAR = 1e-6  # bounds that are closer are compared by all their digits
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
+_CERTAIN = 20.0  # log odds that are larger are clipped where they stand for probabilities
+_DISAGREE = 4.0  # standard errors beyond which labels are not those that the odds speak of
 _LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left out
 _Floats = NDArray[np.float64]
 
@@ -69,7 +71,35 @@ def choose_event(
         raise ValueError(f"alpha must be in (0, 1), but got {alpha}")
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), but got {delta}")
-    return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))
+    return _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs, fair))[1]
+
+
+def choose_event_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, alpha: float, runs: int) -> Event:
+    """Choose thresholds and method on pilot runs whose scores are log odds, for runs to come.
+
+    Each run counts for both worlds, by its odds: the ratio of two rates then owes nothing to the luck of labels.
+    Where labels and odds do not agree, what was played is not what the odds are of, and the labels decide if what they
+    say is worth more, with the doubt of `choose_event`.
+
+    Parameters
+    ----------
+    scores : array of float, shape (pilot runs,)
+        Log odds of world P (left), of runs whose labels were fair coins; nan is never guessed.
+    left, delta, alpha, runs
+        As for `choose_event`.
+    """
+    values, labels = check_runs(scores, left)
+    known = ~np.isnan(values)
+    odds = np.clip(values[known], -_CERTAIN, _CERTAIN)
+    laws = [special.expit(sign * odds) for sign in (1, -1)]
+    likely = [law * (odds.size / values.size / max(law.sum(), 1e-12)) for law in laws]
+    worth, event = _best_event(_Tails.of_laws(values[known], *likely), _Rule(delta, alpha, runs, least=1 / runs))
+    # Of the labels' mean along the odds, in standard errors: whether the odds are too large, too small, or wrong.
+    off = rounded(((labels[known] - laws[0]) @ odds) / math.sqrt((laws[0] * laws[1]) @ odds**2 + 1e-12))
+    if abs(off) > _DISAGREE:
+        counted, other = _best_event(_Tails.of(values, labels), _Rule(delta, alpha, runs))
+        return other if rounded(counted) > rounded(worth) else event
+    return event
 
 
 def choose_event_from_laws(
@@ -86,7 +116,7 @@ def choose_event_from_laws(
     """
     values, left, right = (np.asarray(a, dtype=np.float64) for a in (scores, p, q))
     # A law may name what no run will show: certification tells nothing below 1 / runs.
-    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs, least=1 / runs))
+    return _best_event(_Tails.of_laws(values, left, right), _Rule(delta, alpha, runs, least=1 / runs))[1]
 
 
 def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
@@ -109,12 +139,13 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
     return multiples
 
 
-def _best_event(tails: _Tails, rule: _Rule) -> Event:
+def _best_event(tails: _Tails, rule: _Rule) -> tuple[float, Event]:
+    """Return the best event, with its worth."""
     if tails.thresholds.size == 0:
-        return Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
+        return -math.inf, Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
     guess = rule.best_guess(tails)
     candidates = [guess, *rule.best_joint(tails, guess[0])]
-    return candidates[best([worth for worth, _ in candidates])][1]
+    return candidates[best([worth for worth, _ in candidates])]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from overclaim.audit.attacks import particle
 from overclaim.audit.attacks.learner_attacks import Trained
 from overclaim.audit.attacks.particle import ParticleRatio, select, stratified
-from overclaim.audit.laws.sequences import all_sequences, sequence_laws
+from overclaim.audit.laws.sequences import COARSE, all_sequences, index_of, sequence_laws, window_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import Transcripts, play
 from overclaim.audit.statistics.event_rule import choose_event
@@ -74,6 +74,22 @@ def test_the_lag_grows_while_later_actions_tell_more(monkeypatch):
     np.testing.assert_array_equal(tuned.score(Transcripts(later, train.left)), tuned.score(train))
     noise = Transcripts(train.actions, Draws(8).labels(3000))  # labels that nothing tells
     assert ParticleRatio(bandit, worlds).tuned(noise).lag == 1
+
+
+def test_where_the_round_is_late_it_begins_before_it_with_paths_that_played_freely():
+    """2,500 runs, seed fixed: nearly the exact ratio of the same arms, which a filter of all arms is far from."""
+    bandit, worlds = learner(2, eta=0.5, gamma=0.1), pair(40, 2, t0=30)
+    played = play(bandit, worlds, Draws(3), 2500)
+    late = ParticleRatio(bandit, worlds).tuned(played[:500])
+    assert (late.begin, late.particles, late.nodes, late.lag) == (20, 256, 4, 4)
+    p, q = window_laws(bandit, worlds, 24, 35, cells=COARSE)
+    exact = np.log(p / q)[index_of(played.actions[24:35], 2, 1)]
+    every = ParticleRatio(bandit, worlds).score(played)
+    assert np.corrcoef(late.score(played), exact)[0, 1] > 0.85
+    assert np.corrcoef(every, exact)[0, 1] < 0.7
+    other = played.actions.copy()
+    other[:20], other[35:] = 0, 0
+    np.testing.assert_array_equal(late.score(Transcripts(other, played.left)), late.score(played))
 
 
 def test_noise_is_stratified_in_every_row_and_independent_between_rows():
