@@ -9,7 +9,7 @@ from scipy import stats
 
 from overclaim.audit.statistics import event_rule
 from overclaim.audit.statistics.bounds import intervals, joint_bound
-from overclaim.audit.statistics.event_rule import choose_event, choose_event_from_laws
+from overclaim.audit.statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws
 from overclaim.audit.statistics.events import UNUSED, Counts, Event, certify, count
 
 SETTINGS = [
@@ -110,6 +110,40 @@ def test_the_rule_is_its_twin_in_loops(delta, alpha, runs):
         best = max(twins, key=lambda pair: pair[0])[1]
         assert choose_event(scores, left, delta=delta, alpha=alpha, runs=runs) == best
     assert families == 3 * 10
+
+
+def laplace_pilot(rng, runs, shift=0.5, parts=8):
+    """Return the exact log odds of sums of shifted Laplace noise, and the labels."""
+    left = rng.random(runs) < 0.5
+    x = rng.laplace(size=(parts, runs)) + shift * left
+    return (np.abs(x) - np.abs(x - shift)).sum(axis=0), left
+
+
+def test_exact_log_odds_choose_a_better_event_than_labels_do():
+    """40 pilots of 500 runs, seeds fixed, each event certified on the same 40,000 runs: 1.1 times as much."""
+    scores, left = laplace_pilot(np.random.default_rng(0), 40_000)
+    means = []
+    for rule in (choose_event, choose_event_by_odds):
+        pilots = (laplace_pilot(np.random.default_rng(seed), 500) for seed in range(1, 41))
+        events = [rule(*pilot, delta=0.0, alpha=0.01, runs=40_000) for pilot in pilots]
+        bounds = [certify(e, count(e, scores, left), delta=0.0, alpha=0.01).epsilon_lower for e in events]
+        means.append(np.mean(bounds))
+    assert means[1] > 1.1 * means[0]
+
+
+def test_labels_decide_where_they_are_not_those_that_the_odds_speak_of():
+    """5,000 runs, seed fixed; odds of nothing say so, and nan is never guessed."""
+    scores, left = laplace_pilot(np.random.default_rng(3), 5000)
+    facts = {"delta": 0.0, "alpha": 0.01, "runs": 50_000}
+    by_odds = choose_event_by_odds(scores, left, **facts)
+    assert by_odds != choose_event(scores, left, **facts)
+    assert choose_event_by_odds(scores / 5, left, **facts) == choose_event(scores / 5, left, **facts)
+    some = np.where(scores > np.quantile(scores, 0.9), np.nan, scores)
+    assert np.isfinite(choose_event_by_odds(some, left, **facts).lower)
+    nothing = choose_event_by_odds(np.full(10, np.nan), left[:10], **facts)
+    assert [nothing.upper, nothing.lower] == pytest.approx([math.nan, math.nan], nan_ok=True)
+    certain = np.where(left, np.inf, -np.inf)
+    assert count(choose_event_by_odds(certain, left, **facts), certain, left).guesses > 1000
 
 
 def test_the_bound_of_an_event_that_cannot_win_is_not_computed(monkeypatch):
