@@ -97,6 +97,7 @@ def window_laws(learner: Learner, pair: Pair, begin: int, end: int, *, cells: in
     grid = _grid(cast(Hashable, learner), cells)
     laws = []
     for world in (pair.left, pair.right):
+        assert isinstance(world, np.ndarray)
         fine = 1
         if begin >= LONG and len(np.unique(world[: begin * batch_of(learner)], axis=0)) <= FEW_ROWS:
             fine = -(-AT_LEAST // cells)

@@ -41,8 +41,10 @@ ETA, GAMMA = 0.5, 0.1
 EQUAL = {64: 20_000, 1024: 4000}
 #: Rounds that the leader of `constant_sequence` is kept, quantiles of the noise, and the grid of its log-weight.
 LONGEST, QUANTILES = 12, 1000
-#: Runs of the rows whose differing round comes late, and of those of other learners.
-LATE, OTHERS = {64: 200_000, 1024: 20_000}, {64: 200_000, 1024: 10_000}
+#: Runs of the rows whose differing round comes late, and with more arms; of those of other learners, on their actions;
+#: and of those of which no law is known.
+LATE, MORE_ARMS = {64: 1_000_000, 1024: 20_000}, {64: 100_000, 1024: 20_000}
+OTHERS, UNKNOWN = {64: 200_000, 1024: 10_000}, {64: 20_000, 1024: 5000}
 #: Quantiles of each of two noises, for the law of the first three arms.
 OF_TWO = 300
 #: Rounds whose sequences of two arms are all enumerated.
@@ -150,15 +152,33 @@ def certified(learner: Any, claim: Claim, pair: Pair, runs: int) -> dict[str, An
     return {"runs": runs, "attack": result.attack, "certified": result.epsilon_lower, "CPU s": cost}
 
 
+def bandits(rounds: int, arms: int) -> tuple[tuple[str, Any], ...]:
+    """Return the two bandits whose differing round comes late, with their names."""
+    entry = lookup("asi-raman-talwar/exp4-local")
+    return (
+        ("batched EXP3", exp3(arms)),
+        ("EXP4", entry.build(entry.setting(rounds=rounds, arms=arms), eta=ETA, gamma=GAMMA)),
+    )
+
+
+def of_many(_: int) -> Rows:
+    """More than two arms, the differing round in the middle or near the end; no law of a part is known."""
+    rows: Rows = []
+    for rounds in ROUNDS:
+        for arms in ARMS[1:]:
+            for name, learner in bandits(rounds, arms)[: 2 if arms == ARMS[1] else 1]:
+                for t0 in (rounds // 2, rounds - 5):
+                    found = certified(learner, Claim(epsilon=1.0), moved(rounds, arms, t0), MORE_ARMS[rounds])
+                    rows.append({"learner": name, "arms": arms, "rounds": rounds, "differs": t0 + 1, **found})
+                    tables.show(rows)
+    return rows
+
+
 def of_late(_: int) -> Rows:
     """Two arms, the differing round in the middle or near the end: certified against windows of twelve arms."""
     rows: Rows = []
-    entry = lookup("asi-raman-talwar/exp4-local")
     for rounds in ROUNDS:
-        for name, learner in (
-            ("batched EXP3", exp3(2)),
-            ("EXP4", entry.build(entry.setting(rounds=rounds, arms=2), eta=ETA, gamma=GAMMA)),
-        ):
+        for name, learner in bandits(rounds, 2):
             for t0 in (0, rounds // 2, rounds - 5):
                 pair, runs = moved(rounds, 2, t0), LATE[rounds]
                 known, expected = best_window(learner, pair, runs)
@@ -188,6 +208,8 @@ def of_learners(_: int) -> Rows:
     for name, arms, surface, parameters, low, law, late in LEARNERS:
         for rounds in ROUNDS:
             entry, runs = lookup(name), OTHERS[rounds]
+            if law is of_release and rounds == ROUNDS[0]:
+                runs = LATE[rounds]
             setting = entry.setting(rounds=rounds, **({"arms": arms} if arms else {}))
             learner, claim = entry.build(setting, **parameters), entry.claim(setting, surface=surface)
             for t0 in (0, rounds // 2) if late else (0,):
@@ -203,6 +225,45 @@ def of_learners(_: int) -> Rows:
                 found = certified(learner, claim, pair, runs)
                 share = found["certified"] / expected if expected else math.nan
                 rows.append({**what, "expected": expected, **found, "share": share})
+                tables.show(rows)
+    return rows
+
+
+#: Learner, arms, surface, its rounds, of which no law of a part is known at these horizons.
+OTHER: tuple[tuple[str, int | None, str, tuple[int, ...]], ...] = (
+    ("smith-thakurta/pftal", None, "actions", ROUNDS),
+    ("agarwal-singh/ftrl-experts", 2, "actions", ROUNDS),
+    ("agarwal-singh/ftrl-experts", 8, "actions", ROUNDS),
+    ("agarwal-singh/ftrl-ball", None, "release", ROUNDS),
+    ("agarwal-singh/ftrl-ball", None, "actions", ROUNDS),
+    ("agarwal-singh/ftrl-cube", None, "actions", ROUNDS),
+    ("ene-nguyen-vladu/private-bandit-laplace", None, "release", ROUNDS),
+    ("ene-nguyen-vladu/private-bandit-laplace", None, "actions", ROUNDS),
+    ("agarwal-singh/reduction-scrible", None, "actions", ROUNDS[:1]),
+)
+
+
+def of_others(_: int) -> Rows:
+    """Learners without a law of a part: certified, beside what a perfect attack on the release would expect."""
+    rows: Rows = []
+    for name, arms, surface, horizons in OTHER:
+        for rounds in horizons:
+            entry, runs = lookup(name), UNKNOWN[rounds]
+            setting = entry.setting(rounds=rounds, **({"arms": arms} if arms else {}))
+            learner, claim = entry.build(setting), entry.claim(setting, surface=surface)
+            pairs = candidates(learner, claim, rounds=rounds, runs=runs)
+            for t0 in (0, rounds // 2):
+                pair = shifted(pairs[0], t0)
+                try:
+                    left, right, epsilon = of_release(learner, pair)
+                    known: dict[str, Any] = {
+                        "release": epsilon,
+                        "its expected": expected_bound(left, right, 0.0, runs),
+                    }
+                except ValueError:
+                    known = {"release": math.nan, "its expected": math.nan}
+                what = {"learner": name, "arms": arms, "surface": surface, "rounds": rounds, "differs": t0 + 1}
+                rows.append({**what, **known, **certified(learner, claim, pair, runs)})
                 tables.show(rows)
     return rows
 
@@ -280,7 +341,15 @@ def of_releases(runs: int) -> Rows:
     return rows
 
 
-TABLES = {"arms": of_arms, "late": of_late, "learners": of_learners, "releases": of_releases, "equal": equal}
+TABLES = {
+    "arms": of_arms,
+    "late": of_late,
+    "many": of_many,
+    "learners": of_learners,
+    "others": of_others,
+    "releases": of_releases,
+    "equal": equal,
+}
 
 
 def page(measured: dict[str, Any]) -> str:
