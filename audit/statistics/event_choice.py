@@ -38,8 +38,9 @@ _QUANTILES, _TAIL = 65, 24
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
 #: Pilot runs below which the counts say what is in doubt: of fewer, attacks learn log odds too large.
 _FEWEST_OF_CURVES = 10_000
-#: Wrong guesses that are added to what the pilot shows: to its counts, and where log odds say what to expect.
-_UNSEEN, _UNSEEN_BY_LOG_ODDS = 1.0, 0.3
+#: Wrong guesses that are added to what the pilot shows, to an event of one side and to each side of two: to its
+#: counts, and where log odds say what to expect. Promises of one side are too high otherwise.
+_UNSEEN, _UNSEEN_BY_LOG_ODDS = (1.0, 0.5), (0.3, 0.05)
 
 
 def choose(
@@ -204,8 +205,7 @@ class _Candidates:
             (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
         )
         allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, sum(runs_of) / 8)
-        # So much is added to every event: half of it to each side of two.
-        unseen = (_UNSEEN if odds is None else _UNSEEN_BY_LOG_ODDS) * np.where(one_sided, 1.0, 0.5)
+        unseen = np.where(one_sided, *(_UNSEEN if odds is None else _UNSEEN_BY_LOG_ODDS))
         used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
         guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, used, strict=True)]
         rare = np.zeros(allowed.shape, dtype=np.bool_)
