@@ -126,12 +126,12 @@ def log_losses(scores: Floats, left: NDArray[np.bool_]) -> Floats:
 def log_loss(scores: Floats, left: NDArray[np.bool_], *, beside: Floats | None = None) -> float:
     """Return the mean of `log_losses`, rounded.
 
-    With the scores of another attack beside, whose odds are exact, the standard error of the difference is added: what
-    tells no more than chance leaves open is no better.
+    With the scores of another attack beside, whose odds are exact, two standard errors of the difference are added:
+    what tells no more than chance leaves open is no better.
     """
     losses = log_losses(scores, left)
     apart = 0.0 if beside is None else float((losses - log_losses(beside, left)).std()) / math.sqrt(losses.size)
-    return float(rounded(losses.mean() + apart))
+    return float(rounded(losses.mean() + 2 * apart))
 
 
 class NoEvidence:

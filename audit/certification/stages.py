@@ -181,11 +181,13 @@ class LearnerAudit(Audit):
         def scores_of(i: int) -> Floats:
             return fitted(i).score(runs_of(Stage.PILOT))
 
+        window = attacks.index(WindowRatio) if WindowRatio in attacks else None
+
         def bet(i: int) -> list[Any]:
             left = runs_of(Stage.PILOT).left
             event, worth = self._bet(fitted(i), scores_of(i), left, trained=attacks[i].trained)
-            exact = scores_of(i - 1) if attacks[i] is ParticleRatio and attacks[i - 1] is WindowRatio else None
-            return [worth, event.to_json(), log_loss(scores_of(i), left, beside=exact)]
+            beside = scores_of(window) if window is not None and i != window else None
+            return [worth, event.to_json(), log_loss(scores_of(i), left, beside=beside)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
         won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], calibrated(attacks))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon, release_loss
-from overclaim.audit.laws.sequences import sequence_laws, window_laws
+from overclaim.audit.laws.sequences import COARSE, sequence_laws, window_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.exact_search import expected_bound
 from overclaim.audit.search.pair_search import candidates
@@ -127,10 +127,10 @@ def of_release(learner: Any, pair: Pair) -> tuple[Floats, Floats, float]:
 def best_window(learner: Any, pair: Pair, runs: int) -> tuple[float, float]:
     """Return the largest epsilon of a window of twelve arms, and the largest bound to expect of one."""
     windows = []
-    for before in attacks.BEFORE:
+    for before in reversed(attacks.BEFORE):
         if before <= pair.t0:
             begin = pair.t0 - before
-            laws = window_laws(learner, pair, begin, min(pair.rounds, begin + attacks.WINDOW))
+            laws = window_laws(learner, pair, begin, min(pair.rounds, begin + attacks.WINDOW), cells=COARSE)
             windows.append((epsilon_from_laws(*laws), expected_bound(*laws, 0.0, runs)))
     return max(epsilon for epsilon, _ in windows), max(bound for _, bound in windows)
 
