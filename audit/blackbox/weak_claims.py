@@ -100,7 +100,7 @@ class _Scorer:
 
 @dataclass(frozen=True)
 class _Lesson:
-    """The pilot's runs of a pair, and what few of them show is worth learning; the runs are encoded when asked for."""
+    """The pilot's runs of a pair, encoded once, and what few of them show is worth learning."""
 
     pilot: Pilot
     index: int
@@ -117,19 +117,16 @@ class _Lesson:
         return Encoder.fit(self._sample.outputs)
 
     @cached_property
-    def features(self) -> Features:
-        """What columns are read."""
+    def train(self) -> LabelledView:
+        """The training runs, whose features were looked for in some of them."""
         columns = self.encoder(self._sample.outputs)
-        return Features(columns[:, :: -(-columns.shape[1] // LOOKED_AT)])
+        features = Features(columns[:, :: -(-columns.shape[1] // LOOKED_AT)])
+        return features.view(columns).labelled(self._sample.left, coupled=True)
 
     @cached_property
     def attacks(self) -> list[OutputAttack]:
         """The attacks worth fitting."""
-        return attacks_on(self.train(), thorough=False)
-
-    def train(self) -> LabelledView:
-        """Return the training runs."""
-        return self.features.view(self.encoder(self._sample.outputs)).labelled(self._sample.left, coupled=True)
+        return attacks_on(self.train, thorough=False)
 
     @property
     def _sample(self) -> Sample:
@@ -208,25 +205,22 @@ class _Choice:
 
     def _bet(self, lesson: _Lesson) -> list[Any]:
         """Return what the best event on a pair promises, and the attacks that promise most: a ranking of pairs."""
-        train = lesson.train()
-        worths = [float(self._bets(lesson.pair, train, attack, (SEARCH_DOUBT,))[0][0]) for attack in lesson.attacks]
+        train = lesson.train
+        worths = [self._promise(attack, self._cross_fitted(lesson.pair, train, attack)) for attack in lesson.attacks]
         ranked = sorted(range(len(worths)), key=lambda i: -worths[i])
         return [max(worths, default=-math.inf), ranked[:RACERS]]
 
     def _scorer(self, lesson: _Lesson, best: Sequence[int]) -> _Scorer:
         """Return a pair's best attacks, which learned from all its runs."""
-        attacks, train = [lesson.attacks[i] for i in best], lesson.train()
+        attacks, train = [lesson.attacks[i] for i in best], lesson.train
         fitted = [attack.fit(self.mechanism, lesson.pair, train) for attack in attacks]
-        return _Scorer(lesson.pair, lesson.encoder, lesson.features, attacks, fitted)
+        return _Scorer(lesson.pair, lesson.encoder, train.features, attacks, fitted)
 
     def _race(self, scorers: Sequence[_Scorer], index: int, draws: int) -> list[float]:
         """Return what the best event on each pair promises on so many fresh draws."""
         scores = self._scores(scorers, index, draws)
         return [
-            max(
-                float(self._best_events(attack, shown, (SEARCH_DOUBT,))[0][1])
-                for attack, shown in zip(one.attacks, of_attacks, strict=True)
-            )
+            max(self._promise(attack, shown) for attack, shown in zip(one.attacks, of_attacks, strict=True))
             for one, of_attacks in zip(scorers, scores, strict=True)
         ]
 
@@ -280,21 +274,12 @@ class _Choice:
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
         heat = train.thinned(HEATS)
-        worths = [self._bets(pair, heat, attack, (SEARCH_DOUBT,))[0][0] for attack in attacks]
+        worths = [self._promise(attack, self._cross_fitted(pair, heat, attack)) for attack in attacks]
         return sorted(sorted(range(len(attacks)), key=lambda i: -worths[i])[:FINALISTS])
 
-    def _bets(
-        self,
-        pair: DataPair,
-        train: LabelledView,
-        attack: OutputAttack,
-        doubts: Sequence[float],
-        scores: Floats | None = None,
-    ) -> list[list[Any]]:
-        """Return what an attack's best events promise, and these, with so much of the attack's own doubt each."""
-        if scores is None:
-            scores = self._cross_fitted(pair, train, attack)
-        return [[float(worth), event.to_json()] for event, worth in self._best_events(attack, scores, doubts)]
+    def _promise(self, attack: OutputAttack, scores: Floats) -> float:
+        """Return what an attack's best event promises, while pairs and attacks are compared."""
+        return float(self._best_events(attack, scores, (SEARCH_DOUBT,))[0][1])
 
     def _best_events(
         self, attack: OutputAttack, scores: Floats, doubts: Sequence[float], *, smooth_alone: bool = False

@@ -258,20 +258,15 @@ class Grid:
         known, mass = self._after
         if many < known.shape[0] // self.batch or not np.array_equal(told[: known.shape[0]], known):
             known, mass = told[:0], np.ones(1)
-        steps: dict[bytes, Floats] = {}
+        steps: dict[tuple[int, bytes], Floats] = {}
         for b in range(known.shape[0] // self.batch, many):
             x = self.centres if b else np.zeros(1)
             losses = world[b * self.batch : (b + 1) * self.batch].mean(axis=0)
-            key = losses.tobytes()
-            if b == 0 or key not in steps:
+            if (key := (x.size, losses.tobytes())) not in steps:
                 played = self.inner.line_probabilities(x)
-                both = [self._transition(x, arm, float(losses[arm])) * played[arm] for arm in (0, 1)]
-                step = both[0] + both[1]
-                if b:
-                    steps[key] = step
-            else:
-                step = steps[key]
-            mass = step @ mass
+                first, second = (self._transition(x, arm, float(losses[arm])) * played[arm] for arm in (0, 1))
+                steps[key] = first + second
+            mass = steps[key] @ mass
         self._after = told, mass
         return (self.centres if many else np.zeros(1)), mass
 

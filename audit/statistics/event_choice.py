@@ -23,7 +23,7 @@ from scipy import special
 from ...mechanisms.draws import Floats
 from .bounds.rounding import rounded
 from .coupling import CoupledTails, in_tail
-from .event_rule import allotment, pairs, picked
+from .event_rule import CERTAIN, allotment, pairs, picked
 from .events import UNUSED, Event
 from .smoothing import doubt_by_curves, likely, smoothed
 
@@ -31,8 +31,6 @@ from .smoothing import doubt_by_curves, likely, smoothed
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 #: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
 OF_JUDGED = 0.1
-#: Where scores stand for log odds they are clipped at this size.
-CERTAIN = 20.0
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 3.0  # right guesses, below which an event is no candidate

@@ -22,11 +22,12 @@ from .bounds import intervals, joint_bound
 from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
 
+#: Where scores stand for log odds they are clipped at this size.
+CERTAIN = 20.0
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _NEAR = 1e-6  # bounds that are closer are compared by all their digits
 _LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
-_CERTAIN = 20.0  # log odds that are larger are clipped where they stand for probabilities
 _DISAGREE = 4.0  # standard errors beyond which labels are not those that the odds speak of
 _LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left out
 _Floats = NDArray[np.float64]
@@ -90,7 +91,7 @@ def choose_event_by_odds(scores: ArrayLike, left: ArrayLike, *, delta: float, al
     """
     values, labels = check_runs(scores, left)
     known = ~np.isnan(values)
-    odds = np.clip(values[known], -_CERTAIN, _CERTAIN)
+    odds = np.clip(values[known], -CERTAIN, CERTAIN)
     laws = [special.expit(sign * odds) for sign in (1, -1)]
     likely = [law * (odds.size / values.size / max(law.sum(), 1e-12)) for law in laws]
     worth, event = _best_event(_Tails.of_laws(values[known], *likely), _Rule(delta, alpha, runs, least=1 / runs))

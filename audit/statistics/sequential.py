@@ -34,8 +34,8 @@ from ...mechanisms.draws import Floats
 from .bounds.binomial import survival, upper_quantile
 from .bounds.bisection import bisect, least
 from .bounds.rounding import rounded, significant
-from .event_choice import CERTAIN, cells_of, counts_of
-from .event_rule import pairs
+from .event_choice import cells_of, counts_of
+from .event_rule import CERTAIN, pairs
 from .events import UNUSED, Counts, Event
 from .graded_bets import GRADES, GradedBets, Stakes, by_grade
 from .smoothing import NOISES, noise_odds, polynomial_odds

@@ -10,6 +10,7 @@ import sys
 import pytest
 from jinja2 import DictLoader
 
+from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.reports import record
 from overclaim.reports.command_line import cli
 from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
@@ -171,6 +172,18 @@ def test_a_record_that_cannot_be_written_costs_no_other_claim_its_own(tmp_path, 
     written = json.loads((tmp_path / "record.json").read_text())
     assert [claim["rounds"] for claim in written["claims"]] == [2]
     assert [error["kind"] for error in written["errors"]] == ["internal error"]
+    assert "a value that JSON has not" in written["errors"][0]["message"]
+
+
+def test_a_measurement_that_cannot_be_written_costs_no_claim_its_record(tmp_path, monkeypatch):
+    monkeypatch.setattr(RegretTask, "measure", lambda task, _: {"name": task.target, "regret": math.inf})
+    one = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nruns = 200\nrounds = 2\n'
+    (tmp_path / "plan.toml").write_text(one + "regret = { bound = 60.0, horizon = 16 }\n")
+    result = overclaim("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1)
+    assert result.exit_code == INTERNAL
+    written = json.loads((tmp_path / "record.json").read_text())
+    assert len(written["claims"]) == 1
+    assert not written["regret"]
     assert "a value that JSON has not" in written["errors"][0]["message"]
 
 
