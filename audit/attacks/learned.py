@@ -77,7 +77,7 @@ class OutputAttack(ABC):
 
 
 @dataclass(frozen=True)
-class Threshold(OutputAttack):
+class SingleFeature(OutputAttack):
     """One feature as it is, or its negative: the event's thresholds do the rest."""
 
     index: int

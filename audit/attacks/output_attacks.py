@@ -8,7 +8,7 @@ import numpy as np
 
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
 from .features import LabelledView
-from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, Threshold
+from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, SingleFeature
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
@@ -42,7 +42,7 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
         worth += [BinnedRegression(step) for step in (BIN_STEPS if thorough else (SEARCH_STEP,))]
     picked = screen(train, 4 if thorough else 2)
     signs = (1.0, -1.0) if train.coupled else (1.0,)
-    worth += [Threshold(i, features.names[i], sign) for i in picked for sign in signs]
+    worth += [SingleFeature(i, features.names[i], sign) for i in picked for sign in signs]
     if thorough and not features.discrete:
         worth += [Histogram(i, features.names[i]) for i in picked[:2]]
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):

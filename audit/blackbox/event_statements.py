@@ -33,7 +33,7 @@ Part = Sequence[object] | NDArray[np.generic]
 
 
 @dataclass(frozen=True)
-class _Statement:
+class _Wording:
     """A statement about one part of an output, and in how many runs it agrees with the event."""
 
     text: str
@@ -116,13 +116,13 @@ def _quoted(thing: object) -> str:
     return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
 
 
-def _best(columns: Mapping[str, Part], says: Labels) -> _Statement | None:
+def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
     """Return the statement about one part that agrees with `says` most often, the simplest of these."""
     statements = [one for name, column in columns.items() for one in _statements(name, column, says)]
     return max(statements, key=lambda one: (one.agrees, -one.words), default=None)
 
 
-def _statements(name: str, column: Part, says: Labels) -> Iterator[_Statement]:
+def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
     if isinstance(column, np.ndarray):
         numbers = column.astype(float)
         yield from _about_nan(name, np.isnan(numbers), says)
@@ -144,18 +144,18 @@ def _statements(name: str, column: Part, says: Labels) -> Iterator[_Statement]:
     yield from _about_categories(name, texts, says)
 
 
-def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Statement]:
+def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
     agrees = int((marks == says).sum())
-    yield _Statement(yes, 1, agrees)
-    yield _Statement(no, 1, marks.size - agrees)
+    yield _Wording(yes, 1, agrees)
+    yield _Wording(no, 1, marks.size - agrees)
 
 
-def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[_Statement]:
+def _about_nan(name: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
     if marks.any():
         yield from _about_marks(f"{name} is nan", f"{name} is not nan", marks, says)
 
 
-def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[_Statement]:
+def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> Iterator[_Wording]:
     """Yield that a part is one of few categories: those that are more often where the event says it."""
     weights: dict[str, int] = {}
     for text, said in zip(texts, says.tolist(), strict=True):
@@ -164,10 +164,10 @@ def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> I
     chosen = [text for text, weight in weights.items() if weight > 0]
     if 0 < len(chosen) <= MOST_NAMED:
         agrees = int((~says).sum()) + sum(weights[text] for text in chosen)
-        yield _Statement(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
+        yield _Wording(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
 
 
-def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> Iterator[_Statement]:
+def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> Iterator[_Wording]:
     """Yield the range of a part that agrees with the event most often, and the best range that it is outside of."""
     missing = np.isnan(numbers)
     values, places = np.unique(numbers[~missing], return_inverse=True)
@@ -180,7 +180,7 @@ def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> 
         if start > 0 or end < values.size - 1:
             # A run without a number is neither within a range nor outside of it.
             agrees = rest + more if not outside else (says & ~missing).sum() + more + (~says & missing).sum()
-            yield _Statement(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
+            yield _Wording(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
 
 
 def _heaviest(weights: Floats) -> tuple[int, int, float]:

@@ -75,7 +75,7 @@ def sequences_of(
         return Checked(Drawn(check_strategy(inputs), seed), game, relation)
     if relation is None:
         return Checked(Related(source, seed), game, None)
-    return Sequences(source, game, relation, seed, examples)
+    return SequencePairs(source, game, relation, seed, examples)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Checked:
         return replace(candidate, left=left, right=right)
 
 
-class Sequences:
+class SequencePairs:
     """Pairs of a strategy of sequences with a relation of rounds."""
 
     def __init__(

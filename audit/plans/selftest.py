@@ -41,7 +41,7 @@ _REGRET = 1_000
 
 
 @dataclass(frozen=True)
-class Finding:
+class SelfTestResult:
     """What became of one planted bug, or of the sound original.
 
     Attributes
@@ -74,20 +74,20 @@ class Finding:
         return self.outcome in ("CAUGHT", "QUIET")
 
 
-def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) -> list[Finding]:
+def selftest(execution: Execution = HERE, *, seed: int = 0, sound: bool = True) -> list[SelfTestResult]:
     """Audit every planted bug and, unless `sound` is false, every sound original; but what a memory holds."""
     items, memory = [item for item in _items() if sound or item[1]], execution.memory
     kept = {item: memory.recall_stage(repr(item)) if memory is not None else None for item in items}
-    findings = {item: Finding(**json.loads(text)) for item, text in kept.items() if text is not None}
-    missing = [item for item in items if item not in findings]
+    results = {item: SelfTestResult(**json.loads(text)) for item, text in kept.items() if text is not None}
+    missing = [item for item in items if item not in results]
     looked = in_parallel(
         partial(_look, seed=seed), missing, jobs=execution.jobs, progress="bugs" if execution.progress else None
     )
-    for item, finding in zip(missing, looked, strict=True):
-        findings[item] = finding
+    for item, result in zip(missing, looked, strict=True):
+        results[item] = result
         if memory is not None:
-            memory.keep_stage(repr(item), json.dumps(asdict(finding)).encode())
-    return [findings[item] for item in items]
+            memory.keep_stage(repr(item), json.dumps(asdict(result)).encode())
+    return [results[item] for item in items]
 
 
 def _items() -> list[tuple[int, str]]:
@@ -98,7 +98,7 @@ def _items() -> list[tuple[int, str]]:
     return items + [(i, bug) for i, learner in learning for bug in ("", *learner.faults)]
 
 
-def _look(item: tuple[int, str], *, seed: int) -> Finding:
+def _look(item: tuple[int, str], *, seed: int) -> SelfTestResult:
     index, bug = item
     began = time.perf_counter()
     if index >= _REGRET:
@@ -116,7 +116,7 @@ def _look(item: tuple[int, str], *, seed: int) -> Finding:
         caught, runs, how = _audit_mechanism(subject, bug, seed)
     outcome = ("CAUGHT" if caught else "MISSED") if bug else ("FALSE ALARM" if caught else "QUIET")
     traced = _traced(index, bug) if bug and index < _REGRET else ""
-    return Finding(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3), traced)
+    return SelfTestResult(name, bug, what, outcome, runs, how, round(time.perf_counter() - began, 3), traced)
 
 
 def _traced(index: int, bug: str) -> str:

@@ -38,7 +38,7 @@ FOUND = "found by search"
 #: Loss sequences by name, from the horizon.
 _Sequences = Callable[[int], Mapping[str, World]]
 #: Losses of one sequence, at most: more would not fit into the memory of many machines.
-MOST_LOSSES = 2**26
+MOST_REGRET_LOSSES = 2**26
 #: Rounds of a first look at whether a bound binds.
 _GLANCE = 16
 #: Runs that are played before the first look of a measurement that may stop early.
@@ -277,8 +277,8 @@ class _Game:
 
     def play(self, rounds: int, budget: Budget, execution: Execution) -> _Played:
         """Play all sequences at a horizon; with a budget that may stop early, until the bound is decided."""
-        if rounds * self.setting.arms > MOST_LOSSES:
-            most = MOST_LOSSES // self.setting.arms
+        if rounds * self.setting.arms > MOST_REGRET_LOSSES:
+            most = MOST_REGRET_LOSSES // self.setting.arms
             raise ValueError(f"rounds must be at most {most:,} here, for losses are kept in memory, got {rounds:,}")
         setting, learner = self.at(rounds)
         chosen = self.worlds(setting, learner, budget.seed)

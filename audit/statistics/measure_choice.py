@@ -18,7 +18,7 @@ from scipy import special
 from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
-from .bounds.joint_wealth import AT_RISK, Bets
+from .bounds.joint_wealth import AT_RISK, TwoSampleBets
 from .bounds.rounding import best, rounded, significant
 from .bounds.variational import StepFunction, level_of
 from .event_choice import DOUBT, cells_of
@@ -197,7 +197,7 @@ def _with_bets(
     return here - float(off[i]) - doubt * of_pilot, (float(stakes[0][i]), float(stakes[1][i])), share
 
 
-def _bets(in_p: float, in_q: float) -> Bets:
+def _bets(in_p: float, in_q: float) -> TwoSampleBets:
     """Return bets of these stakes above all, of smaller and larger ones, and on one sample alone."""
     pairs = [(1.0, 1.0), *((size, size) for size in _SIZES), *((size, 0.0) for size in _ALONE)]
     pairs += [(0.0, size) for size in _ALONE]
@@ -205,7 +205,7 @@ def _bets(in_p: float, in_q: float) -> Bets:
         tuple(significant(np.array(sizes) * stake, _BITS).tolist())
         for sizes, stake in zip(zip(*pairs, strict=True), (in_p, in_q), strict=True)
     )
-    return Bets(first, second, (_MAIN, *((1 - _MAIN) / (len(pairs) - 1),) * (len(pairs) - 1)))
+    return TwoSampleBets(first, second, (_MAIN, *((1 - _MAIN) / (len(pairs) - 1),) * (len(pairs) - 1)))
 
 
 def _merged(cells: Cells) -> tuple[_Floats, _Floats, _Floats]:

@@ -20,7 +20,7 @@ from .libraries import Mapped
 from .tape import Call
 from .trace_types import CauseJson
 from .upper import Tracing
-from .watched import Place
+from .watched import CallSite
 
 #: How much a call's cost may be below the largest and still be named with it.
 _ALIKE = 1e-9
@@ -37,7 +37,7 @@ class Cause:
         A leak around the noise; noisy calls whose inputs differ by more than their noise is calibrated for; or
         neither: then the noise has not the law that its calls name, calls are missing, double precision leaks, or a
         path that was not sampled costs more.
-    place : Place or None
+    place : CallSite or None
         Where the first of these calls is written.
     call, calls : int or None
         Its number, from 1, and how many there are.
@@ -47,7 +47,7 @@ class Cause:
 
     text: str
     kind: str
-    place: Place | None = None
+    place: CallSite | None = None
     call: int | None = None
     calls: int | None = None
     differs: float | None = None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .tape import Call, Event, Shown, Tape, UntraceableError, Values
-from .watched import Place
+from .tape import Call, Shown, Tape, TapeEvent, UntraceableError, Values
+from .watched import CallSite
 
 #: Values that are shown, and scales of noise, differ where they are further apart than this, over the larger of 1 and
 #: their size.
@@ -27,7 +27,7 @@ class Leak:
         "action of round 3", "output", "noisy call 2 (place)".
     round : int
         From 1; 0 for a mechanism.
-    place : Place or None
+    place : CallSite or None
         Of the call that parts, where one does; else of the last one before whose inputs differ.
     left, right : str
         What each run has there.
@@ -39,7 +39,7 @@ class Leak:
 
     what: str
     round: int
-    place: Place | None
+    place: CallSite | None
     left: str
     right: str
     runs: int
@@ -53,7 +53,7 @@ class Leak:
         )
 
 
-def parting(left: list[Event], right: list[Event], control: list[Event], runs: int) -> Leak | None:
+def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEvent], runs: int) -> Leak | None:
     """Return the first event in which a run and its replay part and the run and its control do not; None if none.
 
     Raises
@@ -82,7 +82,7 @@ def parting(left: list[Event], right: list[Event], control: list[Event], runs: i
     return None
 
 
-def of_one_kind(a: Event, b: Event) -> bool:
+def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:
     """Tell whether two events are of one place, shape and law; their values may differ."""
     if isinstance(a, Shown) or isinstance(b, Shown):
         return isinstance(a, Shown) and isinstance(b, Shown) and (a.what, a.round) == (b.what, b.round)
@@ -145,7 +145,7 @@ def _number(values: Values) -> str:
     return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
 
 
-def _other_call(a: Event | None, b: Event | None, number: int, runs: int) -> Leak:
+def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int) -> Leak:
     """Return the leak of a call that the other run does not make, or makes elsewhere, in another shape or law."""
     first = a if isinstance(a, Call) else b if isinstance(b, Call) else None
     round_ = first.round if first else 0
@@ -153,7 +153,7 @@ def _other_call(a: Event | None, b: Event | None, number: int, runs: int) -> Lea
     return Leak(at, round_, first.place if first else None, _said(a), _said(b), runs, runs)
 
 
-def _said(event: Event | None) -> str:
+def _said(event: TapeEvent | None) -> str:
     if isinstance(event, Call):
         law = "an outcome" if event.law is None else str(event.law)
         return f"{event.name} at {event.place}, {np.shape(event.value)[:-1]} of {law}"
@@ -170,9 +170,9 @@ def without_noise(left: Tape, right: Tape) -> str:
     return ""
 
 
-def last_call(left: list[Event], right: list[Event], runs: int) -> tuple[str, Place | None]:
+def last_call(left: list[TapeEvent], right: list[TapeEvent], runs: int) -> tuple[str, CallSite | None]:
     """Return the last call whose inputs differ before the runs part, in words, and its place."""
-    words: tuple[str, Place | None] = "", None
+    words: tuple[str, CallSite | None] = "", None
     number = 0
     for a, b in zip(left, right, strict=False):
         if not of_one_kind(a, b) or (isinstance(a, Shown) and _apart(a.value, b.value, runs, APART).any()):

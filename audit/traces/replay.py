@@ -19,8 +19,8 @@ from ..play.pairs import Pair
 from ..play.transcripts import play_rounds
 from .libraries import watched_libraries
 from .parting import Leak, last_call, of_one_kind, parting, without_noise
-from .tape import Call, Event, Tape, UntraceableError
-from .watched import Place, settled
+from .tape import Call, Tape, TapeEvent, UntraceableError
+from .watched import CallSite, settled
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
@@ -45,8 +45,8 @@ class Trace:
         Which input differs and gets noise of scale 0, if one does: few runs may show it, so no replay rules it out.
     """
 
-    left: list[Event]
-    right: list[Event]
+    left: list[TapeEvent]
+    right: list[TapeEvent]
     leak: Leak | None
     runs: int
     watched: bool = True
@@ -81,7 +81,7 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     UntraceableError
         If the control parts in every run: it draws from where nothing is watched, or hangs on rounding.
     """
-    direct: set[Place] = set()
+    direct: set[CallSite] = set()
     for left in (True, False) if plain else ():
         direct |= _play(playing, left, Tape(seed, block, runs=runs), direct).direct
     recorded = _play(playing, True, Tape(seed, block, runs=runs), direct)
@@ -103,7 +103,7 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     return Trace(recorded.events, replayed.events, leak, runs, watched, bare)
 
 
-def _play(playing: Playing, left: bool, tape: Tape, direct: set[Place]) -> Tape:
+def _play(playing: Playing, left: bool, tape: Tape, direct: set[CallSite]) -> Tape:
     tape.direct |= direct
     playing(tape, left)
     return tape

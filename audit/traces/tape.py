@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Draws, Floats, Law, Outcome, Purpose, Stage
 from ...mechanisms.noise import Projected
-from .watched import Place, Watched
+from .watched import CallSite, Watched
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGE = __name__.partition(".")[0]
@@ -41,7 +41,7 @@ class Call:
     Attributes
     ----------
     name : str
-    place : Place
+    place : CallSite
     round : int
         From 1; 0 for a mechanism.
     law : Law or None
@@ -53,7 +53,7 @@ class Call:
     """
 
     name: str
-    place: Place
+    place: CallSite
     round: int
     law: object
     value: Values
@@ -69,7 +69,7 @@ class Shown:
     value: Values
 
 
-Event = Call | Shown
+TapeEvent = Call | Shown
 
 
 class Tape(Draws):
@@ -90,7 +90,7 @@ class Tape(Draws):
     """
 
     def __init__(
-        self, seed: int, block: int = 0, *, runs: int = 1, frozen: Sequence[Event] = (), nudged: bool = False
+        self, seed: int, block: int = 0, *, runs: int = 1, frozen: Sequence[TapeEvent] = (), nudged: bool = False
     ) -> None:
         super().__init__(seed, Stage.TRACE, 0, 0, block)
         self.noises = Draws(seed, Stage.TRACE, 0, 1, block)
@@ -98,17 +98,17 @@ class Tape(Draws):
         self.runs = runs
         self.frozen = [event for event in frozen if isinstance(event, Call)]
         self.nudges = np.random.default_rng(block) if nudged else None
-        self.events: list[Event] = []
+        self.events: list[TapeEvent] = []
         self.round = self._made = 0
-        self.direct: set[Place] = set()
-        self.silent: list[tuple[str, Place, object]] = []  # what was to get noise of scale 0
+        self.direct: set[CallSite] = set()
+        self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
 
     def show(self, what: str, value: Values) -> None:
         """Note what the adversary may see."""
         self.events.append(Shown(what, self.round, value))
 
     def noise(
-        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: Place | None = None
+        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: CallSite | None = None
     ) -> Any:
         """Return noise, and note the call; in a replay, what leads to the frozen output."""
         if not bounds_something(law):
@@ -180,10 +180,10 @@ class Tape(Draws):
         nudged: Values = output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
         return nudged
 
-    def _note(self, name: str, law: object, value: Values, output: object, where: Place | None = None) -> None:
+    def _note(self, name: str, law: object, value: Values, output: object, where: CallSite | None = None) -> None:
         self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output))
 
-    def place(self) -> Place:
+    def place(self) -> CallSite:
         """Return where the noisy call that is being made is written."""
         return place()
 
@@ -195,14 +195,14 @@ def bounds_something(law: object) -> bool:
     return bool(getattr(law, "scale", getattr(law, "sigma", 1.0)) > 0)
 
 
-def place() -> Place:
+def place() -> CallSite:
     """Return where the noisy call that is being made is written."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(_BETWEEN):
         frame = frame.f_back
     if frame is None:
-        return Place("?", 1)
-    return Place(_relative(frame.f_code.co_filename), frame.f_lineno)
+        return CallSite("?", 1)
+    return CallSite(_relative(frame.f_code.co_filename), frame.f_lineno)
 
 
 def _relative(file: str) -> str:

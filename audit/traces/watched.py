@@ -20,7 +20,7 @@ from ...mechanisms.noise import Gaussian, Laplace
 
 
 @dataclass(frozen=True)
-class Place:
+class CallSite:
     """Where a noisy call is written.
 
     Attributes
@@ -41,12 +41,12 @@ class Recorder(Protocol):
     """What a watched generator reports to: a tape."""
 
     #: Where noise was drawn for a value: there 0 is a value too.
-    direct: set[Place]
+    direct: set[CallSite]
     #: The runs that a call serves: on the last axis, if there are several.
     runs: int
 
     def noise(
-        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: Place | None = None
+        self, law: Law, shape: tuple[int, ...], value: object, name: str = "", where: CallSite | None = None
     ) -> object:
         """Return the noise of a noisy call."""
 
@@ -56,7 +56,7 @@ class Recorder(Protocol):
     def measured(self, law: object, value: object, make: Callable[[], object], name: str) -> object:
         """Return what another's code released of a value: a noisy call."""
 
-    def place(self) -> Place:
+    def place(self) -> CallSite:
         """Return where the code under audit is."""
 
 
@@ -233,7 +233,7 @@ def _law_of(kind: Callable[[float], Law], scale: ArrayLike) -> Law:
 
 
 def noisy(
-    recorder: Recorder, law: Law, value: object, size: ArrayLike | None, name: str, where: Place | None = None
+    recorder: Recorder, law: Law, value: object, size: ArrayLike | None, name: str, where: CallSite | None = None
 ) -> tuple[float | Floats, float | Floats]:
     """Return a value with noise, and the noise alone, both in the value's shape or that of `size`."""
     exact = np.asarray(settled(value))

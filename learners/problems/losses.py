@@ -238,7 +238,7 @@ Family = Linear | Quadratic | Absolute
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SwitchedLoss:
     """One of two losses, chosen for every run: what `Switch` becomes once it has seen the actions."""
 
     first: Family
@@ -289,7 +289,7 @@ class Switch:
         seen = len(actions) > self.lag
         action = actions[-1 - self.lag] if seen else actions[-1]
         column = action if action.ndim == 1 else action[self.coordinate]
-        return Chosen(self.below, self.above, (column > self.threshold) & seen)
+        return SwitchedLoss(self.below, self.above, (column > self.threshold) & seen)
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
@@ -348,7 +348,7 @@ def check_told(losses: Floats, what: str, loss: Loss | None = None) -> None:
     """
     if not (fine := np.isfinite(losses)).all():
         raise LossError(f"{what} must be finite, got {losses[~fine].flat[0]}")
-    if losses.ndim == 2 and not isinstance(loss, np.ndarray | Family | Chosen | None):
+    if losses.ndim == 2 and not isinstance(loss, np.ndarray | Family | SwitchedLoss | None):
         steepest = float(np.sqrt(np.square(losses).sum(axis=0)).max())
         if steepest > 1 + TOLERANCE:
             raise LossError(f"{what} must be 1-Lipschitz, got a gradient of norm {steepest:g}")

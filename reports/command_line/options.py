@@ -59,7 +59,7 @@ class Rdp(Kind):
 RELATIONS = ("replace", "zero-out", "add-remove", "substitute-feature", "user", "replace-losses", "user-losses")
 
 
-class Relation(Kind):
+class RelationName(Kind):
     """A neighbour relation by its name."""
 
     name = "NAME"
@@ -130,7 +130,7 @@ GAME = options(
 )
 NEIGHBOURS = click.option(
     "--neighbours",
-    type=Relation(),
+    type=RelationName(),
     metavar="RELATION",
     default="replace",
     show_default=True,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from ...audit.plans.selftest import Finding
+from ...audit.plans.selftest import SelfTestResult
 
 COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": "red"}
 
@@ -14,30 +14,30 @@ COLOURS = {"CAUGHT": "green", "QUIET": "green", "MISSED": "red", "FALSE ALARM": 
 NOT_TRACED = ("nothing: ", "not traced: ")
 
 
-def summary(findings: Sequence[Finding]) -> dict[str, float]:
+def summary(results: Sequence[SelfTestResult]) -> dict[str, float]:
     """Return the tally."""
-    bugs, sound = [f for f in findings if f.bug], [f for f in findings if not f.bug]
+    bugs, sound = [f for f in results if f.bug], [f for f in results if not f.bug]
     return {
         "planted": len(bugs),
         "caught": sum(f.good for f in bugs),
         "sound": len(sound),
         "false_alarms": sum(not f.good for f in sound),
         "traced": sum(bool(f.traced) and not f.traced.startswith(NOT_TRACED) for f in bugs),
-        "seconds": round(sum(f.seconds for f in findings), 3),
+        "seconds": round(sum(f.seconds for f in results), 3),
     }
 
 
-def table_of(findings: Sequence[Finding]) -> str:
+def table_of(results: Sequence[SelfTestResult]) -> str:
     """Return one line for each planted bug and each sound original, and the tally."""
-    names = {f.subject for f in findings}
-    width, wide = max(map(len, names)), max(len(f.bug) for f in findings)
+    names = {f.subject for f in results}
+    width, wide = max(map(len, names)), max(len(f.bug) for f in results)
     lines = []
-    for f in findings:
+    for f in results:
         word = click.style(f"{f.outcome:<11}", fg=COLOURS[f.outcome])
         bug = f.bug or "(sound)"
         lines.append(f"{word}  {f.subject:<{width}}  {bug:<{wide}}  {f.runs:>6,} runs  {f.how}")
         lines += [f"{'':<11}  in two runs: {f.traced}"] if f.traced else []
-    facts = summary(findings)
+    facts = summary(results)
     lines.append(
         f"{facts['caught']} of {facts['planted']} planted bugs caught, {facts['false_alarms']} false alarms on "
         f"{facts['sound']} sound originals, {facts['seconds']:.0f} s of work; {facts['traced']} bugs found by traces"

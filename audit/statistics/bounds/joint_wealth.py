@@ -57,7 +57,7 @@ _ROUNDING, _EACH = 1e-9, 1e-14
 
 
 @dataclass(frozen=True)
-class Bets:
+class TwoSampleBets:
     """Bets on two samples: a mixture.
 
     Parameters
@@ -81,17 +81,17 @@ class Bets:
         if not all(weight > 0 for weight in self.weights) or math.fsum(self.weights) > 1:
             raise ValueError(f"weights must be positive, and at most 1 together, got {self.weights!r}")
 
-    def times(self, factor: float) -> Bets:
+    def times(self, factor: float) -> TwoSampleBets:
         """Return the bets with all stakes so many times as large."""
         first, second = (tuple(stake * factor for stake in stakes) for stakes in (self.first, self.second))
-        return Bets(first, second, self.weights)
+        return TwoSampleBets(first, second, self.weights)
 
     def to_json(self) -> dict[str, list[float]]:
         """Return the record's form."""
         return {name: list(stakes) for name, stakes in vars(self).items()}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Iterable[float]]) -> Bets:
+    def of_json(cls, data: Mapping[str, Iterable[float]]) -> TwoSampleBets:
         """Return the bets that `to_json` wrote."""
         return cls(**{name: tuple(map(float, stakes)) for name, stakes in data.items()})
 
@@ -101,20 +101,22 @@ class JointWealth:
 
     Parameters
     ----------
-    bets : Bets
+    bets : TwoSampleBets
         Fixed before the runs.
     first, second : (values, counts)
         Of either sample: values in [0, 1], and how often each was observed.
 
     Examples
     --------
-    >>> bets = Bets((0.1, 0.0), (0.1, 0.2), (0.5, 0.5))
+    >>> bets = TwoSampleBets((0.1, 0.0), (0.1, 0.2), (0.5, 0.5))
     >>> wealth = JointWealth(bets, ([0.0, 1.0], [300, 700]), ([0.0, 1.0], [500, 500]))
     >>> round(wealth.least(lambda s, t: s + t, alpha=0.01), 2)  # 0.7 and 0.5 were seen
     1.08
     """
 
-    def __init__(self, bets: Bets, first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]) -> None:
+    def __init__(
+        self, bets: TwoSampleBets, first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]
+    ) -> None:
         self._weights = np.log(np.array(bets.weights))
         self._s, of_first = _logarithms(*first, bets.first)
         self._t, of_second = _logarithms(*second, bets.second)

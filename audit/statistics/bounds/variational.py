@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from ....mechanisms.measures.divergences import NEAR_ONE
 from ....mechanisms.measures.measure import Measure
 from ....mechanisms.measures.renyi import RDP, ZCDP
-from .joint_wealth import Bets, JointWealth
+from .joint_wealth import JointWealth, TwoSampleBets
 
 _Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ _Floats = NDArray[np.float64]
 _ROUNDING = 1e-12
 #: Bets that know nothing: stakes of many sizes.
 _SIZES = tuple(2.0**-i for i in range(13))
-SPREAD = Bets(
+SPREAD = TwoSampleBets(
     first=(*_SIZES, *_SIZES, *(0.0 for _ in _SIZES)),
     second=(*_SIZES, *(0.0 for _ in _SIZES), *_SIZES),
     weights=(1 / 64,) * 39,  # in binary, so that their sum is exact
@@ -79,7 +79,7 @@ class StepFunction:
         Of the divergence: 1, or more than a millionth above it.
     towards : {"left", "right"}
         The world that is P.
-    bets : Bets
+    bets : TwoSampleBets
         On what grows with f in P, and on what falls with f in Q, both in [0, 1] (`in_p` and `in_q`).
     runs : int
         The runs of both worlds together that the stakes are made for. Of another number that was fixed before, or
@@ -90,7 +90,7 @@ class StepFunction:
     values: tuple[float, ...]
     order: float = 1.0
     towards: str = "left"
-    bets: Bets = SPREAD
+    bets: TwoSampleBets = SPREAD
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ class StepFunction:
     @classmethod
     def of_json(cls, data: StepsJson) -> StepFunction:
         """Return the function that `to_json` wrote."""
-        edges, values, bets = tuple(data["edges"]), tuple(data["values"]), Bets.of_json(data["bets"])
+        edges, values, bets = tuple(data["edges"]), tuple(data["values"]), TwoSampleBets.of_json(data["bets"])
         return cls(edges, values, data["order"], data["towards"], bets, data["runs"])
 
     @property

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from overclaim.audit.statistics import measure_choice
 from overclaim.audit.statistics.bounds import joint_wealth
-from overclaim.audit.statistics.bounds.joint_wealth import Bets, JointWealth
+from overclaim.audit.statistics.bounds.joint_wealth import JointWealth, TwoSampleBets
 from overclaim.audit.statistics.bounds.variational import StepFunction, divergence_lower, divergence_p_value
 from overclaim.audit.statistics.certificates import certify_claim
 from overclaim.audit.statistics.events import Counts
@@ -224,7 +224,7 @@ def test_a_coin_whose_divergence_is_known_is_bounded_below_the_truth():
 
 
 def test_the_log_wealth_at_known_means_is_that_of_the_region():
-    bets = Bets((0.1, 0.0), (0.1, 0.2), (0.5, 0.25))
+    bets = TwoSampleBets((0.1, 0.0), (0.1, 0.2), (0.5, 0.25))
     x, counts = np.array([0.0, 0.4, 1.0]), np.array([30, 50, 20])
     logs = of_counts(x, counts[:, None], bets.first, 0.3) + of_counts(x, counts[:, None], bets.second, 0.5)
     exact = mixture(np.array(bets.weights), logs)
@@ -247,7 +247,7 @@ def test_the_log_wealth_at_known_means_is_that_of_the_region():
 )
 def test_refusals(bets, words):
     with pytest.raises(ValueError, match=words):
-        Bets(*bets)
+        TwoSampleBets(*bets)
 
 
 def test_orders_next_to_one_are_taken_for_one():
