@@ -246,12 +246,10 @@ def _measured(
 
 
 def _measure_task(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson | Unmeasured:
-    """Return one measurement of regret, kept in the ledger; what a user's target does wrong, as an error."""
+    """Return one measurement of regret, kept in the ledger; what goes wrong in it, as an error."""
     from ...audit.play.workers import alone
 
     task = item[0]
-    if task.bound is None:
-        return _measured_here(item)
     try:
         return alone(_measured_here, item) if ":" in task.target else _measured_here(item)
     except Exception as error:
@@ -262,15 +260,15 @@ def _measured_here(item: tuple[RegretTask, int, Ledger | None]) -> RegretJson:
     task, index, ledger = item
     from ...audit.play.execution import Execution
 
-    if ledger is None:
-        return task.measure()
-    page = ledger.page(index)
+    page = ledger.page(index) if ledger is not None else None
     try:
         outcome = task.measure(Execution(memory=page))
-        json_text(outcome)
+        json_text(outcome)  # what cannot be written would lose the others' rows too
     finally:
-        page.close()
-    ledger.keep_outcome(index, outcome)
+        if page is not None:
+            page.close()
+    if ledger is not None:
+        ledger.keep_outcome(index, outcome)
     return outcome
 
 

@@ -10,11 +10,16 @@ import sys
 import pytest
 from jinja2 import DictLoader
 
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.plan import Plan
 from overclaim.audit.plans.regret_tasks import RegretTask
+from overclaim.audit.play.execution import Execution
 from overclaim.reports import record
 from overclaim.reports.command_line import cli
 from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
+from overclaim.reports.command_line.running import exit_code, run_plan
 from overclaim.reports.formats import html
+from overclaim.reports.sanitise import json_text
 from overclaim.tests.support.command_line import check, overclaim
 
 OWN = """
@@ -185,6 +190,19 @@ def test_a_measurement_that_cannot_be_written_costs_no_claim_its_record(tmp_path
     assert len(written["claims"]) == 1
     assert not written["regret"]
     assert "a value that JSON has not" in written["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["with a ledger", "without"])
+def test_a_measurement_of_the_catalogue_that_cannot_be_written_costs_only_its_line(tmp_path, monkeypatch, kept):
+    regrets = {"exp3": math.inf, "htinf": math.nan, "exp2": 1.0}
+    monkeypatch.setattr(RegretTask, "measure", lambda task, *_: {"name": task.target, "regret": regrets[task.target]})
+    plan = Plan((), regret=tuple(map(RegretTask, ("exp3", "htinf", "exp2"))))
+    ledger = Ledger.begin(tmp_path, plan, resume=False) if kept else None
+    written = run_plan(plan, Execution(1), command="", ledger=ledger)
+    assert [row["name"] for row in written["regret"]] == ["exp2"]
+    assert [error["name"] for error in written["errors"]] == ["exp3", "htinf"]
+    assert exit_code(written) == INTERNAL
+    json_text(written)
 
 
 @pytest.mark.parametrize("fault", ["{{ 1 // 0 }}", "{{ 1 | unknown }}"], ids=["running", "compiling"])
