@@ -75,7 +75,9 @@ def run_plan(
     }
     missing = [i for i in range(len(plan.tasks)) if i not in outcomes]
     items = [(plan.tasks[i], i, ledger) for i in missing]
-    outcomes |= zip(missing, _outcomes(items, execution, apart=apart), strict=True)
+    later = ["regret"] * bool(plan.regret) + ["bugs"] * plan.published + ["figures"]
+    label = f"claims, then {', '.join(later)}"  # the bar's time left is that of the claims alone
+    outcomes |= zip(missing, _outcomes(items, execution, label, apart=apart), strict=True)
     ordered = [outcomes[i] for i in range(len(plan.tasks))]
     claims = [claim for claim, _ in ordered if claim is not None]
     errors = [error for _, error in ordered if error is not None]
@@ -91,7 +93,7 @@ def run_plan(
         record["regret_not_measured"] = not_measured()
         record["utility"] = [claim.to_json() for claim in false_utility_claims()]
         page = ledger.page(len(plan.tasks) + len(plan.regret)) if ledger is not None else None
-        findings = selftest(replace(execution, memory=page), sound=False)
+        findings = selftest(replace(execution, memory=page, progress=True), sound=False)
         if page is not None:
             page.close()
         record["selftest"] = [{"name": f"{f.subject}: {f.bug}", "caught": f.good} for f in findings]
@@ -135,7 +137,7 @@ Outcome = tuple[ClaimRecord | None, Said | None]
 Item = tuple["Task", int, "Ledger | None"]
 
 
-def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> Iterator[Outcome]:
+def _outcomes(items: Sequence[Item], execution: Execution, label: str, *, apart: bool) -> Iterator[Outcome]:
     """Yield the outcomes of claims in order. Whatever one of them does, even to its process, the others finish."""
     from ...audit.play.workers import DeadWorkerError, as_completed
 
@@ -146,9 +148,7 @@ def _outcomes(items: Sequence[Item], execution: Execution, *, apart: bool) -> It
     costs = [task.cost for task, _, _ in items]
     outcomes: dict[int, Outcome] = {}
     with suppress(DeadWorkerError):  # nobody knows which of them it was
-        outcomes.update(
-            as_completed(here, items, costs, jobs=1 if few else jobs, progress="claims", line=verdict_line)
-        )
+        outcomes.update(as_completed(here, items, costs, jobs=1 if few else jobs, progress=label, line=verdict_line))
     for i, item in enumerate(items):
         yield outcomes[i] if i in outcomes else _audit_apart(audit, item)
 

@@ -63,7 +63,7 @@ def test_verdicts_are_on_the_terminal_as_they_come_the_long_audits_begun_first(m
     assert all(line in written for line in lines)
     if jobs == 1:
         assert sorted(lines, key=written.index) == [lines[2], lines[1], lines[0]]
-    assert "claims: 100%" in written
+    assert "claims, then figures: 100%" in written  # its time left is not the run's
     assert "3/3" in written
 
 
