@@ -247,7 +247,7 @@ class AuditedResult:
         sure = confidence({"confidence": result.confidence})
         verdict = {
             "FALSIFIED": f"{lower_words(measure, result.lower)} ({sure} confidence)",
-            "SURVIVED": f"nothing beyond the claim; {lower_words(measure, result.lower)}",
+            "SURVIVED": f"nothing certified beyond the claim; {lower_words(measure, result.lower)}",
             "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
         }[result.verdict.value]
         caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"

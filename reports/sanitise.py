@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _Json = TypeVar("_Json")
 
+#: How much an exact value may be off by rounding, as a share of it.
+ROUNDING = 1e-6
 #: What a claim says where its record does not.
 DEFAULTS: ClaimRecord = {
     "calibration": None,
@@ -161,6 +164,13 @@ def exact_level(claim: ClaimRecord) -> float | None:
     epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
     exact = claim.get("exact_level")
     return epsilon if exact is None else exact
+
+
+def is_exceeded(claim: ClaimRecord) -> bool:
+    """Tell whether the exact value on the audited pair is beyond the claim, by more than rounding."""
+    infinite = claim["exact_infinite"] and measure_words.is_epsilon(measure_of(claim))
+    exact = math.inf if infinite else exact_level(claim)
+    return exact is not None and exact > level(claim) * (1 + ROUNDING)
 
 
 def symbol(claim: ClaimRecord) -> str:

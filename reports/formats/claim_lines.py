@@ -19,6 +19,7 @@ from ..sanitise import (
     REPLAY_WORDS,
     counted_words,
     exact_level,
+    is_exceeded,
     is_mechanism,
     is_untested,
     lower,
@@ -65,7 +66,9 @@ def claim_lines(claim: ClaimRecord) -> str:
         f"{replay_word(claim)}: {claim['replay']}",
     ]
     if claim["verdict"] == "SURVIVED":
-        lines.append("surviving is not a proof: no attack tried here separates the worlds beyond the claim")
+        if is_exceeded(claim):
+            lines.append("the exact value on this pair is beyond the claim: these runs did not certify it")
+        lines.append("surviving is not a proof: another attack, another pair or more runs may certify more")
     if is_untested(claim):
         lines.append(untested_words(claim) + ("; no attack known" if claim.get("blind_spot") else ""))
     if claim["verdict"] == "UNDERPOWERED":

@@ -48,7 +48,7 @@ def markdown(record: RunRecord) -> str:
     lines += [
         "",
         f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
-        "no attack tried here separated the worlds beyond the claim. "
+        "another attack, another pair or more runs may certify more. "
         f"overclaim {_text(record['overclaim'])}, seed {_text(record['seed'])}.",
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"

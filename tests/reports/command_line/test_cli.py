@@ -48,6 +48,18 @@ def test_check_says_what_was_found():
     assert result.exit_code == 0
     assert "SURVIVED" in result.output
     assert "surviving is not a proof" in result.output
+    assert "exactly 1.0000 on this pair" in result.output
+    assert "beyond the claim" not in result.output  # the exact value is the claim
+
+
+def test_a_claim_that_survives_an_exact_value_beyond_it_is_not_said_to_be_kept():
+    """It said that no attack separates the worlds beyond the claim, below the exact value that is beyond it."""
+    words = ("--epsilon", 1.98, "--set", "epsilon=1", "--rounds", 2, "--runs", 3000, "--seed", 2)
+    result = overclaim("check", "agarwal-singh/reduction-threshold", *words)
+    assert "SURVIVED" in result.output
+    assert "exactly 2.0000 on this pair" in result.output
+    assert "the exact value on this pair is beyond the claim: these runs did not certify it" in result.output
+    assert "no attack" not in result.output
     assert "replay: overclaim check agarwal-singh/reduction-threshold" in result.output
 
 
