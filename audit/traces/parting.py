@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..attacks.encoding import Size
 from .tape import Call, Shown, Tape, TapeEvent, UntraceableError, Values
 from .watched import CallSite
 
 #: Values that are shown, and scales of noise, differ where they are further apart than this, over the larger of 1 and
 #: their size.
 APART = 1e-6
+#: Of an output of more values so many are shown.
+_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -131,18 +134,32 @@ def _shown(a: Shown, b: Shown, parted: NDArray[np.bool_], runs: int) -> Leak:
     run = int(parted.argmax())
     first, second = (np.asarray(event.value) for event in (a, b))
     what = f"{a.what} of round {a.round}" if a.round else a.what
-    if first.shape != second.shape:
+    if first.shape != second.shape and first.dtype != object:
         return Leak(
             what, a.round, None, f"of shape {first.shape}", f"of shape {second.shape}", int(parted.sum()), runs
         )
-    here, there = (_number(value.reshape(-1, runs)[:, run]) for value in (first, second))
+    here, there = _from_difference(*(value.reshape(-1, runs)[:, run].tolist() for value in (first, second)))
     return Leak(what, a.round, None, here, there, int(parted.sum()), runs)
 
 
-def _number(values: Values) -> str:
-    words = [f"{value:.6g}" if isinstance(value, float | np.floating) else str(value) for value in values[:4]]
-    more = ", ..." if len(values) > 4 else ""
-    return words[0] if len(values) == 1 else f"[{', '.join(words)}{more}]"
+def _from_difference(left: list[object], right: list[object]) -> tuple[str, str]:
+    """Return a few values of either side, the first that differs among them; of unlike outputs that one alone."""
+    if len(left) != len(right):
+        return next((_word(a), _word(b)) for a, b in zip(left, right, strict=False) if _differ(a, b))
+    both = [(a, b) for a, b in zip(left, right, strict=True) if not (isinstance(a, Size) and a == b)]
+    start = next((i for i, (a, b) in enumerate(both) if i + _SHOWN >= len(both) or _differ(a, b)), 0)
+    words = [[_word(side) for side in sides] for sides in zip(*both[start : start + _SHOWN], strict=True)]
+    if len(both) == 1:
+        return words[0][0], words[1][0]
+    before, after = "..., " * (start > 0), ", ..." * (start + _SHOWN < len(both))
+    here, there = (f"[{before}{', '.join(side)}{after}]" for side in words)
+    return here, there
+
+
+def _word(value: object) -> str:
+    if isinstance(value, Size):
+        return f"a {value.kind} of {value.parts} part{'s' * (value.parts != 1)}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _other_call(a: TapeEvent | None, b: TapeEvent | None, number: int, runs: int) -> Leak:

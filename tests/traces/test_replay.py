@@ -1,5 +1,7 @@
 """Replays: leaks around the noise, found in two runs, and none where there is none."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -169,3 +171,28 @@ def test_children_of_a_watched_generator_are_watched():
     replays = traces(lambda data, rng: data + rng.spawn(1)[0].laplace(0, 1.0), DataPair(0.0, 1.0))
     assert len(replays[0].calls) == 1
     assert not replays[0].leak
+
+
+def _late(data, rng):
+    output = np.zeros(9) + rng.laplace(size=9)
+    output[7] += data
+    return output
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "left", "right"),
+    [
+        (_late, r"\[\.\.\., (\S+), (\S+), \S+, (\S+)\]", r"\[\.\.\., (\S+), (\S+), \S+, (\S+)\]"),
+        (lambda data, rng: [rng.laplace(), *[1] * data], "a list of 2 parts", "a list of 1 part"),
+        (lambda data, rng: [noise] if (noise := rng.laplace()) and data else None, "a list of 1 part", "None"),
+        (lambda data, rng: [rng.laplace(), data], r"\[(\S+), 1\]", r"\[(\S+), 0\]"),
+    ],
+    ids=["a late number", "lists of two lengths", "no list", "a short list"],
+)
+def test_what_is_shown_of_outputs_has_what_differs(mechanism, left, right):
+    """The first four values were shown, even where a later one differs, and "Size(kind='list', parts=9)" with them."""
+    leak = tracing(mechanism, DataPair(1, 0), Claim(epsilon=1.0)).leak
+    same = [re.fullmatch(words, shown) for words, shown in ((left, leak.left), (right, leak.right))]
+    assert all(same), (leak.left, leak.right)
+    assert same[0].groups() == same[1].groups()
+    assert leak.left != leak.right
