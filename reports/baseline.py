@@ -272,7 +272,7 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
     if same and _gap(new) > SLACK * _gap(old):
         catches, caught = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
-        text = f"at best it catches {catches}, before {caught} ({new['runs']:,} runs, were {old['runs']:,})"
+        text = f"at best it catches {catches}, before {caught} ({_budget(new)} runs, were {_budget(old)})"
         changes.append(_finding("lost power", new, text))
     if same and _blinder(new, old):
         sees, saw = (blind_words(claim["blind_spot"] or {}) for claim in (new, old))
@@ -308,6 +308,12 @@ def _power_changed(new: ClaimRecord, old: ClaimRecord) -> str | None:
 def _gap(claim: ClaimRecord) -> float:
     detectable = claim.get("detectable_epsilon")
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
+
+
+def _budget(claim: ClaimRecord) -> str:
+    """Return the runs that an audit could spend: one that ended early has played fewer."""
+    runs = claim["budget"] if claim["method"] == "anytime" else claim["runs"]
+    return "unknown" if runs is None else f"{runs:,}"
 
 
 def _text(value: object) -> str:

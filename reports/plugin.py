@@ -233,7 +233,7 @@ class AuditedResult:
         from ..audit.blackbox.learner_mechanism import RoundsPair
         from ..audit.inputs.data import shown
         from ..audit.play.pairs import Pair
-        from ..audit.statistics.measure_words import claimed_words, lower_words
+        from ..audit.statistics.measure_words import claimed_words, lower_words, spent_words
         from ..mechanisms.claim import neighbours_words
         from .formats.terminal import confidence
         from .record import counted
@@ -250,8 +250,10 @@ class AuditedResult:
             "SURVIVED": f"nothing certified beyond the claim; {lower_words(measure, result.lower)}",
             "UNDERPOWERED": "undecided: even a perfect attack could not falsify this claim with so few runs",
         }[result.verdict.value]
-        caught = f"epsilon {result.detectable_epsilon:.4g} from {result.runs:,} runs, 9 times in 10"
-        caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {result.runs:,} runs"
+        early = result.certificate.method == "anytime"
+        spent = spent_words(result.certificate.method) if early else f"{result.runs:,} runs"
+        caught = f"epsilon {result.detectable_epsilon:.4g} from {spent}, 9 times in 10"
+        caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {spent}"
         inputs, differ = True, "have these inputs"
         if isinstance(pair, Pair | RoundsPair):
             rounds = world.get("rounds", [world["round"]])

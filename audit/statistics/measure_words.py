@@ -51,6 +51,11 @@ def beside(measure: MeasureJson) -> str:
     return f" at delta {measure['delta']:.10g}" if is_epsilon(measure) and measure.get("delta") else ""
 
 
+def spent_words(method: str) -> str:
+    """Return from which runs a perfect attack catches what "at best" says: an early end takes none of them away."""
+    return "the whole budget" if method == "anytime" else "this many runs"
+
+
 def claimed_words(measure: MeasureJson) -> str:
     """Return what is claimed."""
     if measure.get("kind") == "profile":

@@ -13,7 +13,7 @@ from ...audit.inputs.data import shown
 from ...audit.regret.verdicts import regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
-from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, unit_of
+from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, spent_words, unit_of
 from ..record_types import SIDES, ClaimRecord, SmokeRecord
 from ..sanitise import (
     REPLAY_WORDS,
@@ -54,7 +54,7 @@ def claim_lines(claim: ClaimRecord) -> str:
     lines = [
         f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed}",
         f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",
-        *([f"at best, from this many runs: {best}"] if is_epsilon(measure) else []),
+        *([f"at best, from {spent_words(claim['method'])}: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(spot)}"] if (spot := claim.get("blind_spot")) else []),
         *[visible_line(line) for line in trace_lines(claim)],
         *_standing_lines(claim),

@@ -16,8 +16,10 @@ from overclaim.audit.certification.anytime import until_falsified
 from overclaim.audit.certification.frame import Choice
 from overclaim.audit.certification.frozen import freeze
 from overclaim.audit.play.execution import Budget
+from overclaim.audit.statistics.bounds.power import detectable_epsilon
 from overclaim.audit.statistics.events import Event
 from overclaim.mechanisms.draws import Draws, Stage
+from overclaim.reports.plugin import AuditedResult
 from overclaim.testing import neighbours
 from overclaim.tests.support.command_line import overclaim
 
@@ -156,6 +158,18 @@ def test_early_on_the_command_line():
     assert (claim["method"], claim["stop"], claim["translation"]) == ("anytime", "early", None)
     assert claim["runs"] < 20_000
     assert "--stop early" in claim["replay"]
+
+
+def test_what_a_perfect_attack_catches_is_said_of_all_runs_that_an_early_audit_could_play():
+    """After 62 runs it said "at best, from this many runs: 1.246", which is what 3,000 catch."""
+    result = falsify_mechanism(halved, Claim(epsilon=1.0), **PAIR, runs=8000, stop="early")
+    assert result.runs < 1000
+    here = f"at best, from the whole budget: {detectable_epsilon(1.0, 8000, delta=0.0, alpha=0.01):.2g}"
+    assert here in str(result)
+    report = AuditedResult(result, halved, "pytest").report()
+    assert "from the whole budget, 9 times in 10" in report
+    words = ("--runs", 20_000, "--stop", "early", "--jobs", 1)
+    assert "at best, from the whole budget: " in overclaim("check", "mechanisms/svt6", *words).output
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,12 @@ def test_another_confidence_changes_no_share_and_no_power_is_compared():
     assert [kind for kind, _ in kinds(lost)] == ["lost power"]
 
 
+def test_of_an_early_audit_the_runs_are_named_that_it_could_spend():
+    new, old = (claim(method="anytime", runs=62, budget=many) for many in (500, 9000))
+    (lost,) = found_by([{**new, "detectable_epsilon": 1.4}], [old], [counts(50, 100)])["findings"]
+    assert "(500 runs, were 9,000)" in lost["message"]
+
+
 def test_another_attack_seed_or_budget_is_compared_by_the_baselines_event():
     changes = {"attack": "b", "event": {"upper": 2.0}, "seed": 5, "budget": 90, "engine": "numba"}
     assert kinds(found_by([claim(right=99, **changes)], [claim()], [counts(52, 100)])) == []
