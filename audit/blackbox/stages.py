@@ -27,7 +27,7 @@ from ..play.processor import one_thread
 from ..play.transcripts import blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice, measure_choice
-from ..statistics.event_choice import transfer
+from ..statistics.event_rule import transfer
 from ..statistics.events import Counts, Event, count
 from . import weak_claims
 from .event_statements import MOST_RUNS, event_in_words

@@ -2,8 +2,8 @@
 
 At an epsilon of 0.1 the two worlds' rates differ by less than the noise of a pilot. So every input is played with the
 same draws (`pilot`). What attacks learn from some runs is judged by others, of which only the scores are kept: so many
-that the rare events are among them that often tell most. The last few pairs race on such runs too. Where the choice
-goes by counts, a third of these had no part in choosing the events: the best of many is best by luck.
+that the rare events are among them that often tell most, by the trend of the tail that they are in: by its counts the
+best of many is best by luck. The last few pairs race on such runs too.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ HEATS, FINALISTS = 120_000, 3
 LOOKED_AT = 100_000
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
-#: The shares of an attack's doubt that events are chosen with, that of smoothed log odds, and the doubt of the judges.
-DOUBTS, SMOOTH_DOUBTS, LAST_DOUBT = (0.2, 0.5, 1.0, 2.0, 4.0), (0.1,), 1.0
+#: The share of its doubt that an event of log odds is chosen with, and the doubt that its promise is judged with.
+SMOOTH_DOUBT, LAST_DOUBT = 0.1, 1.0
 
 
 @dataclass(frozen=True)
@@ -257,19 +257,18 @@ class _Choice:
     def _judged(self, attack: OutputAttack, scores: Floats) -> list[Any]:
         """Return what the best of an attack's events promises, and the event, as JSON.
 
-        A score that says log odds says which of its events is best, in the measure that all the runs bear it out: by
-        their own counts the best of the rare ones is best by luck.
+        A score that says log odds says which of its events is best, in the measure that all the runs bear it out; of
+        others the trend of the tails says what rare events are worth. By its counts the best of them is best by luck.
         """
-        half, smooth = scores.size // 2, attack.log_odds
-        choosing = (
-            scores if smooth else np.concatenate([side[: half * 2 // 3] for side in (scores[:half], scores[half:])])
-        )
-        choices = self._best_events(attack, choosing, SMOOTH_DOUBTS if smooth else DOUBTS, smooth_alone=smooth)
         delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
-        events = [event for event, _ in choices]
-        worths = event_choice.promised(events, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
-        won = worths.index(max(worths))
-        return [worths[won], events[won].to_json()]
+        if attack.log_odds:
+            event, _ = self._best_event(attack, scores, SMOOTH_DOUBT, smooth_alone=True)
+            worth = event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
+        else:
+            event, worth = event_choice.choose_by_trend(
+                scores, delta=delta, alpha=alpha, runs=runs, doubt=attack.doubt
+            )
+        return [worth, event.to_json()]
 
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
@@ -279,16 +278,16 @@ class _Choice:
 
     def _promise(self, attack: OutputAttack, scores: Floats) -> float:
         """Return what an attack's best event promises, while pairs and attacks are compared."""
-        return float(self._best_events(attack, scores, (SEARCH_DOUBT,))[0][1])
+        return self._best_event(attack, scores, SEARCH_DOUBT)[1]
 
-    def _best_events(
-        self, attack: OutputAttack, scores: Floats, doubts: Sequence[float], *, smooth_alone: bool = False
-    ) -> list[tuple[Event, float]]:
-        """Return the best event on scores of coupled runs, and what it promises, with each share of the doubt."""
-        return event_choice.choose_several(
+    def _best_event(
+        self, attack: OutputAttack, scores: Floats, doubt: float, *, smooth_alone: bool = False
+    ) -> tuple[Event, float]:
+        """Return the best event on scores of coupled runs, and what it promises, with a share of the doubt."""
+        return event_choice.choose(
             scores,
             np.repeat([True, False], scores.size // 2),
-            [doubt * attack.doubt for doubt in doubts],
+            doubt=doubt * attack.doubt,
             delta=self.audit.claim.delta,
             alpha=self.audit.budget.alpha,
             runs=self.audit.budget.runs,

@@ -15,7 +15,7 @@ from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, concatenate
 from ..statistics import sequential
-from ..statistics.event_choice import transfer
+from ..statistics.event_rule import transfer
 from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored

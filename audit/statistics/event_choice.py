@@ -25,12 +25,15 @@ from .bounds.rounding import rounded
 from .coupling import CoupledTails, in_tail
 from .event_rule import CERTAIN, allotment, pairs, picked
 from .events import UNUSED, Event
-from .smoothing import doubt_by_curves, likely, smoothed
+from .smoothing import doubt_by_curves, likely, smoothed, trended
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 #: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
 OF_JUDGED = 0.1
+#: A tail's trend is followed where it makes fewer wrong guesses expected, and is worth as many itself; the standard
+#: errors of the pilot that are taken off then.
+TREND, TREND_DOUBT = 30.0, 0.8
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
@@ -52,6 +55,7 @@ def choose(
     log_odds: bool = False,
     judged: bool = False,
     coupled: bool = False,
+    smooth_alone: bool = False,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
 
@@ -77,30 +81,14 @@ def choose(
     coupled : bool
         Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
         was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
+    smooth_alone : bool
+        Whether of coupled runs they do not.
     """
-    how = {"log_odds": log_odds, "judged": judged, "coupled": coupled}
-    return choose_several(scores, left, (doubt,), delta=delta, alpha=alpha, runs=runs, **how)[0]
-
-
-def choose_several(
-    scores: Floats,
-    left: NDArray[np.bool_],
-    doubts: Sequence[float],
-    *,
-    delta: float,
-    alpha: float,
-    runs: int,
-    log_odds: bool = False,
-    coupled: bool = False,
-    smooth_alone: bool = False,
-    judged: bool = False,
-) -> list[tuple[Event, float]]:
-    """Return what `choose` does for each of several doubts; with `smooth_alone` coupled runs' rates are smoothed."""
     known = ~np.isnan(scores)
     grid = _places(np.sort(scores[known]))
     runs_of = int(np.count_nonzero(left)), int(np.count_nonzero(~left))
     if not grid.size or not all(runs_of):
-        return [(Event(UNUSED, UNUSED, "guess"), -math.inf)] * len(doubts)
+        return Event(UNUSED, UNUSED, "guess"), -math.inf
     cells = _cells(grid, scores[known & left]), _cells(grid, scores[known & ~left])
     centres = _centres(grid) if log_odds else None
     smooth = _tails(smoothed(*cells, centres))
@@ -115,45 +103,63 @@ def choose_several(
         if not smooth_alone:
             ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
     quantile = -float(special.ndtri(alpha))
-    chosen = []
-    for doubt in doubts:
-        # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
-        taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
-        best = max((way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)), key=_worth)
-        if best[1] <= 0:
-            event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
-            # A number below 0, so that events without a promise rank below all others, in the order of `hoped`.
-            best = event, -math.inf if hoped == -math.inf else -float(rounded(math.exp(-hoped)))
-        chosen.append(best)
-    return chosen
+    # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
+    taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
+    best = max((way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)), key=_worth)
+    if best[1] <= 0:
+        event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
+        # A number below 0, so that events without a promise rank below all others, in the order of `hoped`.
+        best = event, -math.inf if hoped == -math.inf else -float(rounded(math.exp(-hoped)))
+    return best
 
 
-def promised(
-    events: Sequence[Event], scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float
-) -> list[float]:
-    """Return what events promise on coupled runs that had no part in their choice: bounds (nats), or below 0.
+def choose_by_trend(scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> tuple[Event, float]:
+    """Return the event that promises most on coupled runs, by its counts or, if it is rare, by its tail's trend.
+
+    The best of many rare events is best by luck, in its right guesses and in its wrong ones. So what they are worth is
+    told from the trend of all runs (`smoothing.trended`), which is itself worth a few wrong guesses.
 
     Parameters
     ----------
-    events : sequence of Event
     scores : array (pilot,)
         The left world's first, then those of the right one with the same draws.
     delta, alpha, runs, doubt
-        As for `choose`.
+        As for `choose`; the doubt is that of counts.
     """
-    ends = [end for event in events for end in (event.lower, event.upper) if not math.isnan(end)]
+    half, known = scores.size // 2, ~np.isnan(scores)
+    grid = _places(np.sort(scores[known]))
+    if not grid.size:
+        return Event(UNUSED, UNUSED, "guess"), -math.inf
+    cells = [_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:])]
+    tails = CoupledTails.of(grid, scores[:half], scores[half:])
+    counted = _Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
+    trending, rare = counted.trending(_tails(trended(*cells)), half)
+    quantile = -float(special.ndtri(alpha))
+    ways = trending.promises(runs, quantile, TREND_DOUBT), counted.promises(runs, quantile, doubt)
+    return counted.most(*(np.where(rare, told, seen) for told, seen in zip(*ways, strict=True)))
+
+
+def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> float:
+    """Return what an event promises by its counts on coupled runs: a bound (nats), or a number below 0.
+
+    Parameters
+    ----------
+    event : Event
+    scores, delta, alpha, runs, doubt
+        As for `choose_by_trend`.
+    """
+    ends = [end for end in (event.lower, event.upper) if not math.isnan(end)]
     half = scores.size // 2
     if not ends or not half:
-        return [-math.inf] * len(events)
+        return -math.inf
     grid = np.union1d(_places(np.sort(scores[~np.isnan(scores)])), ends)
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     candidates = _Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
     promises, _ = candidates.promises(runs, -float(special.ndtri(alpha)), doubt)
     upper, lower = (
-        [grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in side]
-        for side in ([event.upper for event in events], [event.lower for event in events])
+        grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in (event.upper, event.lower)
     )
-    return [float(promise) for promise in promises[upper, lower]]
+    return float(promises[upper, lower])
 
 
 def _worth(choice: tuple[Event, float]) -> float:
@@ -260,6 +266,22 @@ class _Candidates:
             right, wrong = (one[0] / runs_of[0] + one[1] / runs_of[1] for one in self._of_one())
         return right, wrong
 
+    def trending(
+        self, tails_of: tuple[Sequence[Floats], Sequence[Floats]], draws: int
+    ) -> tuple[_Candidates, NDArray[np.bool_]]:
+        """Return the candidates with the rates of tails that follow a trend, and which are so rare that it tells more.
+
+        `tails_of` are the runs that the trend makes expect, as those of `of`, in so many draws.
+        """
+        above, below = ([np.append(runs, 0.0) for runs in side] for side in tails_of)
+        guesses = [(above[0][:, None], below[0]), (below[1], above[1][:, None])]
+        (_, first), (_, second) = guesses
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_wrong = (first**2 / (first + TREND) + second**2 / (second + TREND)) / (first + second) ** 2
+            pilot = 1 / (guesses[0][0] + guesses[1][0]), np.nan_to_num(of_wrong, nan=1 / TREND)
+        rates = [(right / draws, wrong / draws) for right, wrong in guesses]
+        return replace(self, rates=rates, pilot=pilot, by_curves=True), (first < TREND) & (second < TREND)
+
     def promises(self, runs: int, quantile: float, doubt: float) -> tuple[Floats, Floats]:
         """Return the bounds (nats) that events promise in so many certification runs, and the left world's share.
 
@@ -295,7 +317,10 @@ class _Candidates:
 
     def best(self, runs: int, quantile: float, doubt: float) -> tuple[Event, float]:
         """Return the event that promises most, and what it promises."""
-        worth, share = self.promises(runs, quantile, doubt)
+        return self.most(*self.promises(runs, quantile, doubt))
+
+    def most(self, worth: Floats, share: Floats) -> tuple[Event, float]:
+        """Return the event that is worth most, with the left world's share, and what it is worth."""
         i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
         if not self.allowed[i, j]:
             return Event(UNUSED, UNUSED, "guess"), -math.inf
@@ -357,36 +382,6 @@ def _centres(grid: Floats) -> Floats:
     centres = np.repeat(np.clip(grid, -CERTAIN, CERTAIN), 2)
     centres[1:-1:2] = (centres[:-2:2] + centres[2::2]) / 2
     return np.append(grid[:1].clip(-CERTAIN, CERTAIN), centres)
-
-
-def transfer(event: Event, scores: Floats, others: Floats) -> Event:
-    """Return the event on other scores of the same runs whose tails hold as many of them.
-
-    The folds of cross-fitting and the final model score alike but not equally: a threshold that cuts 3 % of one may
-    lie above everything of the other.
-    """
-    if np.array_equal(scores, others, equal_nan=True):
-        return event
-    if event.function is not None:
-        event = replace(event, function=event.function.transferred(scores, others))
-    if event.stakes is not None:
-        event = replace(event, stakes=event.stakes.transferred(scores, others))
-    upper, lower = UNUSED, UNUSED
-    if not math.isnan(event.upper):
-        upper = -_lowest_of_top(-others, int(np.sum(scores >= event.upper)))
-    if not math.isnan(event.lower):
-        lower = _lowest_of_top(others, int(np.sum(scores <= event.lower)))
-    if not math.isnan(upper) and not math.isnan(lower) and lower >= upper:
-        return event
-    return replace(event, lower=lower, upper=upper)
-
-
-def _lowest_of_top(scores: Floats, many: int) -> float:
-    """Return t such that the number of scores at most t is nearest to `many`, and not 0."""
-    values, times = np.unique(scores[~np.isnan(scores)], return_counts=True)
-    if not values.size:
-        return UNUSED
-    return float(values[np.argmin(np.abs(np.cumsum(times) - many))])
 
 
 def _places(ordered: Floats) -> Floats:

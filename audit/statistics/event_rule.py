@@ -12,7 +12,7 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -306,6 +306,36 @@ def picked(ordered: _Floats, distinct: _Floats, *, tail: NDArray[np.int64], quan
     values = distinct[np.linspace(0, distinct.size - 1, spread).astype(np.int64)]
     thresholds: _Floats = np.unique(np.concatenate([ordered[places], values]))
     return thresholds
+
+
+def transfer(event: Event, scores: _Floats, others: _Floats) -> Event:
+    """Return the event on other scores of the same runs whose tails hold as many of them.
+
+    The folds of cross-fitting and the final model score alike but not equally: a threshold that cuts 3 % of one may
+    lie above everything of the other.
+    """
+    if np.array_equal(scores, others, equal_nan=True):
+        return event
+    if event.function is not None:
+        event = replace(event, function=event.function.transferred(scores, others))
+    if event.stakes is not None:
+        event = replace(event, stakes=event.stakes.transferred(scores, others))
+    upper, lower = UNUSED, UNUSED
+    if not math.isnan(event.upper):
+        upper = -_lowest_of_top(-others, int(np.sum(scores >= event.upper)))
+    if not math.isnan(event.lower):
+        lower = _lowest_of_top(others, int(np.sum(scores <= event.lower)))
+    if not math.isnan(upper) and not math.isnan(lower) and lower >= upper:
+        return event
+    return replace(event, lower=lower, upper=upper)
+
+
+def _lowest_of_top(scores: _Floats, many: int) -> float:
+    """Return t such that the number of scores at most t is nearest to `many`, and not 0."""
+    values, times = np.unique(scores[~np.isnan(scores)], return_counts=True)
+    if not values.size:
+        return UNUSED
+    return float(values[np.argmin(np.abs(np.cumsum(times) - many))])
 
 
 def pairs(grid: _Floats) -> tuple[_Floats, _Floats, NDArray[np.bool_], NDArray[np.bool_]]:

@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,8 @@ _FAR, _LARGEST, _SMALLEST, _TINY = 30.0, 1e150, 1e-150, 1e-100
 _OF_DEVIATION = math.sqrt(math.pi / 2)
 #: Curves that stand for all likely ones, and how far one may be from the likeliest in log odds.
 CURVES, MOST_AWAY = 32, 5.0
+#: The variances of a slope per unit of distance that are tried, the least distance of cells, and the fewest cells.
+TREND_STEPS, _NARROW, _FEWEST_OF_TREND = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), 0.02, 6
 #: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
 FITTED, NEARLY = 6, 1e-6
 
@@ -97,6 +99,72 @@ def doubt_by_curves(
         return 1 / of_right, np.nan_to_num(apart, nan=np.inf) + unseen / of_wrong**2
 
 
+def trended(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return the runs of each world to be expected in cells of neighbouring scores, if a trend of their odds goes on.
+
+    As `smoothed`, but the slope of the log odds walks at random, and not the log odds: in a tail whose rarer runs say
+    ever more of the world they are expected to go on so, and to stay where they stayed.
+    """
+    full = in_left + in_right > 0
+    mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
+    of_left, of_right = float(mine.sum()), float((runs - mine).sum())
+    if runs.size < _FEWEST_OF_TREND or not of_left or not of_right:
+        return in_left.astype(np.float64), in_right.astype(np.float64)
+    base = np.full(runs.size, math.log(of_left / of_right))
+    way = np.maximum(np.diff(special.logit(_ranks(mine, runs))), _NARROW)
+    walk, best, fitted = np.zeros(runs.size), -math.inf, base
+    for step in TREND_STEPS:
+        tied, pulled = _bends(way, step)
+        walk, factor = _settled(walk, mine, runs, base, tied, pulled)
+        fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - walk @ pulled(walk) / 2
+        evidence = float(fit - (runs.size - 2) * math.log(step) / 2 - np.log(factor[-1]).sum())
+        if evidence > best + NEARLY:
+            best, fitted = evidence, walk + base
+    expected = np.zeros(full.size)
+    expected[full] = rounded(runs * special.expit(fitted), FITTED)
+    return expected, in_left + in_right - expected
+
+
+def _ranks(mine: Floats, runs: Floats) -> Floats:
+    """Return the middle rank of every cell, where either world has half of the weight."""
+    weight = mine / mine.sum() + (runs - mine) / (runs - mine).sum()
+    rank: Floats = (np.cumsum(weight) - weight / 2) / 2
+    return rank
+
+
+def _bends(way: Floats, step: float) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Return the inverse covariance of a walk whose slope walks at random, and its product with one.
+
+    Parameters
+    ----------
+    way : array (cells - 1,)
+        The distances of neighbouring cells.
+    step : float
+        The variance of the slope per unit of distance.
+
+    Returns
+    -------
+    array (3, cells)
+        The second upper diagonal, the first, and the diagonal.
+    callable
+    """
+    parts = 1 / way[:-1], -1 / way[:-1] - 1 / way[1:], 1 / way[1:]
+    weight = 2 / (way[:-1] + way[1:]) / step
+    bands, last = np.zeros((3, way.size + 1)), way.size - 1
+    for i, one in enumerate(parts):
+        for j, other in enumerate(parts[i:], start=i):
+            bands[2 - (j - i), j : j + last] += weight * one * other
+
+    def product(walk: Floats) -> Floats:
+        bend = weight * np.sum([part * walk[i : i + last] for i, part in enumerate(parts)], axis=0)
+        total: Floats = np.zeros(walk.size)
+        for i, part in enumerate(parts):
+            total[i : i + last] += part * bend
+        return total
+
+    return bands, product
+
+
 @dataclass(frozen=True)
 class _Curve:
     """A fitted walk: the cells with runs, these runs, their log odds, the Cholesky factor, and the error of a line."""
@@ -119,9 +187,7 @@ class _Curve:
         if guess is not None:
             line, error = _line(guess[full], mine, runs, base)
             base += line
-        weight = mine / of_left + (runs - mine) / of_right
-        rank = (np.cumsum(weight) - weight / 2) / 2
-        way = np.diff(special.logit(rank))
+        way = np.diff(special.logit(_ranks(mine, runs)))
         walk, best, fitted = np.zeros(runs.size), -math.inf, (base, np.ones((2, runs.size)))
         for step in STEPS:
             stiff = 1 / (step * way)
@@ -165,12 +231,24 @@ def _walk(walk: Floats, mine: Floats, runs: Floats, base: Floats, stiff: Floats)
     tied[0, 1:] = -stiff
     tied[1, :-1] += stiff
     tied[1, 1:] += stiff
+
+    def pulled(walk: Floats) -> Floats:
+        bent = np.diff(walk) * stiff
+        product: Floats = np.append(0.0, bent) - np.append(bent, 0.0)
+        return product
+
+    return _settled(walk, mine, runs, base, tied, pulled)
+
+
+def _settled(
+    walk: Floats, mine: Floats, runs: Floats, base: Floats, tied: Floats, pulled: Callable[[Floats], Floats]
+) -> tuple[Floats, Floats]:
+    """Return as `_walk`; `tied` are the upper diagonals of the walk's inverse covariance, `pulled` its product."""
     for _ in range(30):
         rate = special.expit(walk + base)
-        bent = np.diff(walk) * stiff
-        slope = mine - runs * rate + np.append(bent, 0.0) - np.append(0.0, bent)
+        slope = mine - runs * rate - pulled(walk)
         curvature = tied.copy()
-        curvature[1] += runs * rate * (1 - rate) + 1e-9
+        curvature[-1] += runs * rate * (1 - rate) + 1e-9
         factor = scipy.linalg.cholesky_banded(curvature, check_finite=False)
         move = scipy.linalg.cho_solve_banded((factor, False), slope, check_finite=False)
         walk = walk + np.clip(move, -2, 2)

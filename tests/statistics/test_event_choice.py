@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.statistics.event_choice import choose
+from overclaim.audit.statistics.smoothing import smoothed, trended
 from overclaim.benchmarks.power import laws
 from overclaim.mechanisms.one_shot.zoo import zoo
 
@@ -29,3 +30,27 @@ def test_a_rare_event_that_log_odds_promise_is_chosen(pilot):
         rarest += (event.upper > 3.5) + (event.lower < -3.5)
         assert worth < 3.6  # a perfect attack is expected to certify 3.47
     assert rarest >= 17
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.4])
+def test_a_trend_goes_on_where_runs_are_few(slope):
+    """Cells of ever fewer runs, whose log odds lie on a line of the tail's logarithm: the line is found in the last.
+
+    Without a trend a few runs say more: those cells lie where the last of many runs do.
+    """
+    tail = np.cumsum((500_000 * 0.6 ** np.arange(26)).astype(int)[::-1])[::-1]
+    runs = -np.diff(tail, append=0)
+    odds = slope * np.log(tail[0] / tail)
+    rng = np.random.default_rng(0)
+    of_left = rng.binomial(runs, 1 / (1 + np.exp(-odds)))
+    left, right = trended(of_left, runs - of_left)
+    np.testing.assert_allclose(left + right, runs)
+    assert right[-4:].sum() == pytest.approx((runs / (1 + np.exp(odds)))[-4:].sum(), rel=0.35)
+    held = smoothed(of_left, runs - of_left)[1][-4:].sum()
+    assert (held > 1.5 * right[-4:].sum()) == (slope > 0)
+
+
+def test_cells_without_a_trend_are_as_they_were_seen():
+    for seen in ([3, 4, 0], [0] * 8):
+        left, right = trended(np.array(seen), np.array(seen[::-1]) + (len(seen) == 3))
+        assert (left.tolist(), right.tolist()) == (seen, [one + (len(seen) == 3) for one in seen[::-1]])
