@@ -14,6 +14,7 @@ from ..audit.statistics.digits import at_least, at_most, confidence_text
 from .record_types import ClaimRecord, LegibleRecord, RunRecord
 
 if TYPE_CHECKING:
+    from ..audit.regret.measurement import RegretJson
     from ..mechanisms.claim import ClaimedJson
     from ..mechanisms.measures.measure import MeasureJson
 
@@ -70,7 +71,11 @@ def legible(record: RunRecord) -> LegibleRecord:
     """Return a record with nothing hidden in its strings, and with every field that the reports name."""
     defaults = {"alpha": 0.01, "created": "", "command": "-", "overclaim": "?", "seed": "?"}
     shown = cast(LegibleRecord, defaults | {k: v for k, v in visible(record).items() if v is not None})
-    shown["claims"] = [filled(claim) for claim in shown["claims"]]
+    shown["claims"] = [
+        # What is written out in an input would be escaped again where that is shown as JSON.
+        filled(cast(ClaimRecord, {**claim, "pair": raw.get("pair")})) if is_mechanism(raw) else filled(claim)
+        for claim, raw in zip(shown["claims"], record["claims"], strict=True)
+    ]
     shown["errors"] = [{"replay": "", **error} for error in shown.get("errors", ())]
     shown["skipped"] = shown.get("skipped", [])
     shown["findings"] = (shown.get("baseline") or {}).get("findings") or []
@@ -171,6 +176,11 @@ def is_exceeded(claim: ClaimRecord) -> bool:
     infinite = claim["exact_infinite"] and measure_words.is_epsilon(measure_of(claim))
     exact = math.inf if infinite else exact_level(claim)
     return exact is not None and exact > level(claim) * (1 + ROUNDING)
+
+
+def is_violated(row: RegretJson) -> bool:
+    """Tell whether a measurement of regret violates its bound or growth: that fails a run."""
+    return row.get("verdict") == "VIOLATED"
 
 
 def symbol(claim: ClaimRecord) -> str:

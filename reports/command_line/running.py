@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
-from ..sanitise import due_verdict, is_unexpected, is_untested, json_text, visible_line
+from ..sanitise import due_verdict, is_unexpected, is_untested, is_violated, json_text, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
 
@@ -283,7 +283,7 @@ def exit_code(record: RunRecord) -> int:
         return BAD_INPUT
     if failed(record):
         return FALSIFIED
-    if any(row.get("verdict") == "VIOLATED" for row in record.get("regret") or ()):
+    if any(map(is_violated, record.get("regret") or ())):
         return FALSIFIED
     wanted = [(c["verdict"], due_verdict(c)) for c in record["claims"]]
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):

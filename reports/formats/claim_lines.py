@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def claim_lines(claim: ClaimRecord) -> str:
     """Return one claim's outcome in a few lines."""
-    claim = visible(claim)
+    data, claim = claim, visible(claim)
     measure, caught, known = measure_of(claim), claim["detectable_epsilon"], exact_level(claim)
     exact = f", exactly {known:.4f} on this pair" if known is not None else ""
     exact = ", infinite on this pair" if claim["exact_infinite"] and is_epsilon(measure) else exact
@@ -60,9 +60,9 @@ def claim_lines(claim: ClaimRecord) -> str:
         *_standing_lines(claim),
         f"attack: {claim['attack']}, {claim['method']}, {counted_words(claim)}",
         *([f"in words: {visible_line(claim['event_in_words'])}"] if claim.get("event_in_words") else []),
-        _worlds_line(claim),
+        _worlds_line(data),
         *_translation_lines(claim),
-        *_searched_lines(claim),
+        *_searched_lines(data),
         f"{replay_word(claim)}: {claim['replay']}",
     ]
     if claim["verdict"] == "SURVIVED":
@@ -80,13 +80,14 @@ def _worlds_line(claim: ClaimRecord) -> str:
     """Return the two inputs, or the rounds in which two sequences differ."""
     pair = claim["pair"]
     if is_mechanism(claim):
-        return f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}"
+        return visible_line(f"inputs: left {shown(pair['left'])}, right {shown(pair['right'])}")
     rounds = pair.get("rounds") or [pair["round"]]
     worlds = [cast("list[object]", pair[side]) for side in SIDES]
     sides = [[str(world[t - 1]) for t in rounds] for world in worlds]
     alike = len(rounds) > 1 and all(len(set(side)) == 1 for side in sides)
     left, right = (side[0] if alike else " and ".join(side) for side in sides)
-    return f"pair: {rounds_words(rounds)} of {len(worlds[0])}, left {left}, right {right}{' in each' * alike}"
+    words = f"pair: {rounds_words(rounds)} of {len(worlds[0])}, left {left}, right {right}{' in each' * alike}"
+    return visible_line(words)
 
 
 def _searched_lines(claim: ClaimRecord) -> list[str]:

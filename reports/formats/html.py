@@ -40,6 +40,7 @@ from ..sanitise import (
     measure_of,
     rounds_words,
     symbol,
+    visible,
     with_relation,
 )
 from ..upper_words import bounded_words, trace_lines
@@ -113,8 +114,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     for claim in falsified:
         claim |= {"figures": [], "mends": _mends(claim, claims)}
     regret = _with_figures(worst, record.get("regret") or (), jobs)
-    unaudited = len(record["errors"])  # of records that do not say how many claims were planned
-    planned = (record.get("ledger_of_tests") or {}).get("planned") or len(claims) + unaudited
+    planned = (record.get("ledger_of_tests") or {}).get("planned") or len(claims) + len(record["errors"])
     tests = holm([_p_value(c, alpha / max(1, planned)) for c in claims], alpha, planned=planned)
     for claim, test in zip(claims, tests, strict=True):
         claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
@@ -282,7 +282,7 @@ def _witness(claim: ClaimRecord) -> View | None:
 
 
 def _input(data: object) -> str:
-    text = shown(data)
+    text = visible(shown(data))
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...audit.statistics.measure_words import claimed_words
@@ -12,12 +13,17 @@ from ..sanitise import (
     due_verdict,
     is_mechanism,
     is_untested,
+    is_violated,
     legible,
     measure_of,
     relation_words,
     replay_word,
     untested_words,
 )
+from .terminal import bound_line
+
+if TYPE_CHECKING:
+    from ...audit.regret.measurement import RegretJson
 
 #: What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,6 +38,7 @@ def junit(record: RunRecord) -> str:
     """
     record = legible(record)
     cases = [_of_claim(claim) for claim in record["claims"]]
+    cases += [_of_regret(row) for row in record.get("regret") or () if is_violated(row)]
     cases += [_of_finding(f) for f in record["findings"] if _fails(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
     cases += [_case(s["name"], 0.0, ("skipped", "skipped", s["reason"], s["reason"])) for s in record["skipped"]]
@@ -67,19 +74,21 @@ def _of_claim(claim: ClaimRecord) -> ElementTree.Element:
     within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
     name = f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
     expected = due_verdict(claim)
-    text = f"{claim['verdict']}, expected {expected}: {bound_words(claim)}"
     untested = is_untested(claim) and not claim.get("untested_allowed")
-    if untested:
-        text += f"; {untested_words(claim)}"
-    elif claim["verdict"] == expected:
+    verdict = "UNTESTED" if untested else claim["verdict"]
+    if verdict == expected:
         return _case(name, claim["seconds"] or 0.0, None)
-    undecided = claim["verdict"] == "UNDERPOWERED" or (untested and expected == "SURVIVED")
+    text = f"{verdict}, expected {expected}: {bound_words(claim)}" + f"; {untested_words(claim)}" * untested
+    undecided = verdict == "UNDERPOWERED" or (untested and expected == "SURVIVED")
     kind = "error" if undecided else "failure"
-    return _case(
-        name,
-        claim["seconds"] or 0.0,
-        (kind, claim["verdict"], text, f"{text}\n{replay_word(claim)}: {claim['replay']}"),
-    )
+    why = f"{text}\n{replay_word(claim)}: {claim['replay']}"
+    return _case(name, claim["seconds"] or 0.0, (kind, verdict, text, why))
+
+
+def _of_regret(row: RegretJson) -> ElementTree.Element:
+    line = bound_line(row)
+    text = f"{line}\nreplay: {row['replay']}" if row.get("replay") else line
+    return _case(f"regret of {row.get('name') or 'unnamed'}", 0.0, ("failure", "VIOLATED", line, text))
 
 
 def _of_finding(finding: Said) -> ElementTree.Element:

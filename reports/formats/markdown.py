@@ -8,10 +8,20 @@ from collections.abc import Sequence
 from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline_words
 from ..record_types import ClaimRecord, RunRecord
-from ..sanitise import by_holm, exact_words, is_unexpected, is_untested, legible, level, lower, replay_word
+from ..sanitise import (
+    by_holm,
+    exact_words,
+    is_unexpected,
+    is_untested,
+    is_violated,
+    legible,
+    level,
+    lower,
+    replay_word,
+)
 from . import ruler
 from .html import WORDS
-from .terminal import number
+from .terminal import bound_line, number
 
 #: Rows shown before the rest is folded away.
 MOST_ROWS = 12
@@ -37,6 +47,7 @@ def markdown(record: RunRecord) -> str:
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
+    lines += [f"- {_text(bound_line(row))}" for row in filter(is_violated, record.get("regret") or ())]
     lines += [f"- **skipped**: {_text(s['name'])}: {_text(s['reason'])}" for s in record["skipped"]]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
     for title, rows in (("falsified, as expected" if unexpected else "falsified", falsified), ("all claims", claims)):

@@ -13,6 +13,7 @@ from ..sanitise import (
     bound_words,
     due_verdict,
     is_untested,
+    is_violated,
     json_text,
     legible,
     measure_of,
@@ -22,6 +23,7 @@ from ..sanitise import (
     with_relation,
 )
 from ..upper_words import place_of
+from .terminal import bound_line
 
 if TYPE_CHECKING:
     from ...audit.traces.trace_types import PlaceJson
@@ -34,6 +36,7 @@ RULES = {
     "underpowered": "The budget could not have falsified a claim this large.",
     "not-audited": "The claim could not be audited.",
     "baseline": "Something got worse since the accepted baseline.",
+    "regret": "A bound on regret, or on its growth, is violated.",
     "untested": "The claim survived an audit that was seen to catch too little to be called a test.",
 }
 
@@ -49,6 +52,10 @@ def sarif(record: RunRecord) -> str:
     where = [place_of(claim) for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
+    for row in filter(is_violated, record.get("regret") or ()):
+        text = f"{bound_line(row)}. Replay: {row.get('replay') or '-'}"
+        name = row.get("name") or "unnamed"
+        results.append(_result("regret", "error", text, name, places.get(name)))
     for finding in record["findings"]:
         level = "note" if finding["kind"] == "new" else "error"
         text = f"{finding['kind']}: {finding['name']}: {finding['message']}"

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,6 +30,7 @@ from ..sanitise import (
     is_mechanism,
     is_unexpected,
     is_untested,
+    is_violated,
     level,
     lower,
     measure_of,
@@ -36,6 +38,9 @@ from ..sanitise import (
     visible_line,
 )
 from ..upper_words import binding, is_bounded
+
+if TYPE_CHECKING:
+    from ...audit.regret.measurement import RegretJson
 
 COLOURS = {"FALSIFIED": "red", "SURVIVED": "green", "UNDERPOWERED": "yellow"}
 #: The right end of the ruler, in multiples of the claim.
@@ -176,12 +181,21 @@ def _sum_line(record: RunRecord, unexpected: int) -> str:
 
 def _bound_lines(record: RunRecord) -> list[str]:
     """Return a line for every bound on regret of a plan's own, and for every one that is violated."""
-    return [
-        f"regret of {visible_line(r['name'])}: {regret_verdict(r['verdict'])}: mean {number(r['mean_regret'])}, bound "
-        f"{number(r['bound'])}, T = {r['rounds']}, {visible_line(r['sequence'])} losses"
-        for r in record.get("regret") or ()
-        if r.get("source") == YOURS or r.get("verdict") == "VIOLATED"
-    ]
+    rows = record.get("regret") or ()
+    return [bound_line(row) for row in rows if row.get("source") == YOURS or is_violated(row)]
+
+
+def bound_line(row: RegretJson) -> str:
+    """Return what a measurement of regret says of its bound, and of a growth that is violated."""
+    name, sequence = (visible_line(row.get(field) or "unnamed") for field in ("name", "sequence"))
+    line = (
+        f"regret of {name}: {regret_verdict(row.get('verdict'))}: mean {number(row.get('mean_regret'))}, "
+        f"bound {number(row.get('bound'))}, T = {row.get('rounds')}, {sequence} losses"
+    )
+    if row.get("growth_verdict") == "VIOLATED":
+        grows, claimed = at_least(row.get("growth_lower")), number(row.get("exponent"))
+        line += f"; growth exponent at least {grows}, claimed {claimed}"
+    return line
 
 
 def headline_lines(record: RunRecord) -> list[str]:

@@ -23,6 +23,7 @@ from overclaim.audit.plans.targets import source_place
 from overclaim.learners import Threshold
 from overclaim.learners.scalar import Scalar
 from overclaim.reports.command_line.running import decide_together
+from overclaim.reports.formats.claim_lines import claim_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
@@ -203,6 +204,39 @@ def test_an_untested_claim_is_said_by_every_format(record, spot, why, allowed):
         assert (results[0]["ruleId"], results[0]["level"]) == ("untested", "warning")
         assert why in results[0]["message"]["text"]
         assert why in case[0].text
+
+
+def test_a_violated_bound_on_regret_is_in_every_output(record):
+    """A run that failed for it alone showed nothing but survivors to a dashboard and a pull request."""
+    row = {"name": "mine.py:Parrot", "verdict": "VIOLATED", "mean_regret": 41.3, "bound": 20.0, "rounds": 64}
+    record |= {"claims": [], "errors": [], "regret": [{**row, "sequence": "gap", "replay": "overclaim regret x"}]}
+    violated = "regret of mine.py:Parrot: VIOLATED: mean 41.3, bound 20, T = 64, gap losses"
+    (result,) = check_sarif(sarif(record))["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("regret", "error")
+    assert violated in result["message"]["text"]
+    (failure,) = check_junit(junit(record)).findall("testsuite/testcase/failure")
+    assert violated in failure.text
+    assert "replay: overclaim regret x" in failure.text
+    assert '1 bound on <a href="#regret">regret</a> is violated' in render(record)
+    assert "- regret of" in markdown(record)
+    record["regret"][0] |= {"growth_verdict": "VIOLATED", "growth_lower": 0.87654, "exponent": 0.5}
+    for text in (junit(record), sarif(record), markdown(record)):
+        assert "growth exponent at least 0.8765, claimed 0.5" in text
+
+
+def test_an_input_is_shown_as_it_is(tmp_path):
+    """A NUL was shown with two backslashes, which is JSON for a backslash and five letters."""
+    (tmp_path / "own.py").write_text("def size(data, rng): return len(data)\n")
+    inputs = 'left = ["\\u0000", "\\u202e\\n"]\nright = []\n'
+    (tmp_path / "plan.toml").write_text(f'[[claims]]\ntarget = "own.py:size"\nepsilon = 1\nruns = 300\n{inputs}')
+    with contextlib.chdir(tmp_path):
+        assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 1
+        claim = json.loads(Path("out/record.json").read_text(encoding="utf-8"))["claims"][0]
+        page = html.unescape(Path("out/report.html").read_text(encoding="utf-8"))
+    assert claim["pair"]["left"] == ["\0", "\u202e\n"]
+    assert r'inputs: left ["\u0000", "\u202e\n"], right []' in claim_lines(claim)
+    assert r'["\u0000", "\u202e\n"]' in page
+    assert r"\\u" not in page
 
 
 def test_findings_against_a_baseline_are_in_every_output(record):
