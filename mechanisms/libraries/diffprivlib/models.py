@@ -192,7 +192,7 @@ _LIMITS = {"LinearRegression": 0.1}
 #: certified or read.
 _UNDER: dict[str, tuple[str, ...]] = {
     "LinearRegression": ("replace", "add-remove"),
-    "LogisticRegression-norm-100": ("replace",),
+    "LogisticRegression-norm-100": ("replace", "add-remove"),
     "GaussianNB": ("replace", "add-remove"),
     "GaussianNB-both-classes": ("add-remove",),
     "PCA": ("add-remove",),
