@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...learners.catalogue.entries import Entry, Setting, entries, lookup
+from ...learners.scalar import is_mechanism
+from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
 from ..play.execution import HERE, Budget, Execution
 from ..regret.adversaries import regret_losses
@@ -122,7 +124,7 @@ def regret_setting(
         For a target, parameter or value that does not fit.
     """
     resolved = resolve(target)
-    if isinstance(resolved, Specimen):
+    if isinstance(resolved, Specimen | LibraryEntry) or is_mechanism(resolved):
         raise ValueError(f"regret is measured for learners, {target} is a mechanism")
     parsed = parse_parameters(resolved, parameters)
     chosen = {"arms": arms, "losses": losses, **parsed.setting}

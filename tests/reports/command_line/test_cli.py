@@ -308,3 +308,12 @@ def test_shrink_prints_two_short_lists_and_a_replay_that_gives_the_same_bound():
     assert json.loads(check(*words, "--shrink", "--json").stdout)["shrunk"]["seed"] == again["seed"]
     survived = check("asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 2000, "--shrink", "--json")
     assert json.loads(survived.stdout)["shrunk"] is None
+
+
+def test_regret_of_a_users_mechanism_is_refused_for_what_it_is(tmp_path):
+    """It "needs a value for data, rng"."""
+    (tmp_path / "own.py").write_text("def total(data, rng): return sum(data)\n")
+    for target in (f"{tmp_path}/own.py:total", "libraries/diffprivlib/mean"):
+        result = overclaim("regret", target, "--rounds", 16, "--runs", 20)
+        assert result.exit_code == 2
+        assert f"regret is measured for learners, {target} is a mechanism" in result.output

@@ -224,6 +224,12 @@ def test_a_violated_bound_on_regret_is_in_every_output(record):
         assert "growth exponent at least 0.8765, claimed 0.5" in text
 
 
+def test_the_error_of_each_bound_is_that_of_its_claim_not_of_the_report(record):
+    alphas = {round(1 - claim["confidence"], 9) for claim in record["claims"]}
+    assert max(alphas) < record["alpha"]
+    assert f"each bound is wrong with probability at most {max(alphas):g}. " in markdown(record)
+
+
 def test_an_input_is_shown_as_it_is(tmp_path):
     """A NUL was shown with two backslashes, which is JSON for a backslash and five letters."""
     (tmp_path / "own.py").write_text("def size(data, rng): return len(data)\n")
