@@ -33,7 +33,7 @@ def read_text(path: Path, what: str) -> str:
     with named(f"cannot read the {what}", path):
         data = path.read_bytes()
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark of its order of bytes
     except UnicodeDecodeError:
         raise ValueError(f"the {what} {str(path)!r} is not UTF-8 text") from None
 

@@ -155,3 +155,13 @@ def test_a_neighbour_of_a_target_stands_in_for_no_module_of_pythons(tmp_path, jo
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (int(jobs == 1), ""), done.stdout
     assert ("2 falsified" if jobs == 2 else "FALSIFIED") in done.stdout
+
+
+def test_files_may_begin_with_a_mark_of_their_order_of_bytes(folder):
+    """Some editors of Windows write one; a plan with it was an "Invalid statement (at line 1, column 1)"."""
+    plan = '[[claims]]\ntarget = "agarwal-singh/reduction-threshold"\nrounds = 2\nruns = 200\n'
+    (folder / "plan.toml").write_text(plan, encoding="utf-8-sig")
+    assert overclaim("run", "plan.toml", "--jobs", 1).exit_code == 1
+    record = (folder / "out" / "record.json").read_text(encoding="utf-8")
+    (folder / "marked.json").write_text(record, encoding="utf-8-sig")
+    assert overclaim("report", "marked.json", "--markdown", "x.md").exit_code == 0
