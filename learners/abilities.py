@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Hashable
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from types import NoneType
 from typing import Any, TypeGuard, cast
@@ -239,3 +240,17 @@ def _draws_when_told(learner: Learner, low: float, high: float) -> bool:
     except Exception:  # beyond its horizon, or told what it does not take: until there, nothing was drawn
         return False
     return False
+
+
+def select(state: Any, columns: Any) -> object:
+    """Return a learner's state with the given runs: every array's last axis is taken at `columns`."""
+    if hasattr(state, "select"):
+        return state.select(columns)
+    taken = {}
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if isinstance(value, np.ndarray):
+            taken[field.name] = value.take(columns, axis=-1)  # contiguous, unlike value[..., columns]
+        elif is_dataclass(value):
+            taken[field.name] = select(value, columns)
+    return replace(state, **taken)

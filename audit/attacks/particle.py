@@ -5,23 +5,22 @@ particles serves both: ``LR(a) = E[f(y - l) / m(y) | a] / E[f(y - l') / m(y) | a
 round and m the mixture that it is drawn from. The ratio is bounded by the true privacy loss whatever the number of
 particles.
 
-A particle is a path of all the other noise. Each carries the same few values of y, the nodes, with their weights, so
-y is integrated by quadrature within every path, and resampling paths never thins its values out. What resampling does
-thin out is the past of the paths: after many of them all descend from one, and the ratio is that path's, no mean over
-paths. Later actions tell ever less of y, so the filter stops some actions after the differing one (the lag); and where
-the differing round comes late it begins some actions before, with more paths, which until then play as they like.
+A particle is a path of all the other noise. From the differing round on each carries the same few values of y, the
+nodes, with their weights, so y is integrated by quadrature within every path, and resampling paths never thins its
+values out. After many resamplings all paths descend from one, and the ratio is that path's, no mean. Later actions
+tell ever less of y, so the filter stops some actions after the differing one (the lag). Where that comes late it
+begins some before, with many paths, which until then play freely, and are as many as nodes until y is drawn.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.abilities import decisions, has_inner, kernel_of, owns
+from ...learners.abilities import decisions, has_inner, kernel_of, owns, select
 from ...learners.protocol import Actions, Arrays, HasInner, HasProbabilities, Learner, Numbers
 from ...learners.weights import WeightsState
 from ...mechanisms.draws import Draws, Floats
@@ -39,27 +38,13 @@ from .protocol import LawAttack, log_losses
 PARTICLES, NODES, TOGETHER = 16, 8, 16_384
 #: The actions after the differing one that are filtered; the first lag that is tried on training runs, and how many.
 LAG, SHORTEST, TUNED = 16, 8, 4000
-#: Where more than `NEAR` actions come before the differing one, the filter begins so many before it: the paths, the
-#: values and the lag to begin with.
-NEAR, LATE_PARTICLES, LATE_NODES, LATE_SHORTEST = 10, 256, 4, 4
+#: Where more than `NEAR` actions come before the differing one, the filter begins at most `PAST` before it: the paths,
+#: the values and the lag to begin with.
+NEAR, PAST, LATE_PARTICLES, LATE_NODES, LATE_SHORTEST = 10, 20, 256, 4, 4
 #: Paths are resampled where their weights have an effective sample size below 1 / POOR of them, to the quantiles
 #: (i + OFFSET) / particles: numbers that no share of equal weights meets exactly, so that no last bit decides.
 POOR, OFFSET = 2.0371, 0.3586
 DIGITS = 6  # of scores: a particle estimate has no more
-
-
-def select(state: Any, columns: Any) -> object:
-    """Return a learner's state with the given runs: every array's last axis is taken at `columns`."""
-    if hasattr(state, "select"):
-        return state.select(columns)
-    taken = {}
-    for field in fields(state):
-        value = getattr(state, field.name)
-        if isinstance(value, np.ndarray):
-            taken[field.name] = value.take(columns, axis=-1)  # contiguous, unlike value[..., columns]
-        elif is_dataclass(value):
-            taken[field.name] = select(value, columns)
-    return replace(state, **taken)
 
 
 class ParticleRatio(LawAttack):
@@ -107,8 +92,12 @@ class ParticleRatio(LawAttack):
             np.asarray(world, dtype=float)[:fed].reshape(self.steps - 1, self.batch, -1).mean(axis=1)
             for world in (pair.left, pair.right)
         )
-        #: The noise of every update, (updates, particles * nodes): the same for all nodes of a path.
+        #: The noise of every update, (updates, particles * nodes): a path's nodes share it.
         self.fresh = np.repeat(self._quantiles(stratified(self.steps - 1 - begin, particles, Draws(0))), nodes, axis=1)
+        #: The action from which on paths have nodes: before it there is a path for each, if it did not begin there.
+        self.split = self.differing if begin else 0
+        many = max(0, self.split - begin)
+        self.fresh[:many] = self._quantiles(stratified(many, particles * nodes, Draws(0, part=3)))
         #: What paths do before the first action that is looked at, and their states then.
         self.free, self.state = self._played_freely()
         #: The noise of the differing update, for even nodes around the left loss and for odd ones around the right.
@@ -128,9 +117,7 @@ class ParticleRatio(LawAttack):
     def score(self, transcripts: Transcripts) -> Floats:
         """Filter the transcripts, some of them together."""
         chosen = transcripts.actions[:: self.batch][self.begin : self.steps]
-        # Equal sequences have equal scores: filter each once.
-        unique, inverse = np.unique(chosen, axis=1, return_inverse=True)
-        unique = unique.astype(np.intp)  # transcripts hold arms in few bits
+        unique, inverse = np.unique(chosen.astype(np.intp), axis=1, return_inverse=True)  # equal scores: filter once
         if self.fast:
             scores = self._filter_fast(unique)
         else:
@@ -150,9 +137,9 @@ class ParticleRatio(LawAttack):
 
         Lags are doubled while that lowers the log loss by more than its standard error: longer ones cost more.
         """
-        some = train[:TUNED]
-        late: dict[str, Any] = {"particles": LATE_PARTICLES, "nodes": LATE_NODES, "begin": self.differing - NEAR}
-        best = self._with(lag=LATE_SHORTEST, **late) if self.differing > NEAR else self._with(lag=SHORTEST)
+        some, begin = train[:TUNED], max(0, self.differing - PAST)
+        late: dict[str, Any] = {"particles": LATE_PARTICLES, "nodes": LATE_NODES, "lag": LATE_SHORTEST, "begin": begin}
+        best = self._with(**late) if self.differing > NEAR else self._with(lag=SHORTEST)
         losses = log_losses(best.score(some), some.left)
         while best.differing + 1 + best.lag < decisions(self.pair.rounds, self.batch):
             longer = best._with(lag=2 * best.lag)
@@ -171,10 +158,11 @@ class ParticleRatio(LawAttack):
         return other
 
     def _played_freely(self) -> tuple[tuple[Actions, Floats], object]:
-        """Return arms and noisy losses before the filter begins, (begin, particles), and the states after them."""
-        state = self.inner.start(self.particles, Draws(0))
-        noise, shares = (stratified(self.begin, self.particles, Draws(0, part=part)) for part in (1, 2))
-        told, shares = self._quantiles(noise), shares + (OFFSET - 0.5) / self.particles
+        """Return arms and noisy losses before the filter begins, (begin, paths), and the states after them."""
+        paths = self.particles * self.nodes
+        state = self.inner.start(paths, Draws(0))
+        noise, shares = (stratified(self.begin, paths, Draws(0, part=part)) for part in (1, 2))
+        told, shares = self._quantiles(noise), shares + (OFFSET - 0.5) / paths
         arms = np.empty(told.shape, dtype=np.intp)
         for t in range(self.begin):
             sums = np.cumsum(self.inner.probabilities(state), axis=0)
@@ -197,24 +185,27 @@ class ParticleRatio(LawAttack):
         filtered = compiled(_filter_block, m, _law=kernel.probability, _update=kernel.update)
         # The learners that have such a kernel draw nothing in an update.
         stream = np.zeros(5, np.uint64), np.zeros(1, np.int64), lanes(1, 0.0, m)[0], lanes(1, 0.0, m)[0]
-        arms, told = (np.repeat(rows, self.nodes, axis=1)[:, None] for rows in self.free)
+        arms, told = (rows[:, None] for rows in self.free)
         if self.begin:
             compiled(_replay_block, m, _update=kernel.update)(kernel.numbers, kernel.arrays, stream, arms, told)
+        # Sequences that begin alike lie side by side, and what they share is filtered once.
+        shared = np.pad(np.cumprod(actions[:, 1:] == actions[:, :-1], axis=0).sum(axis=0), 1)
         state = tuple(lanes(len(array), 0.0, m) for array in kernel.arrays)
+        kept = tuple(np.empty((len(actions), len(array), m)) for array in (*kernel.arrays, lanes(2, 0.0, m)))
         rows = lanes(7, 0.0, m)
         rows[0] = np.tile(self.differs, self.particles)
         chosen = lanes(2, 0.0, m).view(np.int64)
-        scores, run = np.empty(actions.shape[1]), np.ascontiguousarray(actions)
+        scores, run = np.empty(actions.shape[1]), (np.ascontiguousarray(actions), shared)
         worlds = np.stack([self.left, self.right])
-        setting = float(self.noise.scale), int(self.differing), int(self.nodes), int(self.begin)
-        filtered(kernel.numbers, kernel.arrays, state, stream, run, worlds, self.fresh, setting, rows, chosen, scores)
+        setting = float(self.noise.scale), int(self.differing), int(self.nodes), int(self.begin), int(self.split)
+        states = kernel.arrays, state, kept
+        filtered(kernel.numbers, *states, stream, *run, worlds, self.fresh, setting, rows, chosen, scores)
         return scores
 
     def _filter(self, actions: Actions) -> Floats:
         """Return the log ratio of each column of `actions`, (decisions from `begin` on, runs)."""
         runs, m = actions.shape[1], self.particles * self.nodes
-        paths = np.tile(np.repeat(np.arange(self.particles), self.nodes), runs)
-        state = select(self.state, paths) if self.begin else self.inner.start(runs * m, Draws(0))
+        state = select(self.state, np.tile(np.arange(m), runs)) if self.begin else self.inner.start(runs * m, Draws(0))
         columns = np.arange(runs * m)
         weight = np.ones((runs, m))
         ratios = np.ones((2, runs, 1))
@@ -223,7 +214,8 @@ class ParticleRatio(LawAttack):
             played = np.repeat(seen, m)
             if step:  # the first law is the same for all
                 weight *= self._probabilities(state, played, columns).reshape(runs, m)
-                state, weight = self._resample(state, weight)
+                before, after = (1 if step < first else self.nodes for first in (self.split + 1, self.split))
+                state, weight = self._resample(state, weight, before, after)
             fed = self.left[step][seen, None]
             if step == self.differing:
                 other = self.right[step][seen, None]
@@ -247,30 +239,28 @@ class ParticleRatio(LawAttack):
         probabilities: Floats = self.inner.probabilities(state)[played, columns]
         return probabilities
 
-    def _resample(self, state: object, weight: Floats) -> tuple[object, Floats]:
-        """Resample, systematically, the paths of the runs whose effective sample size is poor."""
+    def _resample(self, state: object, weight: Floats, before: int, after: int) -> tuple[object, Floats]:
+        """Resample paths, systematically, where their effective sample size is poor or their nodes become more."""
         runs, m = weight.shape
-        nodes = weight.reshape(runs, self.particles, self.nodes)
-        path = nodes.sum(axis=2)
+        paths, many = m // before, m // after
+        path = weight.reshape(runs, paths, before).sum(axis=2)
         total = path.sum(axis=1, keepdims=True)
         total[total == 0] = 1.0
-        weight *= self.particles / total
-        path *= self.particles / total
-        poor = np.flatnonzero(np.square(path).sum(axis=1) > POOR * self.particles)
+        weight *= paths / total
+        path *= paths / total
+        poor = np.flatnonzero((np.square(path).sum(axis=1) > POOR * paths) | (before != after))
         if not poor.size:
             return state, weight
-        source = np.broadcast_to(np.arange(self.particles), (runs, self.particles)).copy()
-        cumulative = np.cumsum(path[poor], axis=1)
-        cumulative[:, -1] = self.particles
-        offset = 2.0 * self.particles * np.arange(poor.size)[:, None]
-        ancestors = np.searchsorted(
-            (cumulative + offset).ravel(), (np.arange(self.particles) + OFFSET + offset).ravel()
-        )
-        source[poor] = ancestors.reshape(poor.size, -1) - self.particles * np.arange(poor.size)[:, None]
-        taken = np.take_along_axis(nodes[poor], source[poor][:, :, None], axis=1)
-        nodes[poor] = taken / taken.sum(axis=2, keepdims=True)
-        lane = source[:, :, None] * self.nodes + np.arange(self.nodes)
-        return select(state, (lane.reshape(runs, m) + m * np.arange(runs)[:, None]).ravel()), weight
+        cumulative = np.cumsum(path[poor], axis=1) * (many / paths)
+        cumulative[:, -1] = many
+        offset = 2.0 * many * np.arange(poor.size)[:, None]
+        found = np.searchsorted((cumulative + offset).ravel(), (np.arange(many) + OFFSET + offset).ravel())
+        source = found.reshape(poor.size, -1) - paths * np.arange(poor.size)[:, None]
+        lane = np.broadcast_to(np.arange(m), (runs, m)).copy()
+        lane[poor] = (source[:, :, None] * before + np.arange(after) % before).reshape(poor.size, m)
+        each = np.repeat(np.take_along_axis(path[poor], source, axis=1), after, axis=1)
+        weight[poor] = np.take_along_axis(weight[poor], lane[poor], axis=1) / each
+        return select(state, (lane + m * np.arange(runs)[:, None]).ravel()), weight
 
 
 def stratified(rows: int, points: int, draws: Draws) -> Floats:
@@ -290,28 +280,29 @@ def _filter_block(
     numbers: Numbers,
     fresh: Arrays,
     arrays: Arrays,
+    kept: tuple[Floats, ...],
     stream: object,
     actions: Actions,
+    shared: NDArray[np.int64],
     worlds: Floats,
     noise: Floats,
-    setting: tuple[float, int, int, int],
+    setting: tuple[float, int, int, int, int],
     rows: Floats,
     chosen: NDArray[np.int64],
     scores: Floats,
 ) -> None:
-    """Block: `ParticleRatio._filter`, one transcript after the other, the nodes of all its paths side by side."""
-    scale, differing, nodes, begin = setting
+    """Block: `ParticleRatio._filter`, one transcript after the other, each from where it leaves the one before."""
+    scale, differing, nodes, begin, split = setting
     weight, fed, p, in_left = rows[1], rows[2:3], rows[3], rows[4]
     arms = chosen[0:1]
     steps = begin + len(actions)
+    weight[:], in_left[:] = 1.0, 1.0
+    _keep_block(fresh, kept, rows, 0)
     for run in range(actions.shape[1]):
-        for k in range(len(arrays)):
-            for row in range(len(arrays[k])):
-                for i in range(LANES):
-                    arrays[k][row, i] = fresh[k][row, i]
-        for i in range(LANES):
-            weight[i], in_left[i] = 1.0, 1.0
-        for step in range(begin, steps):
+        _recall_block(arrays, kept, rows, shared[run])
+        for step in range(begin + shared[run], steps):
+            if begin + shared[run] < step <= begin + shared[run + 1]:
+                _keep_block(arrays, kept, rows, step - begin)
             arm = actions[step - begin, run]
             for i in range(LANES):
                 arms[0, i] = arm
@@ -322,7 +313,8 @@ def _filter_block(
             if step == steps - 1:
                 break
             if step:
-                _resample_block(arrays, rows, chosen[1], nodes)
+                before, after = (1 if step <= split else nodes), (1 if step < split else nodes)
+                _resample_block(arrays, rows, chosen[1], before, after)
             left, right = worlds[0, step, arm], worlds[1, step, arm]
             if step == differing:
                 for i in range(LANES):
@@ -334,6 +326,20 @@ def _filter_block(
                     fed[0, i] = left + noise[step - begin, i]
             _update(step, numbers, arrays, stream, arms, fed)
         scores[run] = _log_ratio(weight, in_left)
+
+
+def _keep_block(arrays: Arrays, kept: tuple[Floats, ...], rows: Floats, depth: int) -> None:
+    """Block: keep the states and the weights after so many actions."""
+    for k in range(len(arrays)):
+        kept[k][depth] = arrays[k]
+    kept[-1][depth, 0], kept[-1][depth, 1] = rows[1], rows[4]
+
+
+def _recall_block(arrays: Arrays, kept: tuple[Floats, ...], rows: Floats, depth: int) -> None:
+    """Block: what `_keep_block` kept."""
+    for k in range(len(arrays)):
+        arrays[k][:] = kept[k][depth]
+    rows[1], rows[4] = kept[-1][depth, 0], kept[-1][depth, 1]
 
 
 def _replay_block(numbers: Numbers, arrays: Arrays, stream: object, arms: Actions, told: Floats) -> None:
@@ -353,31 +359,31 @@ def _log_ratio(weight: Floats, in_left: Floats) -> float:
     return math.inf if likely > 0 else (-math.inf if less > 0 else math.nan)
 
 
-def _resample_block(arrays: Arrays, rows: Floats, source: NDArray[np.int64], nodes: int) -> None:
+def _resample_block(arrays: Arrays, rows: Floats, source: NDArray[np.int64], before: int, after: int) -> None:
     """Block: `ParticleRatio._resample` of one transcript's paths."""
     weight, path, room = rows[1], rows[5], rows[6]
-    paths = LANES // nodes
+    paths, many = LANES // before, LANES // after
     total, squares = 0.0, 0.0
     for j in range(paths):
         path[j] = 0.0
-        for i in range(nodes):
-            path[j] += weight[j * nodes + i]
+        for i in range(before):
+            path[j] += weight[j * before + i]
         total += path[j]
         squares += path[j] * path[j]
     if total == 0:
         return
     for i in range(LANES):
         weight[i] *= paths / total
-    if squares * paths <= POOR * total * total:
+    if (before == after) & (squares * paths <= POOR * total * total):
         return
-    below, last = path[0] * paths / total, 0
-    for j in range(paths):  # quantiles rise, and so do the sums of weights: one pass
+    below, last = path[0] * many / total, 0
+    for j in range(many):  # quantiles rise, and so do the sums of weights: one pass
         while (below < j + OFFSET) & (last < paths - 1):
             last += 1
-            below += path[last] * paths / total
-        for i in range(nodes):
-            source[j * nodes + i] = last * nodes + i
-            room[j * nodes + i] = paths / total * path[last]
+            below += path[last] * many / total
+        for i in range(after):
+            source[j * after + i] = last * before + i % before
+            room[j * after + i] = paths / total * path[last]
     _take_block(weight, source, rows[3])
     for i in range(LANES):
         weight[i] /= room[i]

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from ...mechanisms.draws import Floats, Stage
 from ..attacks.learner_attacks import SequenceRatio
-from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
+from ..attacks.protocol import FittedAttack, LearnerAttack
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, concatenate
 from ..statistics import sequential
@@ -20,7 +20,7 @@ from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, calibrated
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, calibrated, judged_loss
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class AnytimeLearner:
             return self._unseen(pair, index)
         audit, seen_runs = self.audit, concatenate(list(past))
         claim = {"epsilon": audit.claim.epsilon, "delta": audit.claim.delta}
-        kinds, worths, losses, choices = audit.attacks(pair), [], [], []
+        kinds, worths, judged, choices = audit.attacks(pair), [], [], []
         for kind in kinds:
             attack: FittedAttack[Transcripts] = audit.fit(kind, pair, seen_runs if kind.trained else None)
             fitted_scores = attack.score(seen_runs)
@@ -63,8 +63,9 @@ class AnytimeLearner:
                 stakes = Stakes.of_log_odds(audit.claim.epsilon)
             event = replace(sequential.choose_growing_event(scores, p, q, seen=seen, **claim), stakes=stakes)
             worths.append(audit.promise(event, count(event, scores, seen_runs.left)))
-            losses.append(log_loss(scores, seen_runs.left))
+            judged.append(scores)
             choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index))
+        losses = [judged_loss(kinds, i, judged.__getitem__, seen_runs.left) for i in range(len(kinds))]
         return choices[best_of(worths, losses, calibrated(kinds))]
 
     def _cross_fitted(self, kind: LearnerAttack, pair: Pair, played: Transcripts) -> Floats:

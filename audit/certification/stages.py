@@ -181,13 +181,10 @@ class LearnerAudit(Audit):
         def scores_of(i: int) -> Floats:
             return fitted(i).score(runs_of(Stage.PILOT))
 
-        window = attacks.index(WindowRatio) if WindowRatio in attacks else None
-
         def bet(i: int) -> list[Any]:
             left = runs_of(Stage.PILOT).left
             event, worth = self._bet(fitted(i), scores_of(i), left, trained=attacks[i].trained)
-            beside = scores_of(window) if window is not None and i != window else None
-            return [worth, event.to_json(), log_loss(scores_of(i), left, beside=beside)]
+            return [worth, event.to_json(), judged_loss(attacks, i, scores_of, left)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
         won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], calibrated(attacks))
@@ -251,6 +248,14 @@ class LearnerAudit(Audit):
 def calibrated(attacks: Sequence[LearnerAttack]) -> list[bool]:
     """Tell of each attack whether it integrates the noise out of the learner's own law, or counts a few arms."""
     return [attack in (WindowRatio, ParticleRatio, NextArms) for attack in attacks]
+
+
+def judged_loss(
+    attacks: Sequence[LearnerAttack], i: int, scores_of: Callable[[int], Floats], left: NDArray[np.bool_]
+) -> float:
+    """Return the log loss by which `best_of` judges an attack: beside a window's or a filter's scores."""
+    known = next((j for j, attack in enumerate(attacks) if attack in (WindowRatio, ParticleRatio)), None)
+    return log_loss(scores_of(i), left, beside=None if known is None else scores_of(known))
 
 
 def best_of(worths: Sequence[float], losses: Sequence[float], steady: Sequence[bool]) -> int:

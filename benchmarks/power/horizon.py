@@ -43,14 +43,16 @@ EQUAL = {64: 20_000, 1024: 4000}
 LONGEST, QUANTILES = 12, 1000
 #: Runs of the rows whose differing round comes late, and with more arms; of those of other learners, on their actions;
 #: and of those of which no law is known.
-LATE, MORE_ARMS = {64: 1_000_000, 1024: 20_000}, {64: 100_000, 1024: 20_000}
-OTHERS, UNKNOWN = {64: 200_000, 1024: 10_000}, {64: 20_000, 1024: 5000}
+LATE, MORE_ARMS = {64: 1_000_000, 1024: 20_000}, 20_000
+OTHERS, UNKNOWN = {64: 200_000, 1024: 10_000}, {64: 10_000, 1024: 2000}
 #: Quantiles of each of two noises, for the law of the first three arms.
 OF_TWO = 300
 #: Rounds whose sequences of two arms are all enumerated.
 ENUMERATED = 12
 GRID = np.linspace(-40.0, 40.0, 3201)
 SEED = 0
+#: Of late rounds: nothing was chosen by these.
+FRESH = (2000, 2001)
 
 Floats = NDArray[np.float64]
 
@@ -143,11 +145,11 @@ def moved(rounds: int, arms: int, t0: int, low: float = 0.0) -> Pair:
     return Pair(left, right)
 
 
-def certified(learner: Any, claim: Claim, pair: Pair, runs: int) -> dict[str, Any]:
+def certified(learner: Any, claim: Claim, pair: Pair, runs: int, seed: int = SEED) -> dict[str, Any]:
     """Return what an audit certifies, with which attack, and its CPU seconds."""
     falsify(learner, claim, pair=pair, runs=200, fast=True)  # compiles
     began = time.process_time()
-    result = falsify(learner, claim, pair=pair, runs=runs, seed=SEED, fast=True)
+    result = falsify(learner, claim, pair=pair, runs=runs, seed=seed, fast=True)
     cost = time.process_time() - began
     return {"runs": runs, "attack": result.attack, "certified": result.epsilon_lower, "CPU s": cost}
 
@@ -162,13 +164,13 @@ def bandits(rounds: int, arms: int) -> tuple[tuple[str, Any], ...]:
 
 
 def of_many(_: int) -> Rows:
-    """More than two arms, the differing round in the middle or near the end; no law of a part is known."""
+    """More than two arms, the differing round in the middle or near the end; no law of a part is known. Seed 2000."""
     rows: Rows = []
     for rounds in ROUNDS:
         for arms in ARMS[1:]:
             for name, learner in bandits(rounds, arms)[: 2 if arms == ARMS[1] else 1]:
                 for t0 in (rounds // 2, rounds - 5):
-                    found = certified(learner, Claim(epsilon=1.0), moved(rounds, arms, t0), MORE_ARMS[rounds])
+                    found = certified(learner, Claim(epsilon=1.0), moved(rounds, arms, t0), MORE_ARMS, FRESH[0])
                     rows.append({"learner": name, "arms": arms, "rounds": rounds, "differs": t0 + 1, **found})
                     tables.show(rows)
     return rows
@@ -177,8 +179,8 @@ def of_many(_: int) -> Rows:
 def of_late(_: int) -> Rows:
     """Two arms, the differing round in the middle or near the end: certified against windows of twelve arms.
 
-    That another attack must tell more than the window by two standard errors was chosen after a look at this seed, at
-    batched EXP3 with round 513 and EXP4 with rounds 513 and 1020; other seeds were not measured since.
+    That another attack must tell more than the window by two standard errors was chosen after a look at seed 0, at
+    batched EXP3 with round 513 and EXP4 with rounds 513 and 1020, of 1024; nothing was chosen by seeds 2000 and 2001.
     """
     rows: Rows = []
     for rounds in ROUNDS:
@@ -186,10 +188,11 @@ def of_late(_: int) -> Rows:
             for t0 in (0, rounds // 2, rounds - 5):
                 pair, runs = moved(rounds, 2, t0), LATE[rounds]
                 known, expected = best_window(learner, pair, runs)
-                found = certified(learner, Claim(epsilon=1.0), pair, runs)
                 what = {"learner": name, "rounds": rounds, "differs": t0 + 1, "known": known, "expected": expected}
-                rows.append({**what, **found, "share": found["certified"] / expected})
-                tables.show(rows)
+                for seed in (SEED, *FRESH) if rounds == ROUNDS[-1] and t0 else (SEED,):
+                    found = certified(learner, Claim(epsilon=1.0), pair, runs, seed)
+                    rows.append({**what, "seed": seed, **found, "share": found["certified"] / expected})
+                    tables.show(rows)
     return rows
 
 
@@ -235,7 +238,7 @@ def of_learners(_: int) -> Rows:
 
 #: Learner, arms, surface, its rounds, of which no law of a part is known at these horizons.
 OTHER: tuple[tuple[str, int | None, str, tuple[int, ...]], ...] = (
-    ("smith-thakurta/pftal", None, "actions", ROUNDS),
+    ("smith-thakurta/pftal", None, "actions", ROUNDS[:1]),
     ("agarwal-singh/ftrl-experts", 2, "actions", ROUNDS),
     ("agarwal-singh/ftrl-experts", 8, "actions", ROUNDS),
     ("agarwal-singh/ftrl-ball", None, "release", ROUNDS),

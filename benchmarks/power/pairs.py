@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio
-from overclaim.audit.attacks.particle import ParticleRatio, select
+from overclaim.audit.attacks.particle import ParticleRatio
 from overclaim.audit.certification.stages import LEAST_TRAINED, SEARCH, LearnerAudit
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.execution import Budget
@@ -34,7 +34,7 @@ from overclaim.audit.statistics.events import count
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.power.random_pair_changes import RandomChanges, halve_and_change
 from overclaim.learners import BatchedLaplace, Exp3
-from overclaim.learners.abilities import NotEnumerableError, batch_of, kernel_of
+from overclaim.learners.abilities import NotEnumerableError, batch_of, kernel_of, select
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Stage

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, falsify
-from overclaim.audit.attacks.learner_attacks import WindowRatio, applicable
+from overclaim.audit.attacks.learner_attacks import SequenceTable, WindowRatio, applicable
 from overclaim.audit.attacks.particle import ParticleRatio
-from overclaim.audit.certification.stages import best_of, log_loss
+from overclaim.audit.attacks.responses import NextArms
+from overclaim.audit.certification import anytime_learners
+from overclaim.audit.certification.stages import best_of, judged_loss, log_loss
 from overclaim.audit.laws.exact import epsilon_from_laws
 from overclaim.audit.laws.sequences import COARSE, NotEnumerableError, _grid, index_of, sequence_laws, window_laws
 from overclaim.audit.play import kernels
@@ -118,6 +120,30 @@ def test_the_log_loss_of_log_odds():
     assert log_loss(beside, left, beside=beside) == log_loss(beside, left)
     assert log_loss(np.array([np.inf, -np.inf, np.inf, -np.inf]), left) == 0
     assert 200 < log_loss(np.array([np.inf, -np.inf, np.inf, np.inf]), left) < np.inf
+
+
+def test_where_a_law_is_known_what_is_learned_must_tell_more_by_two_standard_errors():
+    """A window's law, or a filter's; where there is neither, the log loss says how attacks rank."""
+    left = np.array([True, False, True, False])
+    scores = [np.zeros(4), np.array([1.0, 1.0, -1.0, 1.0])]
+    plain, beside = log_loss(scores[1], left), log_loss(scores[1], left, beside=scores[0])
+    assert plain < beside
+    for known, loss in ((WindowRatio, beside), (ParticleRatio, beside), (SequenceTable, plain)):
+        assert judged_loss([known, NextArms], 1, scores.__getitem__, left) == loss
+        assert judged_loss([known, NextArms], 0, scores.__getitem__, left) == log_loss(scores[0], left)
+
+
+def test_early_audits_judge_attacks_by_the_same_rule(monkeypatch):
+    judged = []
+
+    def noted(kinds, i, scores_of, left):
+        judged.append((kinds[i], judged_loss(kinds, i, scores_of, left), log_loss(scores_of(i), left)))
+        return judged[-1][1]
+
+    monkeypatch.setattr(anytime_learners, "judged_loss", noted)
+    falsify(learner(), Claim(epsilon=0.3), pair=pair(16), runs=100, seed=0, stop="early")
+    assert {kind for kind, _, _ in judged} > {WindowRatio, ParticleRatio}
+    assert all(loss == plain if kind is WindowRatio else loss > plain for kind, loss, plain in judged)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit.attacks.particle import select
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
@@ -16,7 +15,7 @@ from overclaim.audit.plans.targets import convert, parse_parameters
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.learners import BatchedLaplace, Threshold
-from overclaim.learners.abilities import NotEnumerableError
+from overclaim.learners.abilities import NotEnumerableError, select
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.problems.losses import Linear
 
