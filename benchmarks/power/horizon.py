@@ -51,8 +51,7 @@ OF_TWO = 300
 ENUMERATED = 12
 GRID = np.linspace(-40.0, 40.0, 3201)
 SEED = 0
-#: Of late rounds: nothing was chosen by these.
-FRESH = (2000, 2001)
+FRESH = (2000, 2001)  # of late rounds
 
 Floats = NDArray[np.float64]
 
@@ -164,7 +163,7 @@ def bandits(rounds: int, arms: int) -> tuple[tuple[str, Any], ...]:
 
 
 def of_many(_: int) -> Rows:
-    """More than two arms, the differing round in the middle or near the end; no law of a part is known. Seed 2000."""
+    """More than two arms, late rounds, seed 2000; no law is known. At round 1020 the filter's odds are off."""
     rows: Rows = []
     for rounds in ROUNDS:
         for arms in ARMS[1:]:
@@ -180,7 +179,8 @@ def of_late(_: int) -> Rows:
     """Two arms, the differing round in the middle or near the end: certified against windows of twelve arms.
 
     That another attack must tell more than the window by two standard errors was chosen after a look at seed 0, at
-    batched EXP3 with round 513 and EXP4 with rounds 513 and 1020, of 1024; nothing was chosen by seeds 2000 and 2001.
+    1024 rounds; nothing was chosen by the others. The mean share of seeds 2000 and 2001 is 1.85, from 0 to 4.7.
+    EXP4 over 64 rounds, and round 1 of 1024, are from before the filter's last change; the window won there.
     """
     rows: Rows = []
     for rounds in ROUNDS:
@@ -210,7 +210,10 @@ LEARNERS: tuple[tuple[str, int | None, str, dict[str, Any], float, Any, bool], .
 
 
 def of_learners(_: int) -> Rows:
-    """Other learners, on the actions or on what is released: certified against the law of a part, or a closed form."""
+    """Other learners, on the actions or on what is released: certified against the law of a part, or a closed form.
+
+    FTRL's release, round 33 of 64: by its law its event can expect .750 (sd .045), the best .749. Seed 2000 has .794.
+    """
     rows: Rows = []
     for name, arms, surface, parameters, low, law, late in LEARNERS:
         for rounds in ROUNDS:
@@ -238,7 +241,6 @@ def of_learners(_: int) -> Rows:
 
 #: Learner, arms, surface, its rounds, of which no law of a part is known at these horizons.
 OTHER: tuple[tuple[str, int | None, str, tuple[int, ...]], ...] = (
-    ("smith-thakurta/pftal", None, "actions", ROUNDS[:1]),
     ("agarwal-singh/ftrl-experts", 2, "actions", ROUNDS),
     ("agarwal-singh/ftrl-experts", 8, "actions", ROUNDS),
     ("agarwal-singh/ftrl-ball", None, "release", ROUNDS),
@@ -247,11 +249,12 @@ OTHER: tuple[tuple[str, int | None, str, tuple[int, ...]], ...] = (
     ("ene-nguyen-vladu/private-bandit-laplace", None, "release", ROUNDS),
     ("ene-nguyen-vladu/private-bandit-laplace", None, "actions", ROUNDS),
     ("agarwal-singh/reduction-scrible", None, "actions", ROUNDS[:1]),
+    ("smith-thakurta/pftal", None, "actions", ROUNDS[:1]),
 )
 
 
 def of_others(_: int) -> Rows:
-    """Learners without a law of a part: certified, beside what a perfect attack on the release would expect."""
+    """Learners without a law, beside what the whole release promises, of which actions show part. Rows are missing."""
     rows: Rows = []
     for name, arms, surface, horizons in OTHER:
         for rounds in horizons:
