@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
 Rows = list[dict[str, Any]]
+T = TypeVar("T")
 
 
 def row(what: str, values: list[float], **more: Any) -> dict[str, Any]:
     """Return a row with the median and the extremes of some measurements."""
     return {"what": what, **more, "median": float(np.median(values)), "low": min(values), "high": max(values)}
+
+
+def spread(measure: Callable[..., T], tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
+    """Yield what is measured of each task, in their order, in so many processes."""
+    if jobs == 1:
+        yield from (measure(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(measure, *zip(*tasks, strict=True))
 
 
 def line(cells: Any) -> str:

@@ -114,16 +114,16 @@ def write(name, title, rows, note):
     (tables.RESULTS / f"{name}.md").write_text(f"# {title}\n\n{table}\n\n{note}\n")
 
 
-def six(names, seeds):
+def six(names, seeds, jobs):
     rows = kept("peers", "mechanism") if names else {}
+    tasks = [(label, runs, seed) for label in names or SIX for runs in (200_000, 2_000_000) for seed in range(seeds)]
+    measured = tables.spread(one_of_six, tasks, jobs)
     for label in names or SIX:
         name, exact, goal, peers = SIX[label]
         cells = []
-        for runs in (200_000, 2_000_000):
-            began = time.process_time()
-            options = {"runs": runs, "confidence": 0.95}
-            bounds = [audit(name, 1.0, 1.0, seed=FRESH + s, **options).epsilon_lower for s in range(seeds)]
-            cells.append((float(np.mean(bounds)), float(np.std(bounds)), (time.process_time() - began) / seeds))
+        for _ in range(2):
+            bounds, spent = np.transpose([next(measured) for _ in range(seeds)])
+            cells.append((float(np.mean(bounds)), float(np.std(bounds)), float(np.mean(spent))))
         (small, sd, first), (large, sd_at_2m, second) = cells
         best, chance = attainable(build(name, 1.0), pairs(name), runs=200_000, alpha=0.05)
         rows[label] = (
@@ -149,6 +149,13 @@ def six(names, seeds):
     write("peers", "The black-box auditor and its peers: six mechanisms, epsilon = 1", ordered, note)
 
 
+def one_of_six(label, runs, seed):
+    """Return the bound of an audit of one of the six, and its seconds of processor time."""
+    began = time.process_time()
+    bound = audit(SIX[label][0], 1.0, 1.0, seed=FRESH + seed, runs=runs, confidence=0.95).epsilon_lower
+    return bound, time.process_time() - began
+
+
 def short(row, error, error_at_2m):
     """Return where a row stays below its goals, with the standard errors of the means."""
     pairs = (("200k", "goal at 200k", error), ("2M", "best peer", error_at_2m))
@@ -157,7 +164,7 @@ def short(row, error, error_at_2m):
     )
 
 
-def alarms(names, audits):
+def alarms(names, audits, jobs):
     limit = audits * 0.05 + 3 * np.sqrt(audits * 0.05 * 0.95)
     note = (
         "Different seeds, 4000 runs, 95 % confidence: the limit is 5 % and 3 sigma. The interval has 95 %. Rows are "
@@ -165,8 +172,10 @@ def alarms(names, audits):
     )
     every = (*SOUND, *SOUND_LEARNERS)
     rows = kept("alarms", "mechanism or learner") if names else {}
+    tasks = [(name, seed) for name in names or every for seed in range(audits)]
+    measured = tables.spread(verdict_of, tasks, jobs)
     for name in names or every:
-        verdicts = [verdict_of(name, seed) for seed in range(audits)]
+        verdicts = [next(measured) for _ in range(audits)]
         wrong = sum(v is Verdict.FALSIFIED for v in verdicts)
         low, high = stats.binomtest(wrong, audits).proportion_ci(0.95)
         rows[name] = {
@@ -198,17 +207,22 @@ def verdict_of(name, seed):
     return audit(name, 1.0, zoo()[f"mechanisms/{name}"].claimed(1.0), **budget).verdict
 
 
-def long(names, runs, seeds):
+def long(names, runs, seeds, jobs):
     """Measure each row with one seed after the other, so that a table that is interrupted says less of each row."""
-    for seed in range(seeds):
-        for name in names or TABLE:
-            row = kept("dp_sniper", "mechanism").get(name, {})
-            bounds = bounds_of(row, runs)
-            if len(bounds) == seed:
-                row = longer(name, row, bounds, runs)
-                print(*row.values(), flush=True)
-                rows = kept("dp_sniper", "mechanism") | {name: row}  # another process may have measured other rows
-                write("dp_sniper", "DP-Sniper's own table", [rows[known] for known in TABLE if known in rows], OF_LONG)
+    before = {name: len(bounds_of(row, runs)) for name, row in kept("dp_sniper", "mechanism").items()}
+    tasks = [(name, seed, runs) for seed in range(seeds) for name in names or TABLE if seed >= before.get(name, 0)]
+    for task, measured in zip(tasks, tables.spread(one_of_long, tasks, jobs), strict=True):
+        row = longer(task[0], kept("dp_sniper", "mechanism").get(task[0], {}), runs, *measured)
+        print(*row.values(), flush=True)
+        rows = kept("dp_sniper", "mechanism") | {task[0]: row}  # another process may have measured other rows
+        write("dp_sniper", "DP-Sniper's own table", [rows[known] for known in TABLE if known in rows], OF_LONG)
+
+
+def one_of_long(name, seed, runs):
+    """Return the bound of an audit of the long table, its chance, the attack, and its seconds of processor time."""
+    began = time.process_time()
+    result = audit(name, 0.1, 0.1, runs=runs, confidence=0.9, seed=FRESH_LONG + seed)
+    return result.epsilon_lower, chance(result), result.attack.partition(" (")[0], time.process_time() - began
 
 
 def bounds_of(row, runs):
@@ -217,11 +231,10 @@ def bounds_of(row, runs):
     return [float(bound) for bound in row["bounds"].split()] if today else []
 
 
-def longer(name, row, bounds, runs):
+def longer(name, row, runs, bound, by_chance, attack, spent):
     """Return a row of the table with one more seed."""
-    began, before = time.process_time(), len(bounds)
-    result = audit(name, 0.1, 0.1, runs=runs, confidence=0.9, seed=FRESH_LONG + before)
-    spent = time.process_time() - began
+    bounds = bounds_of(row, runs)
+    before = len(bounds)
     if row.get("runs") == runs:  # a law takes minutes, and does not change
         best = row["attainable"]
     else:
@@ -231,11 +244,11 @@ def longer(name, row, bounds, runs):
         return (row[column] * before + value) / (before + 1) if before else value
 
     attacks = set(row["attack"].split(" or ")) if before else set()
-    bounds = [*bounds, round(result.epsilon_lower, 4)]
+    bounds = [*bounds, round(bound, 4)]
     return (
         {"mechanism": name, "DP-Sniper": TABLE[name][0], "StatDP": TABLE[name][1]}
         | {"bound": round(float(np.mean(bounds)), 4), "sd": round(float(np.std(bounds, ddof=1)), 4) if before else ""}
-        | {"chance": round(mean("chance", chance(result)), 5), "attainable": best}
+        | {"chance": round(mean("chance", by_chance), 5), "attainable": best}
         | {"share": round(float(np.mean(bounds)) / best, 3), "CPU s": round(mean("CPU s", spent), 1)}
         | {
             "bounds": " ".join(f"{bound:.4f}" for bound in bounds),
@@ -243,7 +256,7 @@ def longer(name, row, bounds, runs):
             "code": CODE,
             "runs": runs,
         }
-        | {"attack": " or ".join(sorted(attacks | {result.attack.partition(" (")[0]}))}
+        | {"attack": " or ".join(sorted(attacks | {attack}))}
         | {"below, because": why(name, bounds, best)}
     )
 
@@ -274,13 +287,14 @@ def main():
     parser.add_argument("--long", nargs="*", metavar="NAME", help="DP-Sniper's table")
     parser.add_argument("--runs", type=float, default=2e7, help="of the long table")
     parser.add_argument("--seeds", type=int, default=24, help="of the six mechanisms, of the long table")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; they slow each other down")
     choices = parser.parse_args()
     if choices.alarms is not None:
-        alarms(choices.alarms, choices.audits)
+        alarms(choices.alarms, choices.audits, choices.jobs)
     elif choices.long is not None:
-        long(choices.long, int(choices.runs), choices.seeds)
+        long(choices.long, int(choices.runs), choices.seeds, choices.jobs)
     else:
-        six(choices.names, choices.seeds)
+        six(choices.names, choices.seeds, choices.jobs)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """False alarms of audits of weak claims, whose pilot shares its draws: mechanisms that keep their claim exactly.
 
-    python benchmarks/validity/weak_claim_alarms.py [SEEDS]
+    python benchmarks/validity/weak_claim_alarms.py [--seeds 63]
 
 A million runs make a claim of epsilon .1 a weak one, so `audit.blackbox.weak_claims` chooses pair, attack and event.
 Every audit is an error with probability at most 1 - confidence = 0.05, whatever it chooses.
@@ -8,7 +8,7 @@ Every audit is an error with probability at most 1 - confidence = 0.05, whatever
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 
 from overclaim import Verdict
@@ -29,17 +29,26 @@ SOUND = (
 )
 
 
+def audit(name, seed):
+    """Return the verdict on a claim that is kept exactly, and the seconds of processor time."""
+    began, claim = time.process_time(), zoo()[f"mechanisms/{name}"].claimed(EPSILON)
+    verdict = peers.audit(name, EPSILON, claim, seed=FIRST + seed, runs=RUNS, confidence=CONFIDENCE).verdict
+    return verdict, time.process_time() - began
+
+
 def main():
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
-    began, rows = time.process_time(), []
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--jobs", type=int, default=1, help="processes; they slow each other down")
+    choices = parser.parse_args()
+    rows, spent = [], 0.0
+    measured = tables.spread(audit, [(name, seed) for name in SOUND for seed in range(choices.seeds)], choices.jobs)
     for name in SOUND:
-        claim = zoo()[f"mechanisms/{name}"].claimed(EPSILON)
-        budget = {"runs": RUNS, "confidence": CONFIDENCE}
-        verdicts = [peers.audit(name, EPSILON, claim, seed=FIRST + seed, **budget).verdict for seed in range(seeds)]
-        rows.append({"mechanism": name, "audits": seeds, "false alarms": verdicts.count(Verdict.FALSIFIED)})
+        verdicts, seconds = zip(*(next(measured) for _ in range(choices.seeds)), strict=True)
+        spent += sum(seconds)
+        rows.append({"mechanism": name, "audits": choices.seeds, "false alarms": verdicts.count(Verdict.FALSIFIED)})
         tables.show(rows)
     audits, alarms = (sum(row[what] for row in rows) for what in ("audits", "false alarms"))
-    spent = time.process_time() - began
     note = (
         f"{alarms} of {audits} audits, of {RUNS:,} runs each at {CONFIDENCE} confidence from seed {FIRST} on; at most "
         f"{audits * (1 - CONFIDENCE):.1f} are expected.\n{spent:.0f} s of processor time. {tables.dated()}"
