@@ -178,11 +178,16 @@ class LearnerAudit(Audit):
             return self.fit(attacks[i], pair, runs_of(Stage.TRAIN) if needed else None)
 
         @cache
+        def scored(i: int) -> tuple[Floats, NDArray[np.bool_]]:
+            if len(attacks) == 1 and not needed:  # no other attack will ask for the runs, which may fill the memory
+                return self._scored(fitted(i), pair, index, pilot)
+            return fitted(i).score(runs_of(Stage.PILOT)), runs_of(Stage.PILOT).left
+
         def scores_of(i: int) -> Floats:
-            return fitted(i).score(runs_of(Stage.PILOT))
+            return scored(i)[0]
 
         def bet(i: int) -> list[Any]:
-            left = runs_of(Stage.PILOT).left
+            left = scored(i)[1]
             event, worth = self._bet(fitted(i), scores_of(i), left, trained=attacks[i].trained)
             return [worth, event.to_json(), judged_loss(attacks, i, scores_of, left)]
 
@@ -224,6 +229,19 @@ class LearnerAudit(Audit):
         play = partial(self.play_blocks, pair, index, stage)
         parts = self.kept_blocks(f"{stage.name}/{index}", blocks(runs), play, from_bytes, to_bytes, quick=QUICK)
         return concatenate(parts)
+
+    def _scored(
+        self, attack: FittedAttack[Transcripts], pair: Pair, index: int, runs: int
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the scores of the pilot's runs and their labels; each block is forgotten when it is scored."""
+
+        def play(numbered: Sequence[tuple[int, int]]) -> Iterator[Transcripts]:
+            for part in self.play_blocks(pair, index, Stage.PILOT, numbered):
+                yield Transcripts(attack.score(part), part.left, None)  # the scores in the place of actions
+
+        stage = f"{Stage.PILOT.name}/{index}/scores"
+        scored = concatenate(self.kept_blocks(stage, blocks(runs), play, from_bytes, to_bytes, quick=QUICK))
+        return scored.actions, scored.left
 
     def play_blocks(
         self, pair: Pair, index: int, stage: Stage, numbered: Sequence[tuple[int, int]]

@@ -1,11 +1,12 @@
 """Learners at long horizons: what is certified, of the best lower bound on epsilon that is known, and what it costs.
 
-    python benchmarks/power/horizon.py [--runs 1000000] [--only TABLE] [--as before --to FILE]
+    python benchmarks/power/horizon.py [--only TABLE [--rows N ...]] [--runs N] [--to FILE] [--as before]
+    python benchmarks/power/horizon.py --merge FILE ...
 
 The claim of batched EXP3 is epsilon = 1 at delta = 0, those of the catalogue's learners are their own. The worlds
 differ in the first round where a row does not say another. Times are CPU times of one process; set OMP_NUM_THREADS=1.
-Each table that is measured is put into benchmarks/results/horizon.json beside the others; rows named `before` are of
-older code, run with `--as before`.
+Each row that is measured is put into benchmarks/results/horizon.json beside the others; rows named `before` are of
+older code, run with `--as before`. Processes that measure rows side by side write files of their own, to be merged.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,37 +26,36 @@ from numpy.typing import NDArray
 from overclaim.audit.attacks import learner_attacks as attacks
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon, release_loss
-from overclaim.audit.laws.sequences import COARSE, sequence_laws, window_laws
+from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.exact_search import expected_bound
 from overclaim.audit.search.pair_search import candidates
 from overclaim.benchmarks import tables
+from overclaim.benchmarks.power.horizon_laws import best_window, constant_sequence, first_three, first_two_of_ftpl
 from overclaim.benchmarks.speed.speed import one_differs
-from overclaim.benchmarks.tables import RESULTS, Rows
+from overclaim.benchmarks.tables import RESULTS
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.mechanisms.claim import Claim
-from overclaim.mechanisms.draws import Draws
 
 ARMS, ROUNDS = (2, 8, 64), (64, 1024)
 ETA, GAMMA = 0.5, 0.1
+#: Runs of a row; and of those that are too dear.
+MOST = 1_000_000
 #: Runs of the rows that are compared with older code: a filter of all rounds is dear.
 EQUAL = {64: 20_000, 1024: 4000}
-#: Rounds that the leader of `constant_sequence` is kept, quantiles of the noise, and the grid of its log-weight.
-LONGEST, QUANTILES = 12, 1000
 #: Runs of the rows whose differing round comes late, and with more arms; of those of other learners, on their actions;
 #: and of those of which no law is known.
 LATE, MORE_ARMS = {64: 1_000_000, 1024: 20_000}, 20_000
 OTHERS, UNKNOWN = {64: 200_000, 1024: 10_000}, {64: 10_000, 1024: 2000}
-#: Quantiles of each of two noises, for the law of the first three arms.
-OF_TWO = 300
 #: Rounds whose sequences of two arms are all enumerated.
 ENUMERATED = 12
-GRID = np.linspace(-40.0, 40.0, 3201)
 SEED = 0
 FRESH = (2000, 2001)  # of late rounds
 
 Floats = NDArray[np.float64]
+#: The rows of a table, to be measured one by one.
+Jobs = Iterator[Callable[[], dict[str, Any]]]
 
 
 def exp3(arms: int) -> BatchedLaplace:
@@ -61,79 +63,10 @@ def exp3(arms: int) -> BatchedLaplace:
     return BatchedLaplace(inner=Exp3(arms=arms, eta=ETA, gamma=GAMMA), epsilon=1.0, batch=1)
 
 
-def constant_sequence(arms: int) -> tuple[float, int]:
-    """Return the largest |ln P(a) / P'(a)| of a = the first arm in rounds 1 to n, n up to `LONGEST` + 1, and that n.
-
-    On these sequences one log-weight alone moves, so their law is an integral over one noise after the other, on a
-    grid. They are actions of a prefix: no horizon from n on has a smaller epsilon.
-    """
-    noise = quantiles(QUANTILES, 1.0)
-    p = (1 - GAMMA) / (1 + (arms - 1) * np.exp(-GRID)) + GAMMA / arms
-    later = np.ones_like(GRID)  # the probability of playing on in the same way, from each log-weight
-    best = (0.0, 1)
-    for n in range(2, LONGEST + 2):
-        stayed = [np.interp(x - ETA / q * (1 + noise), GRID, later).mean() for x, q in zip(GRID, p, strict=True)]
-        later = p * (np.array(stayed) if n > 2 else 1.0)
-        left, right = (np.interp(-ETA * arms * (loss + noise), GRID, later).mean() for loss in (1.0, 0.0))
-        best = max(best, (abs(math.log(left / right)), n))
-    return best
-
-
-def quantiles(many: int, scale: float) -> Floats:
-    """Return the middles of as many equal parts of Laplace noise."""
-    u = (np.arange(many) + 0.5) / many - 0.5
-    noise: Floats = -np.sign(u) * scale * np.log1p(-2 * np.abs(u))
-    return noise
-
-
-def first_three(learner: Any, pair: Pair) -> tuple[Floats, Floats]:
-    """Return the laws of arms 2 and 3 where arm 1 is the first, over the noise of two rounds; arms are alike."""
-    noise, laws = quantiles(OF_TWO, learner.noise.scale), []
-    one, two = np.repeat(noise, OF_TWO), np.tile(noise, OF_TWO)
-    for world in (pair.left, pair.right):
-        law = []
-        for arm in range(learner.arms):
-            state = learner.inner.start(one.size, Draws(0))
-            learner.inner.update(state, np.zeros(one.size, dtype=np.intp), world[0][0] + one, Draws(0))
-            weight = np.array(learner.inner.probabilities(state)[arm])
-            learner.inner.update(state, np.full(one.size, arm), world[1][arm] + two, Draws(0))
-            law.append((learner.inner.probabilities(state) * weight).mean(axis=-1))
-        laws.append(np.concatenate(law))
-    return laws[0], laws[1]
-
-
-def first_two_of_ftpl(learner: Any, pair: Pair) -> tuple[Floats, Floats]:
-    """Return the laws of "arm 2 is arm 1" and "it is not" of the FTPL conversion, over one noise and one count."""
-    inner, noise, laws = learner.inner, quantiles(QUANTILES, learner.noise.scale), []
-    counts = np.arange(1, inner.cap + 1)
-    weights = (1 - 1 / inner.arms) ** (counts - 1) / inner.arms
-    weights[-1] = (1 - 1 / inner.arms) ** (inner.cap - 1)
-    for world in (pair.left, pair.right):
-        state, first = (
-            inner.start(counts.size * noise.size, Draws(0)),
-            np.zeros(counts.size * noise.size, dtype=np.intp),
-        )
-        state.shift_at(state.places(first), -inner.eta * np.outer(counts, world[0][0] + noise).reshape(-1))
-        again = inner.leading_probability(state, first).reshape(counts.size, -1).mean(axis=1) @ weights
-        laws.append(np.array([again, 1 - again]))
-    return laws[0], laws[1]
-
-
 def of_release(learner: Any, pair: Pair) -> tuple[Floats, Floats, float]:
     """Return the laws of the privacy loss of what is released, and its supremum."""
     loss = release_loss(learner, pair, pair.rounds - 1)
     return loss.left, loss.right, loss.epsilon(0.0)
-
-
-def best_window(learner: Any, pair: Pair, runs: int) -> tuple[float, float]:
-    """Return the largest epsilon of a window of twelve arms, and the largest bound to expect of one."""
-    windows = []
-    for before in reversed(attacks.BEFORE):
-        if before <= pair.t0:
-            begin = pair.t0 - before
-            laws = window_laws(learner, pair, begin, min(pair.rounds, begin + attacks.WINDOW), cells=COARSE)
-            windows.append((epsilon_from_laws(*laws), expected_bound(*laws, 0.0, runs)))
-    return max(epsilon for epsilon, _ in windows), max(bound for _, bound in windows)
 
 
 def moved(rounds: int, arms: int, t0: int, low: float = 0.0) -> Pair:
@@ -153,6 +86,11 @@ def certified(learner: Any, claim: Claim, pair: Pair, runs: int, seed: int = SEE
     return {"runs": runs, "attack": result.attack, "certified": result.epsilon_lower, "CPU s": cost}
 
 
+def with_audit(what: dict[str, Any], *audited: Any) -> dict[str, Any]:
+    """Return a row: what it is of, and what an audit certifies."""
+    return {**what, **certified(*audited)}
+
+
 def bandits(rounds: int, arms: int) -> tuple[tuple[str, Any], ...]:
     """Return the two bandits whose differing round comes late, with their names."""
     entry = lookup("asi-raman-talwar/exp4-local")
@@ -162,38 +100,38 @@ def bandits(rounds: int, arms: int) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def of_many(_: int) -> Rows:
+def of_many(runs: int | None) -> Jobs:
     """More than two arms, late rounds, seed 2000; no law is known. At round 1020 the filter's odds are off."""
-    rows: Rows = []
     for rounds in ROUNDS:
         for arms in ARMS[1:]:
             for name, learner in bandits(rounds, arms)[: 2 if arms == ARMS[1] else 1]:
                 for t0 in (rounds // 2, rounds - 5):
-                    found = certified(learner, Claim(epsilon=1.0), moved(rounds, arms, t0), MORE_ARMS, FRESH[0])
-                    rows.append({"learner": name, "arms": arms, "rounds": rounds, "differs": t0 + 1, **found})
-                    tables.show(rows)
-    return rows
+                    what = {"learner": name, "arms": arms, "rounds": rounds, "differs": t0 + 1}
+                    audited = learner, Claim(epsilon=1.0), moved(rounds, arms, t0), runs or MORE_ARMS, FRESH[0]
+                    yield partial(with_audit, what, *audited)
 
 
-def of_late(_: int) -> Rows:
+def of_late(runs: int | None) -> Jobs:
     """Two arms, the differing round in the middle or near the end: certified against windows of twelve arms.
 
     That another attack must tell more than the window by two standard errors was chosen after a look at seed 0, at
     1024 rounds; nothing was chosen by the others. The mean share of seeds 2000 and 2001 is 1.85, from 0 to 4.7.
     EXP4 over 64 rounds, and round 1 of 1024, are from before the filter's last change; the window won there.
     """
-    rows: Rows = []
     for rounds in ROUNDS:
         for name, learner in bandits(rounds, 2):
             for t0 in (0, rounds // 2, rounds - 5):
-                pair, runs = moved(rounds, 2, t0), LATE[rounds]
-                known, expected = best_window(learner, pair, runs)
-                what = {"learner": name, "rounds": rounds, "differs": t0 + 1, "known": known, "expected": expected}
+                what = {"learner": name, "rounds": rounds, "differs": t0 + 1}
                 for seed in (SEED, *FRESH) if rounds == ROUNDS[-1] and t0 else (SEED,):
-                    found = certified(learner, Claim(epsilon=1.0), pair, runs, seed)
-                    rows.append({**what, "seed": seed, **found, "share": found["certified"] / expected})
-                    tables.show(rows)
-    return rows
+                    yield partial(of_window, what, learner, moved(rounds, 2, t0), runs or LATE[rounds], seed)
+
+
+def of_window(what: dict[str, Any], learner: Any, pair: Pair, runs: int, seed: int) -> dict[str, Any]:
+    """Return a row of `of_late`."""
+    known, expected = best_window(learner, pair, runs)
+    found = certified(learner, Claim(epsilon=1.0), pair, runs, seed)
+    share = found["certified"] / expected if expected else math.nan
+    return {**what, "known": known, "expected": expected, "seed": seed, **found, "share": share}
 
 
 #: Learner, arms, surface, its parameters, the lowest loss, what is known of it, and whether it differs late as well.
@@ -209,73 +147,73 @@ LEARNERS: tuple[tuple[str, int | None, str, dict[str, Any], float, Any, bool], .
 )
 
 
-def of_learners(_: int) -> Rows:
+def of_learners(runs: int | None) -> Jobs:
     """Other learners, on the actions or on what is released: certified against the law of a part, or a closed form.
 
     FTRL's release, round 33 of 64: by its law its event can expect .750 (sd .045), the best .749. Seed 2000 has .794.
     """
-    rows: Rows = []
     for name, arms, surface, parameters, low, law, late in LEARNERS:
         for rounds in ROUNDS:
-            entry, runs = lookup(name), OTHERS[rounds]
-            if law is of_release and rounds == ROUNDS[0]:
-                runs = LATE[rounds]
+            entry = lookup(name)
+            many = runs or (LATE if law is of_release and rounds == ROUNDS[0] else OTHERS)[rounds]
             setting = entry.setting(rounds=rounds, **({"arms": arms} if arms else {}))
             learner, claim = entry.build(setting, **parameters), entry.claim(setting, surface=surface)
             for t0 in (0, rounds // 2) if late else (0,):
-                if law is of_release:
-                    pair = shifted(candidates(learner, claim, rounds=rounds, runs=runs)[0], t0)
-                else:
-                    pair = moved(rounds, learner.arms, t0, low)
-                # The probe's next arm tells all that is told of a round, whichever it is.
-                laws = law(learner, pair) if law else sequence_laws(learner, moved(2, 2, 0, low))
-                known = laws[2] if len(laws) == 3 else epsilon_from_laws(*laws)
-                what = {"learner": name, "surface": surface, "rounds": rounds, "differs": t0 + 1, "known": known}
-                expected = expected_bound(*laws[:2], 0.0, runs)
-                found = certified(learner, claim, pair, runs)
-                share = found["certified"] / expected if expected else math.nan
-                rows.append({**what, "expected": expected, **found, "share": share})
-                tables.show(rows)
-    return rows
+                what = {"learner": name, "surface": surface, "rounds": rounds, "differs": t0 + 1}
+                yield partial(of_law, what, learner, claim, law, low, many)
 
 
-#: Learner, arms, surface, its rounds, of which no law of a part is known at these horizons.
-OTHER: tuple[tuple[str, int | None, str, tuple[int, ...]], ...] = (
-    ("agarwal-singh/ftrl-experts", 2, "actions", ROUNDS),
-    ("agarwal-singh/ftrl-experts", 8, "actions", ROUNDS),
-    ("agarwal-singh/ftrl-ball", None, "release", ROUNDS),
-    ("agarwal-singh/ftrl-ball", None, "actions", ROUNDS),
-    ("agarwal-singh/ftrl-cube", None, "actions", ROUNDS),
-    ("ene-nguyen-vladu/private-bandit-laplace", None, "release", ROUNDS),
-    ("ene-nguyen-vladu/private-bandit-laplace", None, "actions", ROUNDS),
-    ("agarwal-singh/reduction-scrible", None, "actions", ROUNDS[:1]),
-    ("smith-thakurta/pftal", None, "actions", ROUNDS[:1]),
+def of_law(what: dict[str, Any], learner: Any, claim: Claim, law: Any, low: float, runs: int) -> dict[str, Any]:
+    """Return a row of `of_learners`."""
+    rounds, t0 = what["rounds"], what["differs"] - 1
+    if law is of_release:
+        pair = shifted(candidates(learner, claim, rounds=rounds, runs=runs)[0], t0)
+    else:
+        pair = moved(rounds, learner.arms, t0, low)
+    # The probe's next arm tells all that is told of a round, whichever it is.
+    laws = law(learner, pair) if law else sequence_laws(learner, moved(2, 2, 0, low))
+    known = laws[2] if len(laws) == 3 else epsilon_from_laws(*laws)
+    expected = expected_bound(*laws[:2], 0.0, runs)
+    found = certified(learner, claim, pair, runs)
+    share = found["certified"] / expected if expected else math.nan
+    return {**what, "known": known, "expected": expected, **found, "share": share}
+
+
+#: Learner, arms, surface, of which no law of a part is known at these horizons.
+OTHER: tuple[tuple[str, int | None, str], ...] = (
+    ("agarwal-singh/ftrl-experts", 2, "actions"),
+    ("agarwal-singh/ftrl-experts", 8, "actions"),
+    ("agarwal-singh/ftrl-ball", None, "release"),
+    ("agarwal-singh/ftrl-ball", None, "actions"),
+    ("agarwal-singh/ftrl-cube", None, "actions"),
+    ("ene-nguyen-vladu/private-bandit-laplace", None, "release"),
+    ("ene-nguyen-vladu/private-bandit-laplace", None, "actions"),
+    ("agarwal-singh/reduction-scrible", None, "actions"),
+    ("smith-thakurta/pftal", None, "actions"),
 )
 
 
-def of_others(_: int) -> Rows:
+def of_others(runs: int | None) -> Jobs:
     """Learners without a law, beside what the whole release promises, of which actions show part. Rows are missing."""
-    rows: Rows = []
-    for name, arms, surface, horizons in OTHER:
-        for rounds in horizons:
-            entry, runs = lookup(name), UNKNOWN[rounds]
+    for name, arms, surface in OTHER:
+        for rounds in ROUNDS:
+            entry = lookup(name)
             setting = entry.setting(rounds=rounds, **({"arms": arms} if arms else {}))
             learner, claim = entry.build(setting), entry.claim(setting, surface=surface)
-            pairs = candidates(learner, claim, rounds=rounds, runs=runs)
             for t0 in (0, rounds // 2):
-                pair = shifted(pairs[0], t0)
-                try:
-                    left, right, epsilon = of_release(learner, pair)
-                    known: dict[str, Any] = {
-                        "release": epsilon,
-                        "its expected": expected_bound(left, right, 0.0, runs),
-                    }
-                except ValueError:
-                    known = {"release": math.nan, "its expected": math.nan}
                 what = {"learner": name, "arms": arms, "surface": surface, "rounds": rounds, "differs": t0 + 1}
-                rows.append({**what, **known, **certified(learner, claim, pair, runs)})
-                tables.show(rows)
-    return rows
+                yield partial(of_part, what, learner, claim, runs or UNKNOWN[rounds])
+
+
+def of_part(what: dict[str, Any], learner: Any, claim: Claim, runs: int) -> dict[str, Any]:
+    """Return a row of `of_others`."""
+    pair = shifted(candidates(learner, claim, rounds=what["rounds"], runs=runs)[0], what["differs"] - 1)
+    try:
+        left, right, epsilon = of_release(learner, pair)
+        known = {"release": epsilon, "its expected": expected_bound(left, right, 0.0, runs)}
+    except ValueError:
+        known = {"release": math.nan, "its expected": math.nan}
+    return {**what, **known, **certified(learner, claim, pair, runs)}
 
 
 def shifted(pair: Pair, t0: int) -> Pair:
@@ -300,55 +238,56 @@ def audit(arms: int, rounds: int, runs: int) -> dict[str, Any]:
     return {"runs": runs, "lag": lag, "certified": result.epsilon_lower, "CPU s": cost}
 
 
-def of_arms(runs: int) -> Rows:
+def of_arms(runs: int | None) -> Jobs:
     """Batched EXP3, its arms alone: certified against the exact law of a constant sequence."""
-    rows: Rows = []
     for arms in ARMS:
-        bound, n = constant_sequence(arms)
-        source = f"the first arm {n} times"
-        if arms == 2:
-            bound = exact_epsilon(exp3(2), one_differs(ENUMERATED, 2), deltas=(0.0,))[0.0]
-            source = f"all sequences of {ENUMERATED} rounds"
         for rounds in ROUNDS:
-            found = audit(arms, rounds, runs)
-            known: dict[str, Any] = {"arms": arms, "rounds": rounds, "known": bound, "from": source}
-            if arms == 2:
-                known["expected"] = expected_bound(*sequence_laws(exp3(2), one_differs(ENUMERATED, 2)), 0.0, runs)
-            rows.append({**known, **found, "share": found["certified"] / bound})
-            tables.show(rows)
-    return rows
+            yield partial(of_constant, arms, rounds, runs or MOST)
 
 
-def equal(runs: int) -> Rows:
+def of_constant(arms: int, rounds: int, runs: int) -> dict[str, Any]:
+    """Return a row of `of_arms`."""
+    bound, n = constant_sequence(arms, ETA, GAMMA)
+    known: dict[str, Any] = {"arms": arms, "rounds": rounds, "known": bound, "from": f"the first arm {n} times"}
+    if arms == 2:
+        pair = one_differs(ENUMERATED, 2)
+        bound = known["known"] = exact_epsilon(exp3(2), pair, deltas=(0.0,))[0.0]
+        known["from"] = f"all sequences of {ENUMERATED} rounds"
+        known["expected"] = expected_bound(*sequence_laws(exp3(2), pair), 0.0, runs)
+    found = audit(arms, rounds, runs)
+    return {**known, **found, "share": found["certified"] / bound}
+
+
+def equal(runs: int | None) -> Jobs:
     """The same audits with few runs, which older code can pay for."""
-    rows: Rows = []
     for rounds in ROUNDS:
         for arms in ARMS:
-            rows.append({"arms": arms, "rounds": rounds, **audit(arms, rounds, min(runs, EQUAL[rounds]))})
-            tables.show(rows)
-    return rows
+            yield partial(of_few, arms, rounds, runs or EQUAL[rounds])
 
 
-def of_releases(runs: int) -> Rows:
+def of_few(arms: int, rounds: int, runs: int) -> dict[str, Any]:
+    """Return a row of `equal`."""
+    return {"arms": arms, "rounds": rounds, **audit(arms, rounds, runs)}
+
+
+def of_releases(runs: int | None) -> Jobs:
     """What is released beside the arms: certified against the closed form, K = 8."""
-    rows: Rows = []
     for name, parameters in (
         ("asi-raman-talwar/batched-htinf", {"batch": 1}),
-        ("asi-raman-talwar/exp4-local", {"eta": 0.5, "gamma": 0.1}),
+        ("asi-raman-talwar/exp4-local", {"eta": ETA, "gamma": GAMMA}),
     ):
         for rounds in ROUNDS:
-            entry, few = lookup(name), runs // (5 if rounds == ROUNDS[0] else 50)
-            setting = entry.setting(rounds=rounds, arms=8)
-            learner, pair = entry.build(setting, **parameters), one_differs(rounds, 8)
-            claim = entry.claim(setting, surface="release")
-            known = exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0]
-            began = time.process_time()
-            result = falsify(learner, claim, pair=pair, runs=few, seed=SEED, fast=True)
-            cost, found = time.process_time() - began, result.epsilon_lower
-            what = {"learner": name, "rounds": rounds, "known": known, "runs": few}
-            rows.append({**what, "certified": found, "CPU s": cost, "share": found / known})
-            tables.show(rows)
-    return rows
+            yield partial(of_closed_form, name, parameters, rounds, runs or MOST // (5 if rounds == ROUNDS[0] else 50))
+
+
+def of_closed_form(name: str, parameters: dict[str, Any], rounds: int, runs: int) -> dict[str, Any]:
+    """Return a row of `of_releases`."""
+    entry = lookup(name)
+    setting = entry.setting(rounds=rounds, arms=8)
+    learner, pair = entry.build(setting, **parameters), one_differs(rounds, 8)
+    known = exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0]
+    found = certified(learner, entry.claim(setting, surface="release"), pair, runs)
+    return {"learner": name, "rounds": rounds, "known": known, **found, "share": found["certified"] / known}
 
 
 TABLES = {
@@ -372,28 +311,51 @@ def page(measured: dict[str, Any]) -> str:
         "the round, `share` that of `expected` in the tables Late and Learners, else of `known`.\n"
     )
     for name, rows in measured.items():
-        if isinstance(rows, list):
+        if isinstance(rows, dict):
             kind, _, before = name.partition(" ")
             remark = " ".join((TABLES[kind].__doc__ or "").split())
             parts.append(f"## {name.capitalize()}\n\n{remark}{' Before: the code of 7ada82d.' if before else ''}\n")
-            parts.append(tables.table(rows) + "\n")
+            parts.append(tables.table([rows[i] for i in sorted(rows, key=int)]) + "\n")
     return "\n".join(parts)
 
 
 def main() -> None:
-    """Measure, and write."""
+    """Measure or merge, and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=int, help="by default those of each row")
     parser.add_argument("--only", choices=TABLES, action="append")
+    parser.add_argument("--rows", type=int, nargs="+", help="of the table, from 0; all by default")
+    parser.add_argument("--merge", type=Path, nargs="+", help="take the rows from these files, and measure nothing")
     parser.add_argument("--as", dest="when", choices=["before", "now"], default="now")
     parser.add_argument("--to", type=Path, default=RESULTS / "horizon.json")
     chosen = parser.parse_args()
-    measured = json.loads(chosen.to.read_text(encoding="utf-8")) if chosen.to.exists() else {}
-    for name in chosen.only or TABLES:
-        key = name if chosen.when == "now" else f"{name} before"
-        measured = {**measured, "dated": tables.dated(), key: TABLES[name](chosen.runs)}
-        chosen.to.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-        chosen.to.with_suffix(".md").write_text(page(measured), encoding="utf-8")
+    measured = read(chosen.to) if chosen.to.exists() else {}
+    for part in map(read, chosen.merge or ()):
+        write(chosen.to, measured := merged(measured, part))
+    for name in () if chosen.merge else chosen.only or TABLES:
+        for i, measure in enumerate(TABLES[name](chosen.runs)):
+            if chosen.rows is None or i in chosen.rows:
+                key, row = name if chosen.when == "now" else f"{name} before", measure()
+                tables.show([row])
+                write(chosen.to, measured := merged(measured, {"dated": tables.dated(), key: {str(i): row}}))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what was measured: by table, its rows by their places."""
+    measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return measured
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of both, the new ones where both have one."""
+    rows = {key: {**old.get(key, {}), **of} for key, of in new.items() if isinstance(of, dict)}
+    return {**old, **new, **rows}
+
+
+def write(path: Path, measured: dict[str, Any]) -> None:
+    """Write the file and its page."""
+    path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(page(measured), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.certification import stages
 from overclaim.audit.certification.verdict import decide
 from overclaim.audit.play import workers
+from overclaim.audit.play.transcripts import BLOCK, concatenate
 from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
 from overclaim.learners.catalogue.entries import lookup
@@ -375,3 +376,15 @@ def test_runs_that_are_played_again_sooner_than_written_are_not_kept(monkeypatch
     claim = learner.claim(setting, surface="actions")
     falsify(learner.build(setting), claim, rounds=setting.rounds, runs=2000, memory=memory)
     assert set(memory.kept) == kept
+
+
+def test_the_pilot_of_one_exact_attack_keeps_no_runs(monkeypatch):
+    # Released sequences over a thousand rounds, all of the pilot's at once, fill the memory.
+    entry = lookup("ene-nguyen-vladu/tree-aggregation")
+    setting = entry.setting(rounds=4)
+    learner, claim = entry.build(setting), entry.claim(setting, surface="release")
+    kept = []
+    monkeypatch.setattr(stages, "concatenate", lambda parts: kept.extend(parts) or concatenate(parts))
+    falsify(learner, claim, rounds=4, runs=200_000)
+    assert [part.left.size for part in kept] == [BLOCK, BLOCK, 20_000 - 2 * BLOCK]
+    assert all(part.releases is None and part.actions.shape == part.left.shape for part in kept)
