@@ -44,7 +44,7 @@ class InputFile:
             return np.load(self.path, allow_pickle=False)
         if self.path.suffix == ".csv":
             return import_pandas().read_csv(self.path)
-        return json.loads(self.path.read_text(encoding="utf-8"))
+        return json.loads(self.path.read_text(encoding="utf-8-sig"))
 
 
 def read_input(value: object) -> object:

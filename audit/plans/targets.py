@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, UnionType
@@ -24,6 +25,8 @@ from .paths import exists
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
 TARGETS = "a target must be a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME"
+#: Floats that Python has no literal for.
+_FLOATS = ("nan", "inf", "-inf")
 _SETTING_TYPES: dict[str, object] = {"epsilon": float, "delta": float, "losses": str, "calibration": str}
 
 
@@ -172,9 +175,11 @@ def _named(kinds: list[object]) -> str:
 
 
 def _literal(value: object) -> object:
-    """Return text as the Python literal it spells, or unchanged."""
+    """Return text as the Python literal it spells, or the float that has no literal, or unchanged."""
     if not isinstance(value, str):
         return value
+    if value in _FLOATS:
+        return float(value)
     try:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # a list as a key; nested too deeply
@@ -197,8 +202,9 @@ def source_place(learner: object) -> PlaceJson | None:
     line = min(code.co_firstlineno for code in codes)
     path = Path(codes[0].co_filename).resolve()
     if inspect.isclass(written):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
-        line = max((n.lineno for n in classes if n.lineno <= line), default=line)
+        with suppress(OSError, SyntaxError, ValueError):  # it may have changed since it was loaded
+            tree = ast.parse(path.read_bytes())  # bytes: the file says in which encoding
+            classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == written.__name__]
+            line = max((n.lineno for n in classes if n.lineno <= line), default=line)
     here = Path.cwd()
     return {"file": path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path), "line": line}

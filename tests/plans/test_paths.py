@@ -1,5 +1,6 @@
 """Names of files that cannot be: one line that says which name and why, exit code 2, and nothing lost."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -165,3 +166,17 @@ def test_files_may_begin_with_a_mark_of_their_order_of_bytes(folder):
     record = (folder / "out" / "record.json").read_text(encoding="utf-8")
     (folder / "marked.json").write_text(record, encoding="utf-8-sig")
     assert overclaim("report", "marked.json", "--markdown", "x.md").exit_code == 0
+    (folder / "left.json").write_text("[1]", encoding="utf-8-sig")
+    words = ("--epsilon", 1, "--left", "left.json", "--right", "[0]", "--runs", 400, "--jobs", 1)
+    assert overclaim("check", "mechanisms/laplace", *words).exit_code == 0
+
+
+@pytest.mark.parametrize(("code", "head"), [("utf-8-sig", ""), ("latin-1", "# coding: latin-1\n")])
+def test_a_target_may_lie_in_a_file_of_any_encoding(folder, code, head):
+    """Python took it, and where its class is written was then read as plain UTF-8: an internal error, or exit 2."""
+    text = f"{head}# é\nclass One:\n    feedback = 'full'\n    def __init__(self, arms, rounds, rng): pass\n"
+    text += "    def act(self): return 0\n    def update(self, losses): pass\n"
+    (folder / "coded.py").write_bytes(text.encode(code))
+    done = overclaim("check", "coded.py:One", "--epsilon", 1, "--runs", 400, "--rounds", 2, "--jobs", 1, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["where"] == {"file": "coded.py", "line": 3 if head else 2}
