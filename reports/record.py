@@ -16,6 +16,7 @@ from ..audit.attacks.rules import NotFrozenError
 from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result
+from ..audit.inputs.data import to_json
 from ..audit.inputs.files import read_schema
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
@@ -67,7 +68,7 @@ def claim_record(
         "rounds": prepared.rounds,
         "arms": getattr(prepared.target, "arms", None),
         "mechanism": prepared.is_mechanism,
-        "parameters": dict(task.parameters),
+        "parameters": {name: to_json(value) for name, value in task.parameters.items()},
         **promised(result),
         **exact_levels(prepared, result),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,

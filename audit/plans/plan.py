@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -175,11 +176,14 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     for key, value in values.items():
         values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
     said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
+    for key in claim:
+        if _has_time(claim[key]):
+            raise ValueError(f"{lines.at(key, index)}: {key} has a date or a time, which no record holds: quote it")
     if claim.get("epsilon") == 0 and not claim.get("delta"):
         raise ValueError(f"{lines.at('epsilon', index)}: epsilon must be above 0, got {claim['epsilon']!r}")
     try:
         if "regret" in claim and (given := [key for key in ("left", "right", "inputs") if key in claim]):
-            raise ValueError(f"regret is measured for learners, {claim['target']} has {given[0]}: it is a mechanism")
+            raise ValueError(f"regret is measured on loss sequences: a claim with {given[0]} takes none")
         stated = {name: values.pop(name, None) for name in MEASURES}
         task = Task(
             **values,
@@ -194,6 +198,13 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     except ValueError as error:
         raise ValueError(f"{lines.at('claims', index)}: {error}") from None
     return task
+
+
+def _has_time(value: object) -> bool:
+    """Tell whether a date or a time is anywhere in what TOML holds."""
+    if isinstance(value, dict | list):
+        return any(map(_has_time, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, date | time)  # a datetime is a date
 
 
 def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:

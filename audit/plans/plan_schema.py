@@ -78,7 +78,7 @@ PLAN: dict[str, object] = {
 
 EXAMPLE = """\
 # The privacy claims of this repository, audited by: overclaim run {name}
-# It exits 0 if every verdict is as expected, 1 if not, 3 if a budget was too small, 4 if a learner crashed.
+# It exits 0 if every verdict is as expected, 1 if not, 3 if one is undecided or untested, 4 if a learner crashed.
 
 seed = 0        # the same seed gives the same record, on any number of processors
 alpha = 0.01    # chance that any true claim of this report is called false (Holm across the claims)
@@ -87,7 +87,7 @@ alpha = 0.01    # chance that any true claim of this report is called false (Hol
 [[claims]]
 target = "asi-raman-talwar/batched-threshold"   # from overclaim list, or file.py:Name, or package.module:Name
 epsilon = 1.0           # the claim, in nats
-expect = "survived"     # or "falsified": a surprise fails the run
+expect = "survived"     # the default; or "falsified": a surprise fails the run
 runs = 20_000           # all runs of this audit, pilot included
 set = {{ batch = 1 }}     # parameters of the target
 
@@ -120,7 +120,7 @@ set = {{ batch = 1 }}     # parameters of the target
 # [[claims]]
 # target = "my_mechanism.py:noisy"   # a function of (data, rng) that answers once
 # epsilon = 1.0
-# left = [1]                   # its two neighbouring inputs, whatever TOML can hold
+# left = [1]                   # its two neighbouring inputs, whatever TOML can hold but dates
 # right = [0]
 # bits = true                  # the attack reads the low-order bits of floating-point outputs
 # attributes = ["coef_"]       # of a fitted model that it returns: these are the output; or "fitted", or "all"

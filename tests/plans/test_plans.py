@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 import tomllib
 
 import numpy as np
@@ -79,6 +80,32 @@ def test_what_the_schema_forbids_is_named_with_its_line(tmp_path, old, new, mess
     with pytest.raises(ValueError, match=r"plan\.toml") as caught:
         read_plan(path)
     assert f"plan.toml{message}" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["1979-05-27", "[1979-05-27T07:32:00]", "{ at = 07:32:00 }"])
+@pytest.mark.parametrize("key", ["left", "set", "inputs"])
+def test_dates_are_refused(tmp_path, key, value):
+    """TOML has them and a record has not: they ended a run with an internal error."""
+    path = tmp_path / "plan.toml"
+    value = value if key == "left" else f"{{ a = {value} }}"
+    path.write_text(f'[[claims]]\ntarget = "own.py:f"\nepsilon = 1\n{key} = {value}\n')
+    with pytest.raises(ValueError, match=f"plan.toml:4: {key} has a date or a time"):
+        read_plan(path)
+
+
+def test_a_parameter_that_json_has_not_is_recorded_and_replayed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "class One:\n    feedback = 'full'\n    def __init__(self, arms, rounds, rng, a=1.0): self.arm = a > 1\n"
+    text += "    def act(self): return int(self.arm)\n    def update(self, losses): pass\n"
+    (tmp_path / "own.py").write_text(text)
+    head = '[[claims]]\ntarget = "own.py:One"\nepsilon = 1\nrounds = 2\nruns = 400\n'
+    (tmp_path / "plan.toml").write_text(f"{head}set = {{ a = inf }}\n{head}set = {{ a = nan }}\n")
+    done = overclaim("run", "plan.toml", "--jobs", 1, "--json")
+    assert done.exit_code == 0, done.stderr
+    for claim, value in zip(json.loads(done.stdout)["claims"], ("inf", "nan"), strict=True):
+        assert claim["parameters"] == {"a": {"$float": value}}
+        again = overclaim(*shlex.split(claim["replay"])[1:], "--jobs", 1)
+        assert again.exit_code == 0, again.stderr  # the text "inf" is above no number
 
 
 def test_claims_must_be_tables(tmp_path):

@@ -80,7 +80,7 @@ def test_no_regret_of_a_mechanism(tmp_path, given):
     """It was built as a learner, which "needs a value for data, rng", after its audit."""
     result = run_plan(tmp_path, f'[[claims]]\ntarget = "own.py:f"\nepsilon = 1\n{given}\nregret = {{ bound = 3.0 }}\n')
     assert result.exit_code == 2
-    assert "plan.toml:1: regret is measured for learners, own.py:f has" in result.output
+    assert "plan.toml:1: regret is measured on loss sequences: a claim with" in result.output
 
 
 def test_a_surprise_fails_the_run(tmp_path):
