@@ -117,14 +117,24 @@ def is_untested(claim: ClaimRecord) -> bool:
 
 
 def is_unexpected(claim: ClaimRecord) -> bool:
-    """Tell whether a verdict was expected, and another one came."""
-    expected = claim.get("expected")
-    return bool(expected and claim["verdict"] != expected.upper())
+    """Tell whether a verdict was expected, and another one came; or none was, and the claim was falsified."""
+    stated = claim.get("expected")
+    return claim["verdict"] != due_verdict(claim) if stated else claim["verdict"] == "FALSIFIED"
+
+
+def expected_words(claims: Sequence[ClaimRecord]) -> str:
+    """Return that verdicts are as expected, where no other came; nothing where none was expected, or another came."""
+    stated = sum(bool(claim.get("expected")) for claim in claims)
+    if not stated or any(map(is_unexpected, claims)):
+        return ""
+    if stated == len(claims):
+        return "Every verdict is as expected."
+    return f"As expected: the verdicts of {stated} of {len(claims)} claims; of the others none was expected."
 
 
 def due_verdict(claim: ClaimRecord) -> str:
     """Return the verdict that a claim ought to get: SURVIVED where nothing is said of it."""
-    return (claim["expected"] or "survived").upper()
+    return (claim.get("expected") or "survived").upper()
 
 
 def replay_word(claim: ClaimRecord) -> str:

@@ -160,7 +160,7 @@ def verdict_line(outcome: Outcome) -> str:
     claim, error = outcome
     if claim is None:
         return visible_line(f"not audited: {error['name']}: {error['message']}" if error else "not audited")
-    unexpected = f", expected {claim['expected']}" if is_unexpected(claim) else ""
+    unexpected = f", expected {due_verdict(claim).lower()}" if is_unexpected(claim) else ""
     return visible_line(f"{claim['verdict']} {claim['name']}, {setting(claim)}{unexpected}")
 
 

@@ -68,7 +68,8 @@ def claim_lines(claim: ClaimRecord) -> str:
     if claim["verdict"] == "SURVIVED":
         if is_exceeded(claim):
             lines.append("the exact value on this pair is beyond the claim: these runs did not certify it")
-        lines.append("surviving is not a proof: another attack, another pair or more runs may certify more")
+        other = "another pair" if known == 0 else "another attack, another pair or more runs"
+        lines.append(f"surviving is not a proof: {other} may certify more")
     if is_untested(claim):
         lines.append(untested_words(claim) + ("; no attack known" if claim.get("blind_spot") else ""))
     if claim["verdict"] == "UNDERPOWERED":

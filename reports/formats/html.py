@@ -30,6 +30,7 @@ from ..sanitise import (
     by_holm,
     exact_level,
     exact_words,
+    expected_words,
     filled,
     is_mechanism,
     is_unexpected,
@@ -119,7 +120,6 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
     for claim, test in zip(claims, tests, strict=True):
         claim["test"], claim["together"] = test, test.rejected and claim["verdict"] == "FALSIFIED"
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in VERDICTS}
-    judged = [c for c in claims if c["expected"]]
     return {
         "record": record,
         "alpha": alpha,
@@ -131,8 +131,8 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "untested": sum(c["is_untested"] for c in claims),
         "headline": headline_words(record),
         "beside": beside_words(record["claims"]),
-        "unexpected": [c for c in judged if c["unexpected"]],
-        "judged": judged,
+        "unexpected": [c for c in claims if c["unexpected"]],
+        "expected": expected_words(record["claims"]),
         "together": sum(c["together"] for c in falsified),
         "each": max((1 - c["confidence"] for c in claims), default=alpha),
         "comparable": all(c["p_value"] is not None or c["counts"]["table"] for c in falsified),
@@ -152,7 +152,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "versions": record.get("versions") or {},
         "horizons": _span(c["rounds"] for c in claims),
         "surfaces": sorted({c["surface"] for c in claims}),
-        "caught": [c for c in judged if c["expected"] == "falsified"],
+        "caught": [c for c in claims if c["expected"] == "falsified"],
     }
 
 

@@ -11,6 +11,7 @@ from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     by_holm,
     exact_words,
+    expected_words,
     is_unexpected,
     is_untested,
     is_violated,
@@ -42,8 +43,8 @@ def markdown(record: RunRecord) -> str:
         lines += [
             f"- {replay_word(c)}: {_code(c.get('replay', ''))}" for c in unexpected[:MOST_ROWS] if c.get("replay")
         ]
-    elif any(c.get("expected") for c in claims):
-        lines.append("Every verdict is as expected.")
+    elif expected := expected_words(claims):
+        lines.append(expected)
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]

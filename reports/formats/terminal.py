@@ -26,6 +26,7 @@ from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     by_holm,
+    due_verdict,
     exact_words,
     is_mechanism,
     is_unexpected,
@@ -138,9 +139,8 @@ def claims_table(record: RunRecord) -> str:
     for claim in unexpected:
         lines.append("")
         lines.append(f"{click.style('unexpected', bold=True)}: {visible_line(claim['name'])}, {setting(claim)}")
-        lines.append(
-            f"  {verdict_word(claim['verdict'])}, expected {claim['expected']}: {visible_line(claim['replay'])}"
-        )
+        due = due_verdict(claim).lower()
+        lines.append(f"  {verdict_word(claim['verdict'])}, expected {due}: {visible_line(claim['replay'])}")
         lines += [f"  {line}" for line in shrunk_lines(claim)]
     lines += [
         f"falsified together: {visible_line(c['name'])}, {setting(c)}: {bound_words(c)}" for c in claims if by_holm(c)
@@ -173,7 +173,7 @@ def _sum_line(record: RunRecord, unexpected: int) -> str:
         counts.append(f"{untested} of them untested: no attack known")
     if bounded := sum(map(is_bounded, claims)):
         counts.append(f"{bounded} of them bounded by their traces")
-    judged = sum(1 for c in claims if c.get("expected"))
+    judged = sum(1 for c in claims if c.get("expected") or is_unexpected(c))
     as_expected = f"; {judged - unexpected} of {judged} as expected" if judged else ""
     as_expected += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""
     return f"{', '.join(counts) or 'no claim was audited'}{as_expected}"

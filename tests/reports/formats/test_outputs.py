@@ -245,6 +245,33 @@ def test_an_input_is_shown_as_it_is(tmp_path):
     assert r"\\u" not in page
 
 
+def test_junit_gives_no_two_cases_one_name(record):
+    """By their names dashboards follow them."""
+    first = record["claims"][0]
+    others = [{"runs": 50, "budget": 50}, {"rounds": 17}, {"parameters": {"eta": 2.0}}, {}]
+    record["claims"] += [{**first, **other} for other in others]
+    record["errors"] *= 2
+    names = [case.get("name") for case in check_junit(junit(record)).iter("testcase")]
+    assert len(set(names)) == len(names)
+    assert any(name.endswith("runs=50") for name in names)
+    assert any("T=17" in name for name in names)
+
+
+def test_what_fails_a_run_without_being_expected_is_said_to_be_a_surprise(record):
+    """JUnit failed it as "expected SURVIVED", and beside it every verdict was as expected."""
+    false = next(claim for claim in record["claims"] if claim["verdict"] == "FALSIFIED")
+    record["claims"] = [false | {"expected": None}, false | {"expected": "falsified"}]
+    assert "**1 not as expected:**" in markdown(record)
+    assert "1 verdict is not as expected:" in render(record)
+    assert ", expected survived: " in (table := claims_table(record))
+    assert "1 of 2 as expected" in table
+    record["claims"][0]["verdict"] = "SURVIVED"
+    for said in (markdown(record), render(record)):
+        assert "As expected: the verdicts of 1 of 2 claims; of the others none was expected." in said
+    record["claims"][0]["expected"] = "survived"
+    assert all("Every verdict is as expected." in said for said in (markdown(record), render(record)))
+
+
 def test_findings_against_a_baseline_are_in_every_output(record):
     finding = {"kind": "regression", "name": "mine.py:Parrot", "message": "worse"}
     record["baseline"] = {"findings": [finding, {**finding, "kind": "new"}]}
