@@ -27,7 +27,7 @@ from ...mechanisms.noise import (
 )
 from ...mechanisms.tree import depth, nodes_of, parent, roots
 from ..laws import ftpl_law
-from ..laws.tree_messages import TreeMessages
+from ..laws.tree_messages import RunMessages
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
@@ -117,6 +117,8 @@ class Whitened(LawAttack):
         shifted = (np.arange(1, pair.rounds) > pair.t0).astype(float)
         self.weights = np.linalg.solve(covariance, shifted)
         self.delta = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
+        if isinstance(learner.domain, EntropySimplex):
+            self.delta = self.delta - self.delta.mean()  # a softmax hides what is common to all coordinates
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -125,7 +127,7 @@ class Whitened(LawAttack):
             surface == "actions"
             and is_ours(learner)
             and isinstance(learner, Ftpl | Ftrl)
-            and deviation_of(learner.noise) > 0
+            and max(deviation_of(learner.noise), scale_of(learner.noise)) > 0
             and _linear(pair)
         )
 
@@ -195,14 +197,14 @@ class CoordinateRatio(LawAttack):
         total = np.zeros(seen.shape[-1])
         for t in roots(self.last):
             if self.t0 < 2 * t:  # else neither this prefix nor one below holds the differing round
-                left, right = (_Messages(self, seen, side, world).message(t, np.zeros(1))[0] for world in worlds)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.log(left) - np.log(right)
+                left, right = (_Messages(self, seen, side, world).log_likelihood(t, np.zeros(1)) for world in worlds)
+                with np.errstate(invalid="ignore"):
+                    ratio = left - right
                 total += np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return total
 
 
-class _Messages(TreeMessages):
+class _Messages(RunMessages):
     """The messages of one coordinate in one world, (points, runs)."""
 
     def __init__(self, ratio: CoordinateRatio, seen: Floats, side: Floats, world: Floats) -> None:

@@ -18,7 +18,7 @@ from ...mechanisms.noise import Laplace, laplace_sum_density, scale_of
 from ...mechanisms.tree import children, depth, nodes_holding, parent, roots
 from ..play.pairs import Pair
 from .privacy_loss import PrivacyLoss
-from .tree_messages import TreeMessages
+from .tree_messages import RunMessages
 
 #: The grid of the messages, in noise scales: half width and points.
 REACH, POINTS = 24.0, 121
@@ -90,16 +90,17 @@ class PrefixLikelihood:
         inside = None
         for world in (0, 1):
             if inside is None or not same_below:
-                inside = _Messages(self, world, y, centre).inside(t, self.grid)
+                messages = _Messages(self, world, y, centre)
+                inside = messages.inside(t, self.grid)
             first = density(self.grid[:, None] + centre - self.added(t, world), 1)
-            likelihoods.append(np.einsum("gr,gr->r", first, inside))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(likelihoods[0]) - np.log(likelihoods[1])
+            likelihoods.append(messages.log(np.einsum("gr,gr->r", first, inside)))
+        with np.errstate(invalid="ignore"):
+            ratio = likelihoods[0] - likelihoods[1]
         known: Floats = np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return known
 
 
-class _Messages(TreeMessages):
+class _Messages(RunMessages):
     """The messages of one world, (points, runs), on grids that lie around a centre of each run.
 
     Parameters

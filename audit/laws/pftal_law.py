@@ -20,7 +20,7 @@ from ...mechanisms.tree import nodes_holding, parent, roots
 from ..play.pairs import Pair, World
 from ..statistics.bounds.rounding import rounded
 from .privacy_loss import PrivacyLoss
-from .tree_messages import TreeMessages
+from .tree_messages import RunMessages
 
 #: Points of a censored sum's grid, and how far it reaches past the means, in noise scales.
 POINTS, REACH = 256, 20.0
@@ -129,9 +129,9 @@ class ActionLikelihood:
         messages = self.messages(actions)
         for t in roots(self.last):
             if self.t0 + 1 < 2 * t:  # else neither this node nor one below holds the differing round
-                left, right = (world.message(t, nothing)[0] for world in messages)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.log(left) - np.log(right)
+                left, right = (world.log_likelihood(t, nothing) for world in messages)
+                with np.errstate(invalid="ignore"):
+                    ratio = left - right
                 total += np.nan_to_num(ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return total
 
@@ -139,8 +139,7 @@ class ActionLikelihood:
         """Return the density of actions (rounds, 1, runs) in both worlds; their probability where all are clipped."""
         nothing = np.zeros((1, actions.shape[-1]))
         return [
-            np.prod([world.message(t, nothing)[0] for t in roots(self.last)], axis=0)
-            for world in self.messages(actions)
+            np.exp(sum(world.log_likelihood(t, nothing) for t in roots(self.last))) for world in self.messages(actions)
         ]
 
     def messages(self, actions: Floats) -> list[_Messages]:
@@ -169,7 +168,7 @@ class ActionLikelihood:
         return np.cumsum([np.zeros(actions.shape[-1]), *fed], axis=0) / self.scale
 
 
-class _Messages(TreeMessages):
+class _Messages(RunMessages):
     """The messages of one world, (points, runs). A revealed sum is a grid of one point, repeated.
 
     Parameters

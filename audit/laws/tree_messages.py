@@ -6,7 +6,11 @@ is seen at and below different ones is independent given the losses; below each,
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ...mechanisms.tree import children
@@ -56,3 +60,32 @@ class TreeMessages(ABC):
     @abstractmethod
     def moved(self, t: int, above: Floats, grid: Floats, inside: Floats) -> Floats:
         """Return the likelihood given the sum at the parent, from that given the sum at t."""
+
+
+class RunMessages(TreeMessages):
+    """The messages of what many runs show, (points, runs): densities of so many rounds that only logarithms hold them.
+
+    Each run's messages are divided by powers of two, which are counted.
+    """
+
+    #: Of the powers of two by which what is seen below the node at hand was divided.
+    exponent: NDArray[np.intp] | int = 0
+
+    def log_likelihood(self, t: int, above: Floats) -> Floats:
+        """Return the logarithm of `message` for the only value of the sum above, (runs,)."""
+        self.exponent = 0
+        return self.log(self.message(t, above)[0])
+
+    def log(self, likelihood: Floats) -> Floats:
+        """Return the logarithm of a likelihood that was made of scaled messages; where it is 0, minus infinity."""
+        with np.errstate(divide="ignore"):
+            logarithm: Floats = np.log(likelihood) + math.log(2) * self.exponent
+        return logarithm
+
+    def inside(self, t: int, grid: Floats) -> Floats:
+        """Return what `TreeMessages.inside` does, scaled."""
+        likelihood = super().inside(t, grid)
+        _, exponent = np.frexp(likelihood.max(axis=0))
+        self.exponent = self.exponent + exponent
+        scaled: Floats = np.ldexp(likelihood, -exponent)
+        return scaled

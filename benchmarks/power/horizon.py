@@ -194,7 +194,10 @@ OTHER: tuple[tuple[str, int | None, str], ...] = (
 
 
 def of_others(runs: int | None) -> Jobs:
-    """Learners without a law, beside what the whole release promises, of which actions show part. Rows are missing."""
+    """Learners without a law, beside what the whole release promises, of which actions show part.
+
+    Linear losses are 0 but in the differing round, where one world has minus the other's, of signs in turn by arm.
+    """
     for name, arms, surface in OTHER:
         for rounds in ROUNDS:
             entry = lookup(name)
@@ -207,13 +210,24 @@ def of_others(runs: int | None) -> Jobs:
 
 def of_part(what: dict[str, Any], learner: Any, claim: Claim, runs: int) -> dict[str, Any]:
     """Return a row of `of_others`."""
-    pair = shifted(candidates(learner, claim, rounds=what["rounds"], runs=runs)[0], what["differs"] - 1)
+    pair = candidates(learner, claim, rounds=what["rounds"], runs=runs)[0]
+    pair = (opposed if isinstance(pair.left, np.ndarray) else shifted)(pair, what["differs"] - 1)
     try:
         left, right, epsilon = of_release(learner, pair)
         known = {"release": epsilon, "its expected": expected_bound(left, right, 0.0, runs)}
     except ValueError:
         known = {"release": math.nan, "its expected": math.nan}
     return {**what, **known, **certified(learner, claim, pair, runs)}
+
+
+def opposed(pair: Pair, t0: int) -> Pair:
+    """Return losses of 0 but in round t0: the pair's where it differs, their signs in turn, and minus these.
+
+    A softmax hides what is common to all arms, and other losses drive points to an edge that hides more.
+    """
+    left = np.zeros_like(pair.left)
+    left[t0] = np.abs(pair.left[pair.t0]) * np.where(np.arange(pair.arms) % 2, -1.0, 1.0)
+    return Pair(left, -left)
 
 
 def shifted(pair: Pair, t0: int) -> Pair:

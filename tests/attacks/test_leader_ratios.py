@@ -15,7 +15,7 @@ from overclaim.audit.attacks.leader_ratios import (
     Whitened,
     upper_tail,
 )
-from overclaim.audit.attacks.learner_attacks import Boosted, Trained, applicable
+from overclaim.audit.attacks.learner_attacks import Boosted, PrefixRatio, Trained, applicable
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import Ftrl
 from overclaim.learners.leaders.ftpl import Ftpl
@@ -119,6 +119,35 @@ def test_shifted_softmax_of_two_rounds_is_a_likelihood_ratio():
     pair = Pair(left, right)
     played = transcripts(learner, pair)
     calibrated(ShiftedRatio.fit(learner, pair, None).score(played), played.left)
+
+
+def opposed(arms, rounds, t0):
+    """Return losses of nothing but in round t0, where half of the arms lose 1 and half win it, or the other way."""
+    left = np.zeros((rounds, arms))
+    left[t0] = np.where(np.arange(arms) % 2, -1.0, 1.0)
+    return Pair(left, -left)
+
+
+@pytest.mark.parametrize(("domain", "attack"), [(EntropySimplex(2), PrefixRatio), (Cube(1), CoordinateRatio)])
+def test_ratios_of_many_rounds_are_more_than_a_product_of_densities_can_hold(domain, attack):
+    learner = Ftrl(domain=domain, rounds=1024, eta=1e-3, noise=Laplace(4.0))
+    pair = opposed(domain.dim, 1024, 512)
+    played = transcripts(learner, pair, 300)
+    scores = attack.fit(learner, pair, None).score(played)
+    calibrated(scores, played.left)
+    assert np.corrcoef(scores, Whitened.fit(learner, pair, None).score(played))[0, 1] > 0.8
+
+
+def test_whitening_of_a_softmax_tells_what_powers_of_two_do_not_hold():
+    # Round 9 of 16: no prefix sum at a power of two has it. The worlds differ in the arm that `invert` has at 0.
+    learner = Ftrl(domain=EntropySimplex(3), rounds=16, eta=0.1, noise=Laplace(1.0))
+    left = np.zeros((16, 3))
+    left[8, 0] = 2.0
+    pair = Pair(left, -left)
+    played = transcripts(learner, pair)
+    assert Whitened in applicable(learner, pair, "actions")
+    scores = Whitened.fit(learner, pair, None).score(played)
+    assert scores[played.left].mean() - scores[~played.left].mean() > 0.3 * scores.std()
 
 
 def test_which_attacks_apply():
