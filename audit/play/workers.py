@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -213,7 +214,7 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
     folder = os.getcwd()
-    with _safe_path():
+    with _starting():
         parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)
         finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
 
@@ -230,15 +231,35 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
 
 
 @contextmanager
-def _safe_path() -> Iterator[None]:
-    """Let processes that start now take no module from the current folder, which may have one called as Python's."""
+def _starting() -> Iterator[None]:
+    """Start processes that take no module from the current folder, which may have one called as Python's.
+
+    Nor do they hear Ctrl-C, which a terminal sends to all: while they load they would print where. Who started them
+    hears it, after this block, and ends them.
+    """
     before = os.environ.get(SAFE)
     os.environ[SAFE] = before or OURS
+    heard = _without_interrupts()
     try:
         yield
     finally:
         if before is None:
             del os.environ[SAFE]
+        if heard is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+
+
+def _without_interrupts() -> set[int | signal.Signals] | None:
+    """Block SIGINT, for processes that start now too; return what was blocked before, None where that cannot be."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return None
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as of_joblib
+
+    for tracker in (resource_tracker, of_joblib):  # to start them unblocks it
+        tracker.ensure_running()
+    return signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -286,10 +307,13 @@ def _watching() -> object:
 
 
 def die_with(parent: int) -> None:
-    """End this worker process soon after its parent has ended, whatever it computes or waits for.
+    """End this worker process soon after its parent has ended, whatever it computes or waits for, and by no Ctrl-C.
 
     Each does so from its start: a parent that is killed before the first task would leave it waiting.
     """
+    signal.signal(signal.SIGINT, lambda *_: None)  # a handler, which programs that audited code starts do not have
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     mine, ends = os.getppid(), os._exit
 
     def leave() -> None:
@@ -328,7 +352,7 @@ def alone(task: Callable[[Item], Result], item: Item) -> Result:
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     try:
-        with _safe_path():
+        with _starting():
             future = _one_process().submit(_in_worker, os.getcwd(), task, item)
         result: Result = unwrapped(future.result())
         return result

@@ -129,3 +129,29 @@ def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
     words = [sys.executable, "-c", PRESS, module, way, *words, "--jobs", "1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=hears_ctrl_c)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="it looks for worker processes in /proc")
+def test_ctrl_c_while_worker_processes_load_is_two_lines(tmp_path):
+    """Each of them printed the traceback of the import that it was at."""
+    (tmp_path / "plan.toml").write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
+    words = [sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", "2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    process = subprocess.Popen(words, **pipes, preexec_fn=hears_ctrl_c, start_new_session=True)
+    children, deadline = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60
+    while time.monotonic() < deadline and not any(
+        "--process-name" in command(c) for c in children.read_text().split()
+    ):
+        time.sleep(0.01)
+    time.sleep(0.3)  # Python has begun there: before, the signal ends it without a word
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert len(err.splitlines()) == 2, err
+
+
+def command(process):
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""
