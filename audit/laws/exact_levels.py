@@ -19,11 +19,14 @@ from ...mechanisms.measures.renyi import RDP, ZCDP
 from ..play.pairs import Pair
 from . import bandit_law, ftrl_law
 from .exact import NotExactError, check_exact, release_loss, release_mu
+from .privacy_loss import PLAIN, PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
 #: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit. And steps around the best.
 ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 80)])
 _AROUND = 9
+#: Sums of a law's masses are less than this off.
+_NEAR_ALL = 1e-6
 
 
 def level_of_laws(measure: Measure, p: Floats, q: Floats) -> float:
@@ -50,6 +53,25 @@ def level_of_laws(measure: Measure, p: Floats, q: Floats) -> float:
     order = np.argsort(-loss, kind="stable")
     sums = [np.minimum(np.cumsum(law[order])[:-1], 1.0) for law in (p, q)]
     return float(np.max(measure.needed(sums[0], sums[1]), initial=0.0))
+
+
+def level_of_loss(measure: Measure, law: PrivacyLoss) -> float:
+    """Return the smallest level at which a law of the privacy loss keeps a claim in a measure, both ways.
+
+    Its small masses are rounding errors of a Fourier transform, and their sum is not quite 1: their ratios tell no
+    loss, which the grid does, and no event of so little probability, or of nearly all, is looked at for a mu.
+    """
+    if isinstance(measure, RDP | ZCDP):
+        loss = np.clip((law.start + np.arange(law.left.size)) * law.step, *law.ends)
+        return max(_divergence_level(measure, law.left, loss), _divergence_level(measure, law.right, -loss))
+    if not isinstance(measure, GDP):
+        return level_of_laws(measure, law.left, law.right)
+    levels = [0.0]
+    for end in (slice(None), slice(None, None, -1)):  # events of the right world, and of the left
+        low, high = sorted((law.left[end].cumsum(), law.right[end].cumsum()), key=np.sum)
+        known = (low > PLAIN) & (high < 1 - _NEAR_ALL)
+        levels.append(float(np.max(measure.needed(high[known], low[known]), initial=0.0)))
+    return max(levels)
 
 
 def _divergence_level(measure: RDP | ZCDP, p: Floats, loss: Floats) -> float:
@@ -149,12 +171,12 @@ def exact_level(
         if mu is not None:
             return level_of_gaussian(measure, mu)
         losses = release_loss(learner, pair, pair.rounds - (surface != "publication"))
-        return level_of_laws(measure, losses.left, losses.right)
+        return level_of_loss(measure, losses)
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
         if law is None:
             raise NotExactError("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
-        return level_of_laws(measure, law.left, law.right)
+        return level_of_loss(measure, law)
     try:
         return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=cells)))
     except NotEnumerableError as error:

@@ -23,7 +23,7 @@ from .task_options import task_of
 @click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
 @click.option("--delta", type=float, default=0.0, show_default=True)
 @click.option(
-    "--runs", type=click.IntRange(1, 2**53 - 1), required=True, help="All runs of an audit, both worlds together."
+    "--runs", type=click.IntRange(1, 2**50), required=True, help="All runs of an audit, both worlds together."
 )
 @CONFIDENCE
 @JSON
@@ -43,12 +43,12 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     if as_json:
         say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
         return
+    many, at = f"{runs:,} run{'s' * (runs != 1)}", f" at delta {delta:g}" if delta else ""
     if finite(detectable) is None:
-        say(f"{runs:,} runs cannot falsify epsilon {epsilon:g}: even a perfect attack certifies {ceiling:.4g}")
+        say(f"{many} cannot falsify epsilon {epsilon:g}{at}: even a perfect attack certifies {ceiling:.4g}")
     else:
         say(
-            f"{runs:,} runs catch at best a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}, "
-            "9 times in 10"
+            f"{many} catch at best a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}{at}, 9 times in 10"
         )
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 from overclaim.audit.laws import bandit_law
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, level_of_gaussian, level_of_laws
+from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Threshold
@@ -56,6 +57,21 @@ def test_levels_of_few_outcomes_are_those_of_the_worst_event_or_of_the_divergenc
     assert level_of_laws(RDP(3.0, 1.0), p, q) == pytest.approx(direct)
     assert level_of_laws(GDP(1.0), p, q) == pytest.approx(level_of_laws(GDP(1.0), q, p))
     assert level_of_laws(ZCDP(1.0), np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
+
+
+@pytest.mark.parametrize("surface", ["actions", "release"])
+@pytest.mark.parametrize("rounds", [2, 4])
+def test_a_law_of_finite_losses_has_a_finite_mu_and_rho(surface, rounds):
+    """Sums that rounding made 1 in one world, and masses that it made 0, told of infinite ones."""
+    prepared = Task(target="agarwal-singh/ftrl-experts", rounds=rounds, losses="symmetric", surface=surface).prepare()
+    others = [[1.0, 1.0]] * (rounds - 1)
+    pair = Pair(np.array([[1.0, -1.0], *others]), np.array([[-1.0, 1.0], *others]))
+    levels = exact_mu_and_rho(prepared.target, pair, surface=surface)
+    epsilons = exact_epsilon(prepared.target, pair, surface=surface, deltas=(0.0, 0.01, 0.1))
+    assert 0 < levels["rho"] < epsilons[0.0] ** 2 / 2
+    assert 0 < levels["mu"] < math.inf
+    for delta, epsilon in epsilons.items():
+        assert gaussian_delta(levels["mu"], epsilon) > 0.99 * delta  # mu-GDP implies no less than there is
 
 
 def test_a_release_with_gaussian_noise_states_its_mu_and_rho_and_agrees_with_its_epsilon():

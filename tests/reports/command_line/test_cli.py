@@ -235,6 +235,14 @@ def test_power():
     printed = json.loads(overclaim("power", "--epsilon", 1, "--runs", 10_000, "--json").stdout)
     assert 1.05 < printed["detectable_epsilon"] < 1.15
     assert "9 times in 10" in overclaim("power", "--epsilon", 1, "--runs", 10_000).stdout
+    assert (
+        "1 run cannot falsify epsilon 1 at delta 0.1: "
+        in overclaim("power", "--epsilon", 1, "--delta", 0.1, "--runs", 1).stdout
+    )
+    assert (
+        "behind a claim of 1 at delta 0.1, "
+        in overclaim("power", "--epsilon", 1, "--delta", 0.1, "--runs", 2**50).stdout
+    )
     hopeless = overclaim("power", "--epsilon", 9, "--runs", 100, "--json")
     assert json.loads(hopeless.stdout)["detectable_epsilon"] is None
     assert overclaim("power", "--epsilon", -1, "--runs", 100).exit_code == 2
