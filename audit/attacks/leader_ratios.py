@@ -100,7 +100,8 @@ class SignRatio(LawAttack):
 class Whitened(LawAttack):
     """The linear statistic `Delta^T Sigma^-1 y` of a Gaussian tree, y the noisy prefix sums or what shows of them.
 
-    It is the log-likelihood ratio where actions reveal the prefix sums. A vertex shows a direction only, whose mean
+    It is the log-likelihood ratio where actions reveal the prefix sums; with Laplace noise nearly so, as they are sums
+    of some draws. A vertex shows a direction only, whose mean
     given the sum is nearly linear while the noise is large against the losses: the score is then the first-order one.
     """
 
@@ -119,6 +120,10 @@ class Whitened(LawAttack):
         self.delta = np.asarray(pair.left[pair.t0]) - np.asarray(pair.right[pair.t0])
         if isinstance(learner.domain, EntropySimplex):
             self.delta = self.delta - self.delta.mean()  # a softmax hides what is common to all coordinates
+        variance = max(deviation_of(learner.noise) ** 2, 2 * scale_of(learner.noise) ** 2)  # of one draw
+        self.weights /= variance if isinstance(learner, Ftrl) else 1.0
+        sums = np.cumsum(np.asarray(pair.left) + np.asarray(pair.right), axis=0)[:-1] / 2
+        self.middle = float(self.weights @ sums @ self.delta) if isinstance(learner, Ftrl) else 0.0
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -141,7 +146,7 @@ class Whitened(LawAttack):
         else:
             seen = learner.invert(actions[1:]) if isinstance(learner, Ftrl) else -actions[1:]
             along = np.einsum("i,tir->tr", self.delta, seen)
-        scores: Floats = rounded(self.weights @ along)
+        scores: Floats = rounded(self.weights @ along - self.middle)
         return scores
 
 

@@ -15,6 +15,7 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
+from ..attacks.leader_ratios import ShiftedRatio, Whitened
 from ..attacks.learner_attacks import (
     FEWEST_BOOSTED,
     Boosted,
@@ -265,7 +266,7 @@ class LearnerAudit(Audit):
 
 def calibrated(attacks: Sequence[LearnerAttack]) -> list[bool]:
     """Tell of each attack whether it integrates the noise out of the learner's own law, or counts a few arms."""
-    return [attack in (WindowRatio, ParticleRatio, NextArms) for attack in attacks]
+    return [attack in (WindowRatio, ParticleRatio, NextArms, ShiftedRatio, Whitened) for attack in attacks]
 
 
 def judged_loss(
