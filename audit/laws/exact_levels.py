@@ -25,6 +25,8 @@ from .sequences import FINE, log_sequence_laws
 #: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit. And steps around the best.
 ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 80)])
 _AROUND = 9
+#: Levels of laws that rounding alone tells apart.
+_NOTHING = 1e-12
 #: Sums of a law's masses are less than this off.
 _NEAR_ALL = 1e-6
 
@@ -49,10 +51,12 @@ def level_of_laws(measure: Measure, p: Floats, q: Floats) -> float:
     with np.errstate(divide="ignore"):
         loss = np.log(p) - np.log(q)
     if isinstance(measure, RDP | ZCDP):
-        return max(_divergence_level(measure, p, loss), _divergence_level(measure, q, -loss))
-    order = np.argsort(-loss, kind="stable")
-    sums = [np.minimum(np.cumsum(law[order])[:-1], 1.0) for law in (p, q)]
-    return float(np.max(measure.needed(sums[0], sums[1]), initial=0.0))
+        level = max(_divergence_level(measure, p, loss), _divergence_level(measure, q, -loss))
+    else:
+        order = np.argsort(-loss, kind="stable")
+        sums = [np.minimum(np.cumsum(law[order])[:-1], 1.0) for law in (p, q)]
+        level = float(np.max(measure.needed(sums[0], sums[1]), initial=0.0))
+    return level if level > _NOTHING else 0.0
 
 
 def level_of_loss(measure: Measure, law: PrivacyLoss) -> float:

@@ -151,7 +151,7 @@ class PrivacyLoss:
         if 0 < delta < self.resolution:
             raise ValueError(f"this law is numerical: delta must be 0 or at least {self.resolution:g}, got {delta:g}")
         least, most = self.ends
-        low, high = 0.0, max(-least, most, 0.0)
+        low, high = 0.0, max(0.0, -least, most)  # 0 before a -0
         if delta == 0:
             return high
         if delta not in self._found:

@@ -10,6 +10,7 @@ from scipy import stats
 from overclaim.audit.laws import bandit_law
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level, exact_mu_and_rho, level_of_gaussian, level_of_laws
+from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
@@ -57,6 +58,14 @@ def test_levels_of_few_outcomes_are_those_of_the_worst_event_or_of_the_divergenc
     assert level_of_laws(RDP(3.0, 1.0), p, q) == pytest.approx(direct)
     assert level_of_laws(GDP(1.0), p, q) == pytest.approx(level_of_laws(GDP(1.0), q, p))
     assert level_of_laws(ZCDP(1.0), np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
+
+
+def test_nothing_to_see_is_exactly_0():
+    """A mu of 1e-15 was printed as exact where actions cannot differ, an epsilon of -0 where nothing is released."""
+    learner = Task(target="asi-raman-talwar/batched-exp3", rounds=4, surface="actions").prepare().target
+    pair = Pair(np.array([[1.0, 1.0]] * 4), np.array([[0.0, 0.0], *[[1.0, 1.0]] * 3]))
+    assert exact_mu_and_rho(learner, pair) == {"mu": 0.0, "rho": 0.0}
+    assert math.copysign(1.0, PrivacyLoss.of_laplace([]).epsilon(0.0)) == 1.0
 
 
 @pytest.mark.parametrize("surface", ["actions", "release"])
