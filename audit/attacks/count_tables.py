@@ -1,4 +1,4 @@
-"""Tables of counts: of the outcomes of a mechanism, of their projections and patterns, of sequences of points."""
+"""Tables of counts: of the outcomes of a mechanism, of their projections and patterns; regressions on bins."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...mechanisms.draws import Floats
-from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
+from ..statistics.coupling import reached
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from .features import Features, LabelledView, Labels, View
-from .learned import BINS, SCREENED, Coded, Logistic, OutputAttack, fitted_tables, log_ratio, nothing, worth_of
+from .features import Codes, Features, LabelledView, Labels, Places, View
+from .learned import BINS, SCREENED, STRETCH, Coded, CodedRuns, Logistic, OutputAttack, nothing, worth_of
+from .protocol import log_ratio
 
 #: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
 MOST_OUTCOMES, REPEATED = 2**16, 16
@@ -29,10 +30,6 @@ MOST_PATTERNS = 64
 UNIFORM, FAR_TAIL, NUDGE = 48, 5e-4, 6e-10
 #: The most runs of a regression on bins.
 MOST_REGRESSED = 1_000_000
-#: Digits to which points are compared: the same point may be computed in several ways.
-DIGITS = 6
-#: The most different sequences of points, and the fewest training runs for each of them on average.
-MOST_SEQUENCES, FEWEST = 20_000, 20
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Table(OutputAttack):
         outcomes, first, places = np.unique(keys[known], return_index=True, return_inverse=True)
         if not outcomes.size:
             return nothing
-        prior, weight = np.full(outcomes.size, 0.5), 1.0
+        lookup, prior, weight = Places.of(outcomes, codes.size), np.full(outcomes.size, 0.5), 1.0
         fallback: Callable[[View], Floats] | None = None
         few = FEW_OUTCOMES if train.coupled else FEWER_OUTCOMES
         if self.smooth and outcomes.size > few and len(train.features.rows) > 2:
@@ -86,15 +83,18 @@ class Table(OutputAttack):
             representative = train.part(np.flatnonzero(known)[first])
             prior = special.expit(np.clip(fallback(representative), -30, 30))
             weight = worth_of(prior, places, train.left[known])
-        table = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
+        ratios = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
+        table = np.append(ratios, 0.0)  # of strange outcomes
 
         def score(view: View) -> Floats:
             keys, known = codes(view)
-            places = np.minimum(np.searchsorted(outcomes, keys), outcomes.size - 1)
+            places = lookup(keys)
+            if not known.all():
+                places = np.where(known, places, outcomes.size)
             scores = table[places]
-            strange = ~(known & (outcomes[places] == keys))
-            if strange.any():
-                scores[strange] = 0.0 if fallback is None else fallback(view.part(strange))
+            strange = places == outcomes.size
+            if fallback is not None and strange.any():
+                scores[strange] = fallback(view.part(strange))
             return scores
 
         return score
@@ -149,10 +149,11 @@ class _Codes:
         runs = view.columns.shape[1]
         keys, known = np.zeros(runs, dtype=np.int64), np.ones(runs, dtype=np.bool_)
         if self.projection == "all":
-            for column, row, size in zip(self.columns, view.columns, self.sizes, strict=True):
-                code, fine = column.codes(row)
-                keys = keys * size + code
-                known &= fine
+            for i, size in enumerate(self.sizes):
+                kinds = view.kinds(i)
+                keys *= size
+                keys += np.maximum(kinds, 1) - np.uint8(1)
+                known &= kinds > 0
             return keys, known
         if self.projection == "halves":
             parts = np.rint(view.halves - self.offset).astype(np.int64)
@@ -176,14 +177,7 @@ class Patterns(OutputAttack):
     @staticmethod
     def keys(view: View) -> NDArray[np.int64]:
         """Return a number for which columns hold which special value, (runs,); all 0 where there are too many."""
-        keys = np.zeros(view.columns.shape[1], dtype=np.int64)
-        if sum(np.log2(column.values.size + 1) for column in view.features.columns) > 62:
-            return keys
-        for row, column in zip(view.columns, view.features.columns, strict=True):
-            keys *= column.values.size + 1
-            for code, value in enumerate(column.values, start=1):
-                keys[column.equals(row, float(value))] += code
-        return keys
+        return _kinds(range(len(view.columns)), view)
 
     @classmethod
     def is_worth(cls, view: View) -> bool:
@@ -199,8 +193,8 @@ class Patterns(OutputAttack):
         parts = []
         for place in range(patterns.size):
             here = places == place
-            edges = np.unique(np.quantile(rest[here], np.linspace(0, 1, BINS + 1)[1:-1]))
-            codes = np.searchsorted(edges, rest[here], "right")
+            edges = np.unique(np.quantile(np.sort(rest[here]), np.linspace(0, 1, BINS + 1)[1:-1]))
+            codes, _ = reached(edges, rest[here])
             parts.append((edges, log_ratio(codes, train.left[here], edges.size + 1, 0.5, 0.5)))
 
         def score(view: View) -> Floats:
@@ -208,7 +202,7 @@ class Patterns(OutputAttack):
             scores = np.zeros(keys.size)
             for pattern, (edges, table) in zip(patterns, parts, strict=True):
                 here = keys == pattern
-                scores[here] = table[np.searchsorted(edges, rest[here], "right")]
+                scores[here] = table[reached(edges, rest[here])[0]]
             return scores
 
         return score
@@ -250,19 +244,24 @@ class BinnedRegression(OutputAttack):
 
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Fit the weights."""
-        parts = list(_parts(train, least=self.least))
+        parts = train.once(("parts", self.least), lambda: list(_parts(train, least=self.least)))
         if not parts or train.left.all() or not train.left.any():
             return nothing
         runs = train.thinned(MOST_REGRESSED)
-        shown = [Coded(*part.of(runs), part.size, part.ordered, self.least, part.jump) for part in parts]
-        tables = fitted_tables(shown, runs.left, self.step)
+
+        def coded() -> CodedRuns:
+            shown = [Coded(*part.of(runs), part.size, part.ordered, self.least, part.jump) for part in parts]
+            return CodedRuns(shown, runs.left)
+
+        tables = runs.once(("coded", self.least), coded).tables(self.step)
         read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
 
         def score(view: View) -> Floats:
             total = np.zeros(view.columns.shape[1])
             for part, table in read:
                 codes, weights = part.of(view)
-                total += table[codes] if weights is None else table[codes] * weights
+                told = table.take(codes)
+                total += told if weights is None else told * weights
             return rounded(total)
 
         return score
@@ -272,18 +271,19 @@ class BinnedRegression(OutputAttack):
 class _Part:
     """What is read of a run: see `learned.Coded`. `times` is a value whose share of the columns is the weight."""
 
-    codes: Callable[[View], NDArray[np.int64]]
+    codes: Callable[[View], Codes]
     size: int
     ordered: bool
     times: float | None = None
     jump: int = 0
 
-    def of(self, view: View) -> tuple[NDArray[np.int64], Floats | None]:
+    def of(self, view: View) -> tuple[Codes, Floats | None]:
         """Return the codes of runs, and their weights if they are not 1."""
+        codes = view.once(self.codes, lambda: self.codes(view))
         if self.times is None:
-            return self.codes(view), None
+            return codes, None
         same = np.isnan(view.columns) if math.isnan(self.times) else view.columns == self.times
-        return self.codes(view), same.mean(axis=0)
+        return codes, same.sum(axis=0, dtype=np.int32) / len(same)
 
 
 def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
@@ -291,12 +291,12 @@ def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
     few = train.thinned(SCREENED)
     for group in ([i for i, column in enumerate(columns) if column.discrete], special):
         if group:
-            keys = partial(_kinds, group)
-            known, times = np.unique(keys(few), return_counts=True)
+            known, times = np.unique(_kinds(group, few), return_counts=True)
             if known.size * REPEATED <= times.sum():
-                yield _Part(partial(_place, known, keys), known.size + 1, ordered=False)
+                places = Places.of(known, math.prod(columns[i].values.size + 1 for i in group))
+                yield _Part(partial(_place, group, places), known.size + 1, ordered=False)
                 continue
-            yield from (_Part(partial(_kinds, [i]), columns[i].values.size + 1, ordered=False) for i in group)
+            yield from (_Part(partial(_kind, i), columns[i].values.size + 1, ordered=False) for i in group)
     numbers = [i for i, column in enumerate(columns) if not column.discrete and not (least and i in special)]
     sources: list[Callable[[View], Floats]] = [partial(_numbers, i) for i in numbers]
     if least:
@@ -338,63 +338,33 @@ def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
     if sum(math.log2(column.values.size + 1) for column in columns) > 62:
         return keys
     for i, column in zip(group, columns, strict=True):
-        place, known = column.codes(view.columns[i])
-        keys = keys * (column.values.size + 1) + np.where(known, place + 1, 0)
+        keys *= column.values.size + 1
+        keys += view.kinds(i)
     return keys
 
 
-def _place(known: NDArray[np.int64], keys: Callable[[View], NDArray[np.int64]], view: View) -> NDArray[np.int64]:
-    """Return the place of each key among the known ones, which are in order; one more than all for others."""
-    numbers = keys(view)
-    place = np.searchsorted(known, numbers)
-    return np.where(known[np.minimum(place, known.size - 1)] == numbers, place, known.size)
+def _kind(index: int, view: View) -> Codes:
+    return view.kinds(index)
 
 
-def _bins(source: Callable[[View], Floats], low: float, per_unit: float, view: View) -> NDArray[np.int64]:
+def _place(group: Sequence[int], places: Places, view: View) -> Codes:
+    """Return the place of the special values of some columns among the patterns that are known."""
+    return places(_kinds(group, view))
+
+
+def _bins(source: Callable[[View], Floats], low: float, per_unit: float, view: View) -> Codes:
     """Return the bin of each number, all of the same width, the outermost without end; one more than all for none."""
     numbers = source(view)
-    with np.errstate(invalid="ignore"):  # the last bits of numbers at an edge decide nothing
-        places = np.clip((numbers - low) * per_unit + NUDGE, 0, UNIFORM - 1)
-    places[~np.isfinite(numbers)] = UNIFORM
-    return places.astype(np.int64)
-
-
-class PointCounts:
-    """Log ratio of smoothed training counts of each sequence of points; 0 for one that training never saw.
-
-    A sequence is known by its product with fixed random weights, which tells different ones apart.
-
-    Parameters
-    ----------
-    train : Transcripts
-        Of points, (rounds, dim, runs).
-
-    Raises
-    ------
-    ValueError
-        If the sequences are too many to count.
-    """
-
-    name = "point counts"
-    exact, trained, wording = False, True, ""
-
-    def __init__(self, train: Transcripts) -> None:
-        rounds, dim, _ = train.actions.shape
-        self.weights = np.random.Generator(np.random.SFC64(0)).normal(size=rounds * dim)
-        self.known, index = np.unique(self._keys(train), return_inverse=True)
-        if self.known.size > min(MOST_SEQUENCES, train.runs // FEWEST):
-            raise ValueError(f"there are {self.known.size} sequences in {train.runs} runs: too many to count")
-        left, right = (np.bincount(index[world], minlength=self.known.size) for world in (train.left, ~train.left))
-        self.table: Floats = np.round(np.log(left + 0.5) - np.log(right + 0.5), 9)
-
-    def _keys(self, transcripts: Transcripts) -> Floats:
-        points = np.round(transcripts.actions.reshape(self.weights.size, -1), DIGITS) + 0.0  # no negative zero
-        keys: Floats = np.round(self.weights @ points, DIGITS)
-        return keys
-
-    def score(self, transcripts: Transcripts) -> Floats:
-        """Look the sequences up."""
-        keys = self._keys(transcripts)
-        places = np.searchsorted(self.known, keys).clip(max=self.known.size - 1)
-        scores: Floats = np.where(self.known[places] == keys, self.table[places], 0.0)
-        return scores
+    codes = np.empty(numbers.size, dtype=np.uint8)
+    for start in range(0, numbers.size, STRETCH):
+        here = slice(start, start + STRETCH)
+        with np.errstate(invalid="ignore", over="ignore"):  # the last bits of numbers at an edge decide nothing
+            place = numbers[here] - low
+            place *= per_unit
+            place += NUDGE
+            codes[here] = np.clip(place, 0, UNIFORM - 1, out=place)
+        finite = np.isfinite(numbers[here])
+        if not finite.all():
+            codes[here] *= finite
+            codes[here] += ~finite * np.uint8(UNIFORM)
+    return codes

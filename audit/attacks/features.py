@@ -7,10 +7,10 @@ evidence from. Features are finite, whatever the columns hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,14 @@ LARGE, SMALL = 1e50, 1e-3
 #: At most so many repeated values of a column are told apart, and columns used for order statistics.
 MOST_SPECIALS, MOST_SORTED = 8, 12
 
+#: The most whole numbers whose places are kept in a table.
+MOST_KEYS = 2**20
+
 Labels = NDArray[np.bool_]
 Outputs = NDArray[Any] | list[Any]
+Kept = TypeVar("Kept")
+#: Whole numbers from 0 on, in a type that is large enough.
+Codes = NDArray[np.unsignedinteger[Any]] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -56,13 +62,16 @@ class Column:
     @classmethod
     def of(cls, column: Floats) -> Column:
         """Look at a training column."""
-        values, times = np.unique(column, return_counts=True)
+        ordered = np.sort(column)
+        values, times = _counted(ordered)
         discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
         if not discrete:
-            often = np.argsort(-times, kind="stable")[:MOST_SPECIALS]
+            # Those that come once are many; of these the first ones are enough.
+            few = np.union1d(np.flatnonzero(times > 1), np.flatnonzero(times == 1)[:MOST_SPECIALS])
+            often = few[np.argsort(-times[few], kind="stable")[:MOST_SPECIALS]]
             values = values[np.sort(often[(times[often] >= REPEATS) | ~np.isfinite(values[often])])]
-        rest = column[np.isfinite(column)]
-        if not discrete and values.size:
+        rest = ordered[np.isfinite(ordered)]
+        if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest
         transform = _transform_for(rest)
@@ -76,21 +85,59 @@ class Column:
         shown = _transformed(self.transform, column)
         shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
         if not self.discrete:
-            for value in self.values:
-                shown[self.equals(column, float(value))] = self.centre
+            for value in self.values[np.isfinite(self.values)]:
+                shown[column == value] = self.centre
         return shown
 
     def equals(self, column: Floats, value: float) -> Labels:
         """Return where the column has the value; nan equals itself."""
         return np.isnan(column) if np.isnan(value) else column == value
 
-    def codes(self, column: Floats) -> tuple[NDArray[np.int64], Labels]:
-        """Return the index of each value among `values`, and where it is known."""
-        if self.values.size == 1:
-            return np.zeros(column.size, dtype=np.int64), self.equals(column, float(self.values[0]))
-        place = np.minimum(np.searchsorted(self.values, column), self.values.size - 1)  # nan is sorted last
-        nearest = self.values[place]
-        return place, (nearest == column) | (np.isnan(nearest) & np.isnan(column))
+    def kinds(self, column: Floats) -> NDArray[np.uint8]:
+        """Return which of `values` each number is, from 1 on; 0 for others. Comparisons are faster than a search."""
+        kinds = np.zeros(column.size, dtype=np.uint8)
+        for place, value in enumerate(self.values.tolist(), start=1):
+            kinds += self.equals(column, value).view(np.uint8) * np.uint8(place)
+        return kinds
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The place of a whole number among known ones, which are in order; one more than all for others.
+
+    Attributes
+    ----------
+    known : int array
+    table : int array or None
+        The place of every number from 0 on, where these are few enough.
+    """
+
+    known: NDArray[np.int64]
+    table: NDArray[np.unsignedinteger[Any]] | None
+
+    @classmethod
+    def of(cls, known: NDArray[np.int64], size: int) -> Places:
+        """Return the places; `size` is more than any number that will be asked for."""
+        if size > MOST_KEYS:
+            return cls(known, None)
+        table = np.full(size, known.size, dtype=np.min_scalar_type(known.size))
+        table[known] = np.arange(known.size)
+        return cls(known, table)
+
+    def __call__(self, numbers: NDArray[np.int64]) -> Codes:
+        """Look the numbers up."""
+        if self.table is not None:
+            return self.table.take(numbers)
+        place = np.searchsorted(self.known, numbers)
+        return np.where(self.known[np.minimum(place, self.known.size - 1)] == numbers, place, self.known.size)
+
+
+def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the distinct ones of sorted numbers, and how many there are of each; nan, the last, equals itself."""
+    differ = ordered[1:] != ordered[:-1]
+    differ &= ~np.isnan(ordered[:-1])
+    starts = np.flatnonzero(np.append(True, differ))
+    return ordered[starts], np.diff(starts, append=ordered.size)
 
 
 def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
@@ -117,7 +164,14 @@ class View:
 
     def __init__(self, features: Features, columns: Floats) -> None:
         self.features, self.columns = features, columns
-        self._rows: dict[int, Floats] = {}
+        self._known: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, compute: Callable[[], Kept]) -> Kept:
+        """Return what is computed of the runs, once: several attacks look at the same."""
+        if key not in self._known:
+            self._known[key] = compute()
+        known: Kept = self._known[key]
+        return known
 
     def part(self, runs: Labels | NDArray[np.intp] | slice) -> View:
         """Return the view of some of the runs."""
@@ -134,9 +188,11 @@ class View:
 
     def clean_row(self, index: int) -> Floats:
         """Return one row of `clean`, (runs,): a score may need few."""
-        if index not in self._rows:
-            self._rows[index] = self.features.columns[index].look(self.columns[index])
-        return self._rows[index]
+        return self.once(("clean", index), lambda: self.features.columns[index].look(self.columns[index]))
+
+    def kinds(self, index: int) -> NDArray[np.uint8]:
+        """Return which of its column's values each number is, from 1 on; 0 for others."""
+        return self.once(("kinds", index), lambda: self.features.columns[index].kinds(self.columns[index]))
 
     def numbers(self, index: int) -> Floats:
         """Return the ordinary numbers of a column, nan for the rest."""
@@ -144,10 +200,11 @@ class View:
         row: Floats = self.columns[index]
         if not column.values.size:
             return row
-        ordinary = np.isfinite(row)
+        with np.errstate(invalid="ignore"):
+            numbers: Floats = row * 0.0  # nan for what is not finite
+        numbers += row
         for value in column.values[np.isfinite(column.values)]:
-            ordinary &= row != value
-        numbers: Floats = np.where(ordinary, row, np.nan)
+            numbers[row == value] = np.nan
         return numbers
 
     @cached_property
@@ -156,7 +213,7 @@ class View:
         least: Floats = np.full(self.columns.shape[1], np.inf)
         for i, column in enumerate(self.features.columns):
             if not column.discrete:
-                least = np.fmin(least, self.numbers(i))
+                np.fmin(least, self.numbers(i), out=least)
         return least
 
     @cached_property
@@ -215,6 +272,11 @@ class LabelledView(View):
 
     def every(self, step: int, offset: int = 0) -> LabelledView:
         """Return every step-th run, from an offset on; coupled runs stay together."""
+        if step == 1 and not offset:
+            return self
+        return self.once(("every", step, offset), lambda: self._every(step, offset))
+
+    def _every(self, step: int, offset: int) -> LabelledView:
         if not self.coupled:
             return self.part(slice(offset, None, step))
         half = self.left.size // 2
@@ -258,7 +320,7 @@ class Features:
         self.rows: list[Feature] = []
         if self.kept:
             if len(self.kept) > 1 and not self.discrete:
-                self.steps = [Column.of(row) for row in View(self, columns[self.kept]).steps]
+                self.steps = [Column.of(row) for row in self.view(columns).steps]
             self.names, self.rows = map(list, zip(*self._list(), strict=True))
 
     @property

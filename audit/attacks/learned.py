@@ -5,11 +5,11 @@ All are fitted before certification, so a poor one costs power and never validit
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -20,9 +20,10 @@ from scipy import special
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded, significant
+from ..statistics.coupling import reached
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from .features import LabelledView, Labels, View
-from .protocol import Scorer
+from .features import Codes, LabelledView, Labels, View
+from .protocol import Scorer, log_ratio
 
 #: The most training runs that screening, regression and boosting use.
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000
@@ -113,19 +114,9 @@ class Histogram(OutputAttack):
         """Count."""
         feature = train.features.rows[self.index]
         row = feature(train)
-        edges = np.unique(np.quantile(row, np.linspace(0, 1, BINS + 1)[1:-1]))
-        table = log_ratio(np.searchsorted(edges, row, "right"), train.left, edges.size + 1, 0.5, 0.5)
-        return lambda view: table[np.searchsorted(edges, feature(view), "right")]
-
-
-def log_ratio(
-    codes: NDArray[np.int64], left: Labels, size: int, prior_left: Floats | float, prior_right: Floats | float
-) -> Floats:
-    """Return the log ratio of the two worlds' counts of each code, from 0 to size - 1, with these added to them."""
-    in_left = np.bincount(codes[left], minlength=size) + prior_left
-    in_right = np.bincount(codes[~left], minlength=size) + prior_right
-    ratio: Floats = rounded(np.log(in_left) - np.log(in_right))
-    return ratio
+        edges = np.unique(np.quantile(np.sort(row), np.linspace(0, 1, BINS + 1)[1:-1]))
+        table = log_ratio(reached(edges, row)[0], train.left, edges.size + 1, 0.5, 0.5)
+        return lambda view: table[reached(edges, feature(view))[0]]
 
 
 def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:
@@ -227,6 +218,8 @@ WEAKER = 0.01
 FREER = 0.03
 #: What stands for the share of draws whose codes differ, where fewer do.
 LEAST_APART = 0.01
+#: Runs that are looked at together: what is computed of them stays near the processor.
+STRETCH = 2**14
 
 
 @dataclass(frozen=True)
@@ -248,21 +241,29 @@ class Coded:
         Where the step from one code less to this one is freer than others, unless the codes are smooth; 0 for nowhere.
     """
 
-    codes: NDArray[np.int64]
+    codes: Codes
     weights: Floats | None
     size: int
     ordered: bool
     smooth: bool = False
     jump: int = 0
 
+    def weighted(self, values: Floats) -> Floats:
+        """Return the runs' values by how much their codes count."""
+        return values if self.weights is None else values * self.weights
+
     def total(self, values: Floats) -> Floats:
         """Return the sum of the runs' values by code."""
-        weighted = values if self.weights is None else values * self.weights
-        return np.bincount(self.codes, weighted, self.size).astype(np.float64)
+        return np.bincount(self.codes, self.weighted(values), self.size).astype(np.float64)
 
     def odds(self, table: Floats) -> Floats:
         """Return what a table of log odds by code adds to every run."""
-        return table[self.codes] if self.weights is None else table[self.codes] * self.weights
+        return self.weighted(table.take(self.codes))
+
+    def part(self, runs: slice) -> Coded:
+        """Return the part of some of the runs, its codes of the type that tables are read by."""
+        codes, weights = self.codes[runs].astype(np.intp), None if self.weights is None else self.weights[runs]
+        return replace(self, codes=codes, weights=weights)
 
     def prior(self) -> Floats:
         """Return the inverse covariance, before anything is seen, of the log odds in steps of neighbouring codes.
@@ -283,53 +284,89 @@ class Coded:
         return precision * max(LEAST_APART, float(np.mean(left != right)))
 
 
-def fitted_tables(parts: Sequence[Coded], left: Labels, step: float) -> list[Floats]:
-    """Return the log odds that each code of each part adds: a logistic regression on coupled runs.
+class CodedRuns:
+    """Coupled runs by their codes, for logistic regressions: the log odds that each code of each part adds.
 
-    Every step is Newton's. The curvature is that of even odds, which is never less than it is [1]_: so each step is
-    for the better, whatever codes a handful of runs have. It is taken again once the odds are far from even.
+    Every step is Newton's. The curvature is that of even odds, which is never less than it is [1]_: so each step is for
+    the better, whatever codes a handful of runs have. It is taken again once the odds are far from even.
 
     Parameters
     ----------
     parts : sequence of Coded
     left : bool array
         True for the left world's runs, which come first; then those of the right one with the same draws.
-    step : float
-        Standard deviation, before anything is seen, of the difference of neighbouring codes where they are ordered.
 
     References
     ----------
     .. [1] D. Böhning, B. Lindsay. Monotonicity of quadratic-approximation algorithms. Annals of the Institute of
        Statistical Mathematics 40, 1988.
     """
-    ends = np.cumsum([0, *(part.size for part in parts)])
-    places = [slice(low, high) for low, high in pairwise(ends)]
-    prior = scipy.linalg.block_diag(*(part.prior() for part in parts)) / step**2
-    found, spread = np.zeros(ends[-1]), math.inf
-    for _ in range(MOST_STEPS):
-        odds = sum(part.odds(found[here]) for part, here in zip(parts, places, strict=True))
-        rate = special.expit(odds)
-        if float(np.mean(rate * (1 - rate))) < STALE * spread:
-            spread = float(np.mean(rate * (1 - rate)))
-            factor = scipy.linalg.cho_factor(prior + _curvature(parts, rate * (1 - rate), places))
-        slope = np.concatenate([part.total(left - rate) for part in parts])
-        move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ found), -2, 2)
-        found += move
-        if np.abs(move).max() < STILL:
-            break
-    return [rounded(found[here], WEIGHT_DIGITS) for here in places]
 
+    def __init__(self, parts: Sequence[Coded], left: Labels) -> None:
+        self.parts, self.left = parts, left
+        ends = np.cumsum([0, *(part.size for part in parts)])
+        self.places = [slice(low, high) for low, high in pairwise(ends)]
 
-def _curvature(parts: Sequence[Coded], values: Floats, places: Sequence[slice]) -> Floats:
-    """Return the sums of the runs' values by every two codes."""
-    sums = np.zeros((places[-1].stop, places[-1].stop))
-    for i, one in enumerate(parts):
-        mine = values if one.weights is None else values * one.weights
-        for j, other in enumerate(parts[i:], start=i):
-            both = Coded(one.codes * other.size + other.codes, other.weights, one.size * other.size, False).total(mine)
-            sums[places[i], places[j]] = both.reshape(one.size, other.size)
-            sums[places[j], places[i]] = both.reshape(one.size, other.size).T
-    return sums
+    @cached_property
+    def prior(self) -> Floats:
+        """The inverse covariance of all log odds before anything is seen, for a step of 1."""
+        return np.asarray(scipy.linalg.block_diag(*(part.prior() for part in self.parts)))
+
+    @cached_property
+    def even(self) -> Floats:
+        """The curvature at even odds, which regressions of all steps begin with."""
+        return self._curvature(np.zeros(len(self.prior)))
+
+    def tables(self, step: float) -> list[Floats]:
+        """Return the log odds by code, of each part.
+
+        Parameters
+        ----------
+        step : float
+            Standard deviation, before anything is seen, of the difference of neighbouring codes that are ordered.
+        """
+        prior, found, spread = self.prior / step**2, np.zeros(len(self.prior)), 0.25
+        factor = scipy.linalg.cho_factor(prior + self.even)
+        for _ in range(MOST_STEPS):
+            slope, rates = self._slope(found)
+            if rates < STALE * spread:
+                factor, spread = scipy.linalg.cho_factor(prior + self._curvature(found)), rates
+            move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ found), -2, 2)
+            found += move
+            if np.abs(move).max() < STILL:
+                break
+        return [rounded(found[here], WEIGHT_DIGITS) for here in self.places]
+
+    def _stretches(self, found: Floats, size: int = STRETCH) -> Iterator[tuple[list[Coded], Labels, Floats]]:
+        """Yield the parts of so many runs, their labels, and the chances of the left world by these log odds."""
+        for start in range(0, self.left.size, size):
+            runs = slice(start, start + size)
+            parts = [part.part(runs) for part in self.parts]
+            odds = sum(part.odds(found[here]) for part, here in zip(parts, self.places, strict=True))
+            yield parts, self.left[runs], special.expit(odds)
+
+    def _slope(self, found: Floats) -> tuple[Floats, float]:
+        """Return the likelihood's slope, and the mean of its curvature over the runs."""
+        slope, curved = np.zeros(found.size), 0.0
+        for parts, left, rate in self._stretches(found):
+            wrong = left - rate
+            for part, here in zip(parts, self.places, strict=True):
+                slope[here] += part.total(wrong)
+            curved += float(np.sum(rate * (1 - rate)))
+        return slope, curved / self.left.size
+
+    def _curvature(self, found: Floats) -> Floats:
+        """Return the sums of the runs' curvatures by every two codes."""
+        sums, own = np.zeros((found.size, found.size)), np.zeros(found.size)
+        for parts, _, rate in self._stretches(found, max(STRETCH, *(8 * part.size**2 for part in self.parts))):
+            for i, (one, here) in enumerate(zip(parts, self.places, strict=True)):
+                values = one.weighted(rate * (1 - rate))
+                own[here] += one.total(values)
+                for other, there in zip(parts[i + 1 :], self.places[i + 1 :], strict=True):
+                    codes, size = one.codes * other.size + other.codes, one.size * other.size
+                    both = np.bincount(codes, other.weighted(values), size)
+                    sums[here, there] += both.reshape(one.size, other.size)
+        return np.asarray(sums + sums.T + np.diag(own))
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,12 @@ from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood,
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
-from .count_tables import PointCounts
 from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
-from .learned import Boosting, LinearOdds, log_ratio
+from .learned import Boosting, LinearOdds
 from .particle import ParticleRatio
-from .protocol import FittedAttack, LawAttack, LearnerAttack
-from .responses import NextArms, Responses, few_sequences, parts
+from .protocol import FittedAttack, LawAttack, LearnerAttack, log_ratio
+from .responses import NextArms, PointCounts, Responses, few_sequences, parts
 
 #: Arms of a window at most, those before the differing round, and the delta at which windows are compared.
 WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3

@@ -70,9 +70,9 @@ def _best_rows(train: LabelledView, rows: Sequence[int]) -> list[int]:
     worth, left = [], train.left
     for i in rows:
         values = train.features.rows[i](train)
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, 17)[1:-1]))
-        codes = np.searchsorted(edges, values, "right")
-        both = np.stack([np.bincount(codes[world], minlength=edges.size + 1) for world in (left, ~left)]) + 0.5
+        edges = np.unique(np.quantile(np.sort(values), np.linspace(0, 1, 17)[1:-1]))
+        below = [np.searchsorted(np.sort(values[world]), edges) for world in (left, ~left)]
+        both = np.diff(below, prepend=0, append=[[np.count_nonzero(left)], [np.count_nonzero(~left)]]) + 0.5
         information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0)))
         tails = np.concatenate([np.cumsum(both, axis=1)[:, :-1], np.cumsum(both[:, ::-1], axis=1)[:, :-1]], axis=1)
         tails = tails if tails.size else both

@@ -16,6 +16,7 @@ from ...mechanisms.draws import Floats
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
+from .features import Codes, Labels
 
 #: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
 _CERTAIN = 1000.0
@@ -132,6 +133,16 @@ def log_loss(scores: Floats, left: NDArray[np.bool_], *, beside: Floats | None =
     losses = log_losses(scores, left)
     apart = 0.0 if beside is None else float((losses - log_losses(beside, left)).std()) / math.sqrt(losses.size)
     return float(rounded(losses.mean() + 2 * apart))
+
+
+def log_ratio(
+    codes: Codes, left: Labels, size: int, prior_left: Floats | float, prior_right: Floats | float
+) -> Floats:
+    """Return the log ratio of the two worlds' counts of each code, from 0 to size - 1, with these added to them."""
+    in_left = np.bincount(codes[left], minlength=size) + prior_left
+    in_right = np.bincount(codes[~left], minlength=size) + prior_right
+    ratio: Floats = rounded(np.log(in_left) - np.log(in_right))
+    return ratio
 
 
 class NoEvidence:

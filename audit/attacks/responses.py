@@ -1,4 +1,4 @@
-"""Attacks on what is played after the round that was changed: a bandit's next arms, a private bandit's responses."""
+"""Attacks on what is played after the round that was changed: arms that follow, responses, sequences of points."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from ...mechanisms.draws import Floats
 from ..laws.sequences import index_of
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
-from .learned import log_ratio
-from .protocol import LawAttack, NoEvidence, log_loss
+from .protocol import LawAttack, NoEvidence, log_loss, log_ratio
 
 #: Up to this many sequences, the table of training counts is tried.
 MAX_TABLE = 20_000
 DIGITS = 9
+#: Digits to which points are compared, which may be computed in several ways; the most different sequences of them,
+#: and the fewest training runs for each of these on average.
+POINT_DIGITS, MOST_SEQUENCES, FEWEST = 6, 20_000, 20
 #: The most arms that are counted, the differing round's included, and the most cells of a table.
 MOST_NEXT, CELLS = 5, 5000
 
@@ -174,3 +176,44 @@ class Responses(LawAttack):
         total = sum((self.response(actions, batch) for batch in later), start=np.zeros_like(change))
         score: Floats = np.round(-(change * total).sum(axis=0), DIGITS)
         return score
+
+
+class PointCounts:
+    """Log ratio of smoothed training counts of each sequence of points; 0 for one that training never saw.
+
+    A sequence is known by its product with fixed random weights, which tells different ones apart.
+
+    Parameters
+    ----------
+    train : Transcripts
+        Of points, (rounds, dim, runs).
+
+    Raises
+    ------
+    ValueError
+        If the sequences are too many to count.
+    """
+
+    name = "point counts"
+    exact, trained, wording = False, True, ""
+
+    def __init__(self, train: Transcripts) -> None:
+        rounds, dim, _ = train.actions.shape
+        self.weights = np.random.Generator(np.random.SFC64(0)).normal(size=rounds * dim)
+        self.known, index = np.unique(self._keys(train), return_inverse=True)
+        if self.known.size > min(MOST_SEQUENCES, train.runs // FEWEST):
+            raise ValueError(f"there are {self.known.size} sequences in {train.runs} runs: too many to count")
+        left, right = (np.bincount(index[world], minlength=self.known.size) for world in (train.left, ~train.left))
+        self.table: Floats = np.round(np.log(left + 0.5) - np.log(right + 0.5), 9)
+
+    def _keys(self, transcripts: Transcripts) -> Floats:
+        points = np.round(transcripts.actions.reshape(self.weights.size, -1), POINT_DIGITS) + 0.0  # no negative zero
+        keys: Floats = np.round(self.weights @ points, POINT_DIGITS)
+        return keys
+
+    def score(self, transcripts: Transcripts) -> Floats:
+        """Look the sequences up."""
+        keys = self._keys(transcripts)
+        places = np.searchsorted(self.known, keys).clip(max=self.known.size - 1)
+        scores: Floats = np.where(self.known[places] == keys, self.table[places], 0.0)
+        return scores

@@ -23,6 +23,9 @@ from .bounds.rounding import rounded
 #: Wrong guesses that the trend of a tail is told from, how many times the rarest of them it is followed back, and the
 #: standard errors that make it clear.
 TREND_RUNS, TREND_FACTOR, TREND_ERRORS = 100.0, 16.0, 4.0
+#: Cells of a table of thresholds, those in one cell beyond which a search is faster, and scores that are looked up
+#: together: all stays near the processor.
+CELLS, CROWDED, STRETCH = 2**12, 8, 2**14
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class CoupledTails:
     def of(cls, grid: Floats, left: Floats, right: Floats) -> CoupledTails:
         """Count scores (draws,) of either world, in the order of the draws, at thresholds in ascending order."""
         # How many thresholds a score reaches, and from which on it is at or below one: nan does neither.
-        reaches, within = zip(*(_reached(grid, one) for one in (left, right)), strict=True)
+        reaches, within = zip(*(reached(grid, one) for one in (left, right)), strict=True)
         size = grid.size + 1
         return cls(
             (_more(reaches[0], size), _more(reaches[1], size)),
@@ -83,12 +86,49 @@ class CoupledTails:
         return (raw_right - shared + 1) / right**2 + common, (raw_wrong - shared + 1) / wrong**2 + common
 
 
-def _reached(grid: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many thresholds each score reaches, and the first one that it is at or below."""
-    reaches = np.searchsorted(grid, scores, "right")
-    at = (reaches > 0) & (grid[np.maximum(reaches, 1) - 1] == scores)
-    none = np.isnan(scores)
-    return np.where(none, 0, reaches), np.where(none, grid.size, reaches - at)
+def reached(grid: Floats, scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many thresholds each score reaches, and the first one that it is at or below: none for nan.
+
+    What `np.searchsorted` finds from the right and from the left, in a table: cells of one width say how many
+    thresholds lie in lower ones, since no score is in a lower cell than a lower score, whatever is rounded; those in
+    the score's own cell are compared.
+
+    Parameters
+    ----------
+    grid : array (thresholds,)
+        In ascending order, none twice.
+    scores : array (runs,)
+    """
+    spread = float(grid[-1]) - float(grid[0]) if grid.size > 1 else 0.0
+    low, per_unit = (float(grid[0]), CELLS / spread) if 0 < spread < math.inf else (0.0, 0.0)
+    here = _cells_of(grid, low, per_unit)
+    times = np.bincount(here, minlength=CELLS)
+    if scores.size < CELLS or times.max() > CROWDED:
+        at_least, more = (np.searchsorted(grid, scores, side) for side in ("right", "left"))
+        return np.where(np.isnan(scores), 0, at_least), more
+    before = np.cumsum(times) - times
+    cuts = np.full((int(times.max()), CELLS), np.nan)
+    cuts[np.arange(grid.size) - before[here], here] = grid
+    reaches, within = np.empty(scores.size, dtype=np.int64), np.empty(scores.size, dtype=np.int64)
+    for start in range(0, scores.size, STRETCH):
+        runs = slice(start, start + STRETCH)
+        some = scores[runs]
+        cells = _cells_of(some, low, per_unit)
+        at_least, more = before.take(cells), np.where(np.isnan(some), grid.size, before.take(cells))
+        for row in cuts:
+            cut = row.take(cells)
+            at_least += some >= cut
+            more += some > cut
+        reaches[runs], within[runs] = at_least, more
+    return reaches, within
+
+
+def _cells_of(numbers: Floats, low: float, per_unit: float) -> NDArray[np.intp]:
+    """Return the cell of each number; the first one's for nan."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        cells = numbers - low
+        cells *= per_unit
+    return np.fmin(np.fmax(cells, 0, out=cells), CELLS - 1, out=cells).astype(np.intp)
 
 
 def _more(codes: NDArray[np.int64], size: int) -> Floats:

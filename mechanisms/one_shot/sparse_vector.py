@@ -64,16 +64,22 @@ class SparseVector1(OneShot):
 
     def stopped(self, above: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return where `limit` answers above came before, (dim, runs)."""
-        before = np.zeros(above.shape, dtype=np.int16)
-        np.cumsum(above[:-1], axis=0, out=before[1:])
-        return before >= self.limit
+        stopped, before = np.empty(above.shape, dtype=np.bool_), np.zeros(above.shape[1], dtype=np.int32)
+        for answers, row in zip(above, stopped, strict=True):
+            np.greater_equal(before, self.limit, out=row)
+            before += answers
+        return stopped
+
+    def released(self, numbers: Floats, above: NDArray[np.bool_]) -> Floats:
+        """Return the numbers of answers above, `BELOW` or `STOPPED` in place of others, (dim, runs)."""
+        kind = np.maximum(~above, self.stopped(above).view(np.uint8) * np.uint8(2))
+        released: Floats = numbers + np.array([-0.0, BELOW, STOPPED]).take(kind)  # -0 leaves every number as it is
+        return released
 
     def __call__(self, data: Data, draws: Draws, runs: int) -> Outputs:
         """Return the answers, (dim, runs)."""
         above, _ = self.compare(data, draws, runs)
-        answers = above.astype(np.int8)
-        answers[self.stopped(above)] = -1
-        return answers
+        return above.view(np.int8) | -self.stopped(above).view(np.int8)  # all bits of -1 are 1
 
 
 class SparseVector2(SparseVector1):
@@ -100,7 +106,7 @@ class SparseVector2(SparseVector1):
         threshold = fresh()
         for i, answer in enumerate(noisy):
             above[i] = answer >= threshold
-            threshold = np.where(above[i], fresh(), threshold)
+            np.copyto(threshold, fresh(), where=above[i])
         return above, noisy
 
 
@@ -115,9 +121,7 @@ class SparseVector3ReleasesValue(SparseVector1):
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers above, `BELOW` or `STOPPED`, (dim, runs)."""
         above, noisy = self.compare(data, draws, runs)
-        noisy[~above] = BELOW
-        noisy[self.stopped(above)] = STOPPED
-        return noisy
+        return self.released(noisy, above)
 
 
 class SparseVector4UnscaledNoise(SparseVector1):
@@ -169,9 +173,7 @@ class NumericalSparseVector(SparseVector1):
         """Return the freshly noisy numbers above, `BELOW` or `STOPPED`, (dim, runs)."""
         above, _ = self.compare(data, draws, runs)
         fresh = self.laplace(3 * self.limit / self.epsilon, data, draws, runs) + column(data)
-        fresh[~above] = BELOW
-        fresh[self.stopped(above)] = STOPPED
-        return fresh
+        return self.released(fresh, above)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.attacks import count_tables
 from overclaim.audit.attacks.count_tables import BinnedRegression
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.learned import Coded, fitted_tables
+from overclaim.audit.attacks.learned import Coded, CodedRuns
 from overclaim.audit.blackbox import weak_claims
 from overclaim.audit.blackbox.pilot import Pilot
 from overclaim.audit.blackbox.stages import MechanismAudit
@@ -216,7 +216,7 @@ def test_a_regression_on_bins_finds_its_weights_where_some_bins_are_rare():
     left = np.repeat([True, False], 160_000)
     train = Features(columns).view(columns).labelled(left, coupled=True)
     shown = [Coded(*part.of(train), part.size, part.ordered) for part in count_tables._parts(train, least=False)]
-    tables = fitted_tables(shown, left, 0.1)
+    tables = CodedRuns(shown, left).tables(0.1)
     wrong = left - special.expit(sum(part.odds(table) for part, table in zip(shown, tables, strict=True)))
     for part, table in zip(shown, tables, strict=True):
         slope = part.total(wrong) - part.prior() @ table / 0.1**2

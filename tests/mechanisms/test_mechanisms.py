@@ -11,6 +11,8 @@ from overclaim.mechanisms.discrete import DiscreteLaplace, bernoulli_exp, discre
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.one_shot.randomised_response import OneTimeRappor, Rappor, murmur3
 from overclaim.mechanisms.one_shot.sparse_vector import (
+    BELOW,
+    STOPPED,
     NumericalSparseVector,
     SparseVector1,
     SparseVector2,
@@ -216,3 +218,17 @@ def test_a_parameter_outside_its_range_is_refused_when_the_mechanism_is_made(nam
 def test_a_parameter_at_the_end_of_its_range_is_taken(name, parameters):
     specimen = zoo()[f"mechanisms/{name}"]
     assert np.shape(specimen.build(**parameters)(specimen.pairs[0][0], Draws(0), 8))[-1] == 8
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_answers_that_are_not_released_are_marked(limit):
+    """Below the threshold, or after the limit: the numbers that are released keep all their bits."""
+    above = np.random.default_rng(limit).random((6, 500)) < 0.4
+    numbers = np.where(above, -0.0, 1.0)
+    mechanism = SparseVector1(1.0, limit=limit)
+    before = np.cumsum(above, axis=0) - above
+    np.testing.assert_array_equal(mechanism.stopped(above), before >= limit)
+    released = mechanism.released(numbers, above)
+    kept = above & (before < limit)
+    assert released[kept].tobytes() == numbers[kept].tobytes()
+    np.testing.assert_array_equal(released[~kept], np.where(before >= limit, STOPPED, BELOW)[~kept])
