@@ -66,10 +66,11 @@ class Column:
         values, times = _counted(ordered)
         discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
         if not discrete:
-            # Those that come once are many; of these the first ones are enough.
-            few = np.union1d(np.flatnonzero(times > 1), np.flatnonzero(times == 1)[:MOST_SPECIALS])
-            often = few[np.argsort(-times[few], kind="stable")[:MOST_SPECIALS]]
-            values = values[np.sort(often[(times[often] >= REPEATS) | ~np.isfinite(values[often])])]
+            most = min(MOST_SPECIALS, times.size)
+            fewest = np.partition(times, -most)[-most]  # of the most frequent, and the first of equals
+            more = np.flatnonzero(times > fewest)
+            often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
+            values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
         rest = ordered[np.isfinite(ordered)]
         if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
@@ -229,7 +230,12 @@ class View:
     @cached_property
     def steps(self) -> Floats:
         """The differences of neighbouring columns, the first from 0."""
-        return rounded(np.diff(self.clean, axis=0, prepend=0.0))  # equal steps are equal but for the last bits
+        return np.stack([self.step_row(i) for i in range(len(self.columns))])
+
+    def step_row(self, index: int) -> Floats:
+        """Return one row of `steps`, (runs,)."""
+        before = self.clean_row(index - 1) if index else 0.0
+        return rounded(self.clean_row(index) - before)  # equal steps are equal but for the last bits
 
     @cached_property
     def step_signs(self) -> Floats:
@@ -320,7 +326,8 @@ class Features:
         self.rows: list[Feature] = []
         if self.kept:
             if len(self.kept) > 1 and not self.discrete:
-                self.steps = [Column.of(row) for row in self.view(columns).steps]
+                view = self.view(columns)
+                self.steps = [Column.of(view.step_row(i)) for i in range(len(self.kept))]
             self.names, self.rows = map(list, zip(*self._list(), strict=True))
 
     @property

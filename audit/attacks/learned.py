@@ -287,7 +287,7 @@ class Coded:
 class CodedRuns:
     """Coupled runs by their codes, for logistic regressions: the log odds that each code of each part adds.
 
-    Every step is Newton's. The curvature is that of even odds, which is never less than it is [1]_: so each step is for
+    Steps are Newton's. The curvature is that of even odds, which is never less than it is [1]_: so each of them is for
     the better, whatever codes a handful of runs have. It is taken again once the odds are far from even.
 
     Parameters
