@@ -37,7 +37,7 @@ from .pilot import Pilot
 WEAK, MANY_RUNS = 0.5, 1_000_000
 #: Shares of the runs: the search over pairs, the training runs, those that choose the event; and the most of each.
 SEARCH, TRAIN, JUDGED = 0.03, 0.06, 0.18
-MOST_SEARCH, MOST_TRAIN, MOST_JUDGED = 600_000, 1_000_000, 3_600_000
+MOST_SEARCH, MOST_TRAIN, MOST_JUDGED = 600_000, 1_000_000, 1_600_000
 #: So many pairs at most race, with so many of their attacks: every input's draws in each heat as a share of the runs,
 #: the most of these draws, and the pairs that are left. They are the first of the draws that choose the event.
 FEW, RACERS, RACE = 4, 2, ((0.0125, 250_000, 2), (0.04, 800_000, 1))
@@ -49,8 +49,6 @@ HEATS, FINALISTS = 120_000, 3
 LOOKED_AT = 100_000
 #: The share by which a histogram must promise more than what it is made of.
 COARSE = 0.03
-#: The share of its doubt that an event of log odds is chosen with, and the doubt that its promise is judged with.
-SMOOTH_DOUBT, LAST_DOUBT = 0.1, 1.0
 
 
 @dataclass(frozen=True)
@@ -220,8 +218,8 @@ class _Choice:
         """Return what the best event on each pair promises on so many fresh draws."""
         scores = self._scores(scorers, index, draws)
         return [
-            max(self._promise(attack, shown) for attack, shown in zip(one.attacks, of_attacks, strict=True))
-            for one, of_attacks in zip(scorers, scores, strict=True)
+            max(self._trend(shown, SEARCH_DOUBT * a.doubt)[1] for a, shown in zip(one.attacks, each, strict=True))
+            for one, each in zip(scorers, scores, strict=True)
         ]
 
     def _fitted(
@@ -257,18 +255,22 @@ class _Choice:
     def _judged(self, attack: OutputAttack, scores: Floats) -> list[Any]:
         """Return what the best of an attack's events promises, and the event, as JSON.
 
-        A score that says log odds says which of its events is best, in the measure that all the runs bear it out; of
-        others the trend of the tails says what rare events are worth. By its counts the best of them is best by luck.
+        By its counts the best of them is best by luck: trends say what they are worth. Log odds may mislead where few
+        runs are, so half of what an event of theirs promises is by its counts.
         """
-        delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
+        event, worth = self._trend(scores, attack.doubt, log_odds=attack.log_odds)
         if attack.log_odds:
-            event, _ = self._best_event(attack, scores, SMOOTH_DOUBT, smooth_alone=True)
-            worth = event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=LAST_DOUBT)
-        else:
-            event, worth = event_choice.choose_by_trend(
-                scores, delta=delta, alpha=alpha, runs=runs, doubt=attack.doubt
-            )
+            delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
+            counted = event_choice.promised(event, scores, delta=delta, alpha=alpha, runs=runs, doubt=0.0)
+            worth = (worth + counted) / 2
         return [worth, event.to_json()]
+
+    def _trend(self, scores: Floats, doubt: float, *, log_odds: bool = False) -> tuple[Event, float]:
+        """Return the best event of coupled runs, and what it promises, by the trends of tails."""
+        delta, alpha, runs = self.audit.claim.delta, self.audit.budget.alpha, self.audit.budget.runs
+        return event_choice.choose_by_trend(
+            scores, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds
+        )
 
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
@@ -278,23 +280,17 @@ class _Choice:
 
     def _promise(self, attack: OutputAttack, scores: Floats) -> float:
         """Return what an attack's best event promises, while pairs and attacks are compared."""
-        return self._best_event(attack, scores, SEARCH_DOUBT)[1]
-
-    def _best_event(
-        self, attack: OutputAttack, scores: Floats, doubt: float, *, smooth_alone: bool = False
-    ) -> tuple[Event, float]:
-        """Return the best event on scores of coupled runs, and what it promises, with a share of the doubt."""
-        return event_choice.choose(
+        _, worth = event_choice.choose(
             scores,
             np.repeat([True, False], scores.size // 2),
-            doubt=doubt * attack.doubt,
+            doubt=SEARCH_DOUBT * attack.doubt,
             delta=self.audit.claim.delta,
             alpha=self.audit.budget.alpha,
             runs=self.audit.budget.runs,
             log_odds=attack.log_odds,
             coupled=True,
-            smooth_alone=smooth_alone,
         )
+        return worth
 
     def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
         """Return the scores of all runs by an attack that was fitted on the other half of them."""

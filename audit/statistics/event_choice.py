@@ -33,7 +33,7 @@ DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 OF_JUDGED = 0.1
 #: A tail's trend is followed where it makes fewer wrong guesses expected, and is worth as many itself; the standard
 #: errors of the pilot that are taken off then.
-TREND, TREND_DOUBT = 30.0, 0.8
+TREND, TREND_DOUBT = 30.0, 0.4
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 _FEWEST = 3.0  # right guesses, below which an event is no candidate
@@ -55,7 +55,6 @@ def choose(
     log_odds: bool = False,
     judged: bool = False,
     coupled: bool = False,
-    smooth_alone: bool = False,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
 
@@ -81,8 +80,6 @@ def choose(
     coupled : bool
         Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
         was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
-    smooth_alone : bool
-        Whether of coupled runs they do not.
     """
     known = ~np.isnan(scores)
     grid = _places(np.sort(scores[known]))
@@ -92,16 +89,13 @@ def choose(
     cells = _cells(grid, scores[known & left]), _cells(grid, scores[known & ~left])
     centres = _centres(grid) if log_odds else None
     smooth = _tails(smoothed(*cells, centres))
-    ways = []
-    if not (coupled and smooth_alone):
-        told = log_odds and judged and not coupled and left.size >= _FEWEST_OF_CURVES
-        odds = _tails(likely(*cells, centres)) if told else None
-        ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds))
+    told = log_odds and judged and not coupled and left.size >= _FEWEST_OF_CURVES
+    odds = _tails(likely(*cells, centres)) if told else None
+    ways = [_Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds)]
     if coupled:
         tails = CoupledTails.of(grid, scores[: left.size // 2], scores[left.size // 2 :])
         ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
-        if not smooth_alone:
-            ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
+        ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
     quantile = -float(special.ndtri(alpha))
     # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
     taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
@@ -113,28 +107,34 @@ def choose(
     return best
 
 
-def choose_by_trend(scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> tuple[Event, float]:
+def choose_by_trend(
+    scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float, log_odds: bool = False
+) -> tuple[Event, float]:
     """Return the event that promises most on coupled runs, by its counts or, if it is rare, by its tail's trend.
 
     The best of many rare events is best by luck, in its right guesses and in its wrong ones. So what they are worth is
-    told from the trend of all runs (`smoothing.trended`), which is itself worth a few wrong guesses.
+    told from the trend of all runs (`smoothing.trended`), which is itself worth a few wrong guesses. Where scores say
+    log odds, the trend around these tells of every event: then none is best by luck, and nothing is taken off.
 
     Parameters
     ----------
     scores : array (pilot,)
         The left world's first, then those of the right one with the same draws.
-    delta, alpha, runs, doubt
+    delta, alpha, runs, doubt, log_odds
         As for `choose`; the doubt is that of counts.
     """
     half, known = scores.size // 2, ~np.isnan(scores)
     grid = _places(np.sort(scores[known]))
     if not grid.size:
         return Event(UNUSED, UNUSED, "guess"), -math.inf
-    cells = [_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:])]
+    in_left, in_right = (_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:]))
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     counted = _Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
-    trending, rare = counted.trending(_tails(trended(*cells)), half)
+    curve = trended(in_left, in_right, _centres(grid) if log_odds else None)
+    trending, rare = counted.trending(_tails(curve), half)
     quantile = -float(special.ndtri(alpha))
+    if log_odds:
+        return trending.best(runs, quantile, 0.0)
     ways = trending.promises(runs, quantile, TREND_DOUBT), counted.promises(runs, quantile, doubt)
     return counted.most(*(np.where(rare, told, seen) for told, seen in zip(*ways, strict=True)))
 
@@ -278,7 +278,8 @@ class _Candidates:
         (_, first), (_, second) = guesses
         with np.errstate(divide="ignore", invalid="ignore"):
             of_wrong = (first**2 / (first + TREND) + second**2 / (second + TREND)) / (first + second) ** 2
-            pilot = 1 / (guesses[0][0] + guesses[1][0]), np.nan_to_num(of_wrong, nan=1 / TREND)
+            # The right guesses are as many as the threshold's rank in the tail: that is nobody's luck.
+            pilot = np.zeros(of_wrong.shape), np.nan_to_num(of_wrong, nan=1 / TREND)
         rates = [(right / draws, wrong / draws) for right, wrong in guesses]
         return replace(self, rates=rates, pilot=pilot, by_curves=True), (first < TREND) & (second < TREND)
 

@@ -99,11 +99,13 @@ def doubt_by_curves(
         return 1 / of_right, np.nan_to_num(apart, nan=np.inf) + unseen / of_wrong**2
 
 
-def trended(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def trended(
+    in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return the runs of each world to be expected in cells of neighbouring scores, if a trend of their odds goes on.
 
     As `smoothed`, but the slope of the log odds walks at random, and not the log odds: in a tail whose rarer runs say
-    ever more of the world they are expected to go on so, and to stay where they stayed.
+    ever more of the world they are expected to go on so, and to stay where they stayed; around a line in the guess.
     """
     full = in_left + in_right > 0
     mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
@@ -111,6 +113,8 @@ def trended(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[Fl
     if runs.size < _FEWEST_OF_TREND or not of_left or not of_right:
         return in_left.astype(np.float64), in_right.astype(np.float64)
     base = np.full(runs.size, math.log(of_left / of_right))
+    if guess is not None:
+        base += _line(guess[full], mine, runs, base)[0]
     way = np.maximum(np.diff(special.logit(_ranks(mine, runs))), _NARROW)
     walk, best, fitted = np.zeros(runs.size), -math.inf, base
     for step in TREND_STEPS:
