@@ -3,18 +3,12 @@
 `event_rule.choose_event` serves a pilot that compares a few exact scores. Here many learned scores, pairs and
 thresholds compete on the same runs, so the winner's curse is larger: the rates of the events are those of smoothed
 log odds, and what the doubt takes off is more where there is less to smooth by.
-
-References
-----------
-.. [1] E. Wilson, M. Hilferty. The distribution of chi-square. PNAS 17, 1931.
-.. [2] G. Zou, A. Donner. Construction of confidence limits about effect measures. Statistics in Medicine 27, 2008.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +16,20 @@ from scipy import special
 
 from ...mechanisms.draws import Floats
 from .bounds.rounding import rounded
-from .coupling import CoupledTails, in_tail
-from .event_rule import CERTAIN, allotment, pairs, picked
+from .coupling import CoupledTails
+from .event_candidates import TREND_DOUBT, Candidates
+from .event_rule import CERTAIN, picked
 from .events import UNUSED, Event
-from .smoothing import doubt_by_curves, likely, smoothed, trended
+from .odds.walks import likely, likely_trends, smoothed, trended
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 #: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
 OF_JUDGED = 0.1
-#: A tail's trend is followed where it makes fewer wrong guesses expected, and is worth as many itself; the standard
-#: errors of the pilot that are taken off then.
-TREND, TREND_DOUBT = 30.0, 0.4
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
-_FEWEST = 3.0  # right guesses, below which an event is no candidate
 #: Pilot runs below which the counts say what is in doubt: of fewer, attacks learn log odds too large.
 _FEWEST_OF_CURVES = 10_000
-#: Wrong guesses that are added to what the pilot shows, to an event of one side and to each side of two: to its
-#: counts, and where log odds say what to expect. Promises of one side are too high otherwise.
-_UNSEEN, _UNSEEN_BY_LOG_ODDS = (1.0, 0.5), (0.3, 0.05)
 
 
 def choose(
@@ -91,15 +79,19 @@ def choose(
     smooth = _tails(smoothed(*cells, centres))
     told = log_odds and judged and not coupled and left.size >= _FEWEST_OF_CURVES
     odds = _tails(likely(*cells, centres)) if told else None
-    ways = [_Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds)]
+    ways = [Candidates.of(smooth, grid, runs_of, delta=delta, odds=odds)]
     if coupled:
         tails = CoupledTails.of(grid, scores[: left.size // 2], scores[left.size // 2 :])
-        ways.append(_Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
-        ways.append(_Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
+        ways.append(Candidates.of(smooth, grid, runs_of, delta=delta, tails=tails))
+        ways.append(Candidates.of(tails.thresholds, grid, runs_of, delta=delta, tails=tails))
     quantile = -float(special.ndtri(alpha))
     # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
     taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
-    best = max((way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)), key=_worth)
+    promises = [way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)]
+    if not (log_odds or coupled):  # the tail may say more than its counts, and no model does
+        trending = ways[0].with_trends(_tails(likely_trends(*cells)), runs_of, runs)
+        promises.append(ways[0].best_of_either(*trending, runs, quantile, (doubt, doubt)))
+    best = max(promises, key=_worth)
     if best[1] <= 0:
         event, hoped = max((way.best(runs, quantile, 0.0) for way in ways), key=_worth)
         # A number below 0, so that events without a promise rank below all others, in the order of `hoped`.
@@ -113,8 +105,8 @@ def choose_by_trend(
     """Return the event that promises most on coupled runs, by its counts or, if it is rare, by its tail's trend.
 
     The best of many rare events is best by luck, in its right guesses and in its wrong ones. So what they are worth is
-    told from the trend of all runs (`smoothing.trended`), which is itself worth a few wrong guesses. Where scores say
-    log odds, the trend around these tells of every event: then none is best by luck, and nothing is taken off.
+    told from the trend of all runs (`odds.walks.trended`), which is itself worth a few wrong guesses. Where scores
+    say log odds, the trend around these tells of every event: then none is best by luck, and nothing is taken off.
 
     Parameters
     ----------
@@ -129,14 +121,13 @@ def choose_by_trend(
         return Event(UNUSED, UNUSED, "guess"), -math.inf
     in_left, in_right = (_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:]))
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
-    counted = _Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
+    counted = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
     curve = trended(in_left, in_right, _centres(grid) if log_odds else None)
-    trending, rare = counted.trending(_tails(curve), half)
+    trending, rare = counted.with_trend(_tails(curve), half)
     quantile = -float(special.ndtri(alpha))
     if log_odds:
         return trending.best(runs, quantile, 0.0)
-    ways = trending.promises(runs, quantile, TREND_DOUBT), counted.promises(runs, quantile, doubt)
-    return counted.most(*(np.where(rare, told, seen) for told, seen in zip(*ways, strict=True)))
+    return counted.best_of_either(trending, rare, runs, quantile, (TREND_DOUBT, doubt))
 
 
 def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: int, doubt: float) -> float:
@@ -154,7 +145,7 @@ def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: 
         return -math.inf
     grid = np.union1d(_places(np.sort(scores[~np.isnan(scores)])), ends)
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
-    candidates = _Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
+    candidates = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
     promises, _ = candidates.promises(runs, -float(special.ndtri(alpha)), doubt)
     upper, lower = (
         grid.size if math.isnan(end) else int(np.searchsorted(grid, end)) for end in (event.upper, event.lower)
@@ -164,182 +155,6 @@ def promised(event: Event, scores: Floats, *, delta: float, alpha: float, runs: 
 
 def _worth(choice: tuple[Event, float]) -> float:
     return choice[1]
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Pairs of thresholds with the rates of their guesses; the last of each axis stands for a side that is not used.
-
-    Attributes
-    ----------
-    rates : list of (right, wrong)
-        Of guesses, in the left and in the right world.
-    pilot : tuple of arrays
-        The variances of ln(excess of right guesses) and of ln(wrong ones) in the pilot.
-    """
-
-    grid: Floats
-    rates: list[tuple[Floats, Floats]]
-    pilot: tuple[Floats, Floats]
-    allowed: NDArray[np.bool_]
-    one_sided: NDArray[np.bool_]
-    delta: float
-    by_curves: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        tails_of: tuple[Sequence[Floats], Sequence[Floats]],
-        grid: Floats,
-        runs_of: tuple[int, int],
-        *,
-        delta: float,
-        tails: CoupledTails | None = None,
-        odds: tuple[Sequence[Floats], Sequence[Floats]] | None = None,
-    ) -> _Candidates:
-        """Return the candidates from the runs of either world at or above each threshold, and at or below it.
-
-        Rates are those of each world: the pilot may have more runs of one than of the other. `odds` are such runs too,
-        (likely curves, thresholds), where log odds say them: how far these differ is then what is in doubt.
-        """
-        above, below = tails_of
-        upper, lower, one_sided, allowed = pairs(grid)
-        sides = (
-            (np.append(above[0], 0)[:, None], np.append(below[0], 0)),  # the left world: guessed right, guessed wrong
-            (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
-        )
-        allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, sum(runs_of) / 8)
-        unseen = np.where(one_sided, *(_UNSEEN if odds is None else _UNSEEN_BY_LOG_ODDS))
-        used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
-        guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, used, strict=True)]
-        rare = np.zeros(allowed.shape, dtype=np.bool_)
-        if tails is not None:  # what the trend of a tail makes expect takes part, where it is one of one side
-            expected = np.full(allowed.shape, np.nan)
-            expected[-1, :-1], expected[:-1, -1] = in_tail(below[1], below[0]), in_tail(above[0], above[1])
-            rare = ~np.isnan(expected)
-            for _, wrongs in guesses:
-                wrongs[rare] *= (expected / (1 + expected))[rare]
-        rates = [(rights / n, wrongs / (n + 1)) for (rights, wrongs), n in zip(guesses, runs_of, strict=True)]
-        candidates = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta, odds is not None)
-        if tails is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                pilot = tails.variances(candidates.excess * runs_of[0], candidates.false * runs_of[0])
-                rights, wrongs = (sides[0][k] + sides[1][k] for k in (0, 1))
-                pilot = np.where(rare, 1 / rights, pilot[0]), np.where(rare, 1 / (wrongs + 1), pilot[1])
-        elif odds is None:
-            pilot = candidates.variances(runs_of)
-        else:
-            pilot = doubt_by_curves(odds, guesses, unseen)
-        return replace(candidates, pilot=pilot)
-
-    @property
-    def excess(self) -> Floats:
-        """The rate of right guesses beyond what delta explains, in both worlds together."""
-        slack = np.where(self.one_sided, self.delta, 2 * self.delta)
-        excess: Floats = np.maximum(self.rates[0][0] + self.rates[1][0] - slack, 1e-12)
-        return excess
-
-    @property
-    def false(self) -> Floats:
-        """The rate of wrong guesses in both worlds together."""
-        return self.rates[0][1] + self.rates[1][1]
-
-    def _of_one(self) -> tuple[list[Floats], list[Floats]]:
-        """Return the variances of ln(excess) and of ln(false) by one run of each world.
-
-        Its right and wrong guesses exclude each other, which makes the two logarithms depend: each takes half of that.
-        """
-        excess, false = self.excess, self.false
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_right, of_wrong = (
-                [
-                    np.maximum(one * (1 - one) / total**2 + p * q / (excess * false), 1e-12)
-                    for (p, q), one in zip(self.rates, ones, strict=True)
-                ]
-                for ones, total in (([p for p, _ in self.rates], excess), ([q for _, q in self.rates], false))
-            )
-        return of_right, of_wrong
-
-    def variances(self, runs_of: tuple[Floats | float, Floats | float]) -> tuple[Floats, Floats]:
-        """Return the variances of ln(excess) and of ln(false) by so many independent runs of each world."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            right, wrong = (one[0] / runs_of[0] + one[1] / runs_of[1] for one in self._of_one())
-        return right, wrong
-
-    def trending(
-        self, tails_of: tuple[Sequence[Floats], Sequence[Floats]], draws: int
-    ) -> tuple[_Candidates, NDArray[np.bool_]]:
-        """Return the candidates with the rates of tails that follow a trend, and which are so rare that it tells more.
-
-        `tails_of` are the runs that the trend makes expect, as those of `of`, in so many draws.
-        """
-        above, below = ([np.append(runs, 0.0) for runs in side] for side in tails_of)
-        guesses = [(above[0][:, None], below[0]), (below[1], above[1][:, None])]
-        (_, first), (_, second) = guesses
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_wrong = (first**2 / (first + TREND) + second**2 / (second + TREND)) / (first + second) ** 2
-            # The right guesses are as many as the threshold's rank in the tail: that is nobody's luck.
-            pilot = np.zeros(of_wrong.shape), np.nan_to_num(of_wrong, nan=1 / TREND)
-        rates = [(right / draws, wrong / draws) for right, wrong in guesses]
-        return replace(self, rates=rates, pilot=pilot, by_curves=True), (first < TREND) & (second < TREND)
-
-    def promises(self, runs: int, quantile: float, doubt: float) -> tuple[Floats, Floats]:
-        """Return the bounds (nats) that events promise in so many certification runs, and the left world's share.
-
-        Parameters
-        ----------
-        quantile, doubt : float
-            Standard errors taken off: of the runs to come, and of the pilot.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_right, of_wrong = self._of_one()
-            allotted = allotment(of_right[0] + of_wrong[0], of_right[1] + of_wrong[1])
-            share = np.where(self.one_sided, allotted, 0.5)
-            played = runs * share, runs * (1 - share)
-            counted = self._with_one_more(played) if self.by_curves else self
-            promise = np.log(counted.excess / counted.false)
-            promise -= _doubt(quantile, *counted.variances(played))
-            promise -= _doubt(doubt, *self.pilot)
-        return np.where(self.allowed, rounded(promise), -np.inf), share
-
-    def _with_one_more(self, played: tuple[Floats, Floats]) -> _Candidates:
-        """Return the candidates with one wrong guess more in so many runs of each world: a count's upper limit has it.
-
-        Without it the limit of a count of less than one would be no limit; the pilot's counts have one of their own.
-        """
-        used = np.arange(self.grid.size + 1) < self.grid.size
-        sides = (used, used[:, None])  # wrong guesses in the left world are at or below the lower threshold
-        each = np.where(self.one_sided, 1.0, 0.5)
-        rates = [
-            (right, wrong + each * side / runs)
-            for (right, wrong), side, runs in zip(self.rates, sides, played, strict=True)
-        ]
-        return replace(self, rates=rates)
-
-    def best(self, runs: int, quantile: float, doubt: float) -> tuple[Event, float]:
-        """Return the event that promises most, and what it promises."""
-        return self.most(*self.promises(runs, quantile, doubt))
-
-    def most(self, worth: Floats, share: Floats) -> tuple[Event, float]:
-        """Return the event that is worth most, with the left world's share, and what it is worth."""
-        i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
-        if not self.allowed[i, j]:
-            return Event(UNUSED, UNUSED, "guess"), -math.inf
-        upper, lower = np.append(self.grid, UNUSED)[i], np.append(self.grid, UNUSED)[j]
-        method = "joint" if self.one_sided[i, j] else "guess"
-        return Event(float(lower), float(upper), method, float(share[i, j])), float(worth[i, j])
-
-
-def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
-    """Return what to take off a log ratio of two rates for so many standard errors, given the logarithms' variances.
-
-    A count of c has the variance 1 / c, and limits far from symmetric where it is small [1]_; the two distances from
-    the ratio to its limit are summed as standard errors are [2]_.
-    """
-    least = np.maximum(1 - right / 9 - errors * np.sqrt(right) / 3, 1e-3)
-    most = np.maximum(1 - wrong / 9 + errors * np.sqrt(wrong) / 3, 1e-3)
-    doubt: Floats = 3 * np.sign(errors) * np.hypot(np.log(least), np.log(most))
-    return doubt
 
 
 def _cells(grid: Floats, scores: Floats) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ from .event_choice import cells_of, counts_of
 from .event_rule import CERTAIN, pairs
 from .events import UNUSED, Counts, Event
 from .graded_bets import GRADES, GradedBets, Stakes, by_grade
-from .smoothing import NOISES, noise_odds, polynomial_odds
+from .odds.models import NOISES, noise_odds, polynomial_odds
 
 _Floats = NDArray[np.float64]
 
@@ -305,7 +305,7 @@ def choose_stakes(
 ) -> tuple[Stakes, float]:
     """Choose what to stake on runs of each score, and return what it would have won.
 
-    Several models say the odds of each score's worlds (`smoothing`): polynomials of rank, noise of some location and
+    Several models say the odds of each score's worlds (`odds.models`): polynomials of rank, noise of some location and
     scale, and from many runs on cells that are like their neighbours. How far each is trusted is what it made of the
     others' labels, when most of the runs taught it: the odds are their mixture.
 

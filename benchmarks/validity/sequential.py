@@ -16,8 +16,8 @@ from scipy.special import expit, rel_entr
 
 from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.statistics.graded_bets import GRADES, Stakes, by_grade
+from overclaim.audit.statistics.odds.models import noise_odds
 from overclaim.audit.statistics.sequential import AnytimeBets, choose_growing_event
-from overclaim.audit.statistics.smoothing import noise_odds
 from overclaim.benchmarks import tables
 from overclaim.benchmarks.validity.early_learners import learner_alarms
 from overclaim.tests.support.crossing import crossing_law

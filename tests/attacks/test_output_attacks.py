@@ -10,7 +10,7 @@ from overclaim.audit.attacks.count_tables import Patterns, Table
 from overclaim.audit.attacks.features import Features
 from overclaim.audit.attacks.learned import worth_of
 from overclaim.audit.attacks.output_attacks import attacks_on, screen
-from overclaim.audit.statistics.smoothing import likely, smoothed
+from overclaim.audit.statistics.odds.walks import likely, smoothed
 
 
 def test_few_outcomes_of_many_columns_are_counted():

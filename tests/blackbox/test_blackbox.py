@@ -13,7 +13,8 @@ from overclaim.audit.attacks.features import Features
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.blackbox.stages import _of_same_left
 from overclaim.audit.certification.verdict import Verdict
-from overclaim.audit.statistics.event_choice import _doubt, choose
+from overclaim.audit.statistics.event_candidates import _doubt
+from overclaim.audit.statistics.event_choice import choose
 from overclaim.audit.statistics.events import bound_of, count
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim

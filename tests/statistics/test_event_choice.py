@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from overclaim.audit.statistics.bounds.intervals import epsilon_guess
+from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
 from overclaim.audit.statistics.event_choice import choose
-from overclaim.audit.statistics.smoothing import smoothed, trended
+from overclaim.audit.statistics.odds.walks import smoothed, trended
 from overclaim.benchmarks.power import laws
 from overclaim.mechanisms.one_shot.zoo import zoo
 
@@ -30,6 +33,34 @@ def test_a_rare_event_that_log_odds_promise_is_chosen(pilot):
         rarest += (event.upper > 3.5) + (event.lower < -3.5)
         assert worth < 3.6  # a perfect attack is expected to certify 3.47
     assert rarest >= 17
+
+
+@pytest.mark.parametrize(("noise", "least"), [(stats.norm, 2.9), (stats.laplace, 0.97)])
+def test_an_event_rarer_than_the_pilot_shows_is_taken_where_the_tail_says_ever_more(noise, least):
+    """Of a normal number shifted by one deviation 2.72 was certified by the tail's counts alone, 2.98 by its trends.
+
+    The tail of Laplace noise says no more the rarer it is: there the choice stays what it was.
+    """
+    certified, runs = [], 200_000
+    for seed in range(6):
+        rng, left = np.random.default_rng(seed), np.repeat([True, False], 20_000)
+        event, _ = choose(noise.rvs(size=left.size, random_state=rng) + left, left, delta=0.0, alpha=0.05, runs=runs)
+        certified.append(_expected_bound(event, noise, runs))
+    assert np.mean(certified) > least
+
+
+def _expected_bound(event, noise, runs):
+    """Return the bound at the counts that are expected where the left world is shifted by 1."""
+    upper, lower = (end if not np.isnan(end) else far for end, far in ((event.upper, np.inf), (event.lower, -np.inf)))
+    guesses = [(noise.sf(upper - shift), noise.cdf(lower - shift)) for shift in (1, 0)]
+    (left_right, left_wrong), (right_wrong, right_right) = guesses
+    if event.method == "guess":
+        right, wrong = (round(runs / 2 * rate) for rate in (left_right + right_right, left_wrong + right_wrong))
+        return float(epsilon_guess(*(np.array([count]) for count in (right, right + wrong, runs)), alpha=0.05)[0])
+    named = round(runs * (event.share if np.isnan(event.lower) else 1 - event.share))
+    right, wrong = left_right + right_right, left_wrong + right_wrong
+    counts = round(right * named), named, round(wrong * (runs - named)), runs - named
+    return float(epsilon_joint(*(np.array([count]) for count in counts), alpha=0.05)[0])
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.4])

@@ -12,10 +12,11 @@ from overclaim.audit.certification.anytime_learners import AnytimeLearner
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.transcripts import concatenate
-from overclaim.audit.statistics import event_choice, sequential, smoothing
+from overclaim.audit.statistics import event_choice, sequential
 from overclaim.audit.statistics.graded_bets import GRADES, SIZES, GradedBets, Stakes
+from overclaim.audit.statistics.odds import models
+from overclaim.audit.statistics.odds.models import NOISES, noise_odds
 from overclaim.audit.statistics.sequential import choose_stakes
-from overclaim.audit.statistics.smoothing import NOISES, noise_odds
 from overclaim.learners.scalar import as_learner
 
 LAPLACE = stats.laplace(1, 1), stats.laplace(0, 1)
@@ -57,7 +58,7 @@ def test_the_odds_of_noise_are_their_definition(normal, shared):
     worlds = [np.sort(rng.normal(0.5, 1, 5)), np.sort(rng.normal(0, 2, 6))]
     grids = [np.array([-1.0, -0.3, 0.0, 0.8]), np.log([0.5, 0.9, 2.5])]
     at = np.array([-4.0, 0.1, 3.0])
-    odds = smoothing._of_noise(worlds, at, grids, normal=normal)[["scale", "location", None].index(shared)]
+    odds = models._of_noise(worlds, at, grids, normal=normal)[["scale", "location", None].index(shared)]
     scales = np.exp(grids[1]) * (math.sqrt(math.pi / 2) if normal else 1.0)
     density = (lambda z: -(z**2) / 2) if normal else (lambda z: -np.abs(z))
     expected = [slow_twin(worlds, x, grids[0], scales, density, shared) for x in at]
@@ -189,7 +190,7 @@ def test_a_polynomial_says_of_each_cell_what_it_says_of_its_runs():
     """A cell reaches from a score up to the next; beyond the scores it is the first one, and the last."""
     values = np.unique(WHOLE)
     counts = [[int(np.sum((value == WHOLE) & here)) for value in values] for here in (LABELS, ~LABELS)]
-    expected = smoothing.polynomial_odds(*np.array(counts))
+    expected = models.polynomial_odds(*np.array(counts))
     for at, cells in ((values, slice(None)), ([0.9, 3.9, 9.9], [0, 2, 4]), ([-99.0, -0.6, 10.4, 99.0], [0, 0, 5, 5])):
         assert np.array_equal(odds_of(at, WHOLE, LABELS)[0], expected[cells])
     assert np.ptp(expected) > 0.1
@@ -274,7 +275,7 @@ def test_stakes_are_a_mixture_of_models_by_what_they_made_of_other_runs(runs, de
 
 def test_no_odds_hang_on_the_last_bits_of_a_sum(monkeypatch):
     """Sums that differ by some 1e-14 of themselves, as those of processors do, say the same odds to the last bit."""
-    rng, by_weights, distances = np.random.default_rng(21), smoothing._by_weights, smoothing._distances
+    rng, by_weights, distances = np.random.default_rng(21), models._by_weights, models._distances
 
     def shaken(numbers):
         return numbers * (1 + 1e-14 * rng.normal(size=np.shape(numbers)))
@@ -283,8 +284,8 @@ def test_no_odds_hang_on_the_last_bits_of_a_sum(monkeypatch):
     told = [sequential._model_odds(x, left, several=True, log_odds=False)[1] for x, left in samples]
     trust = rng.normal(-50, 3, len(told[0]))
     mixed = [sequential._mixed(odds, trust) for odds in told]
-    monkeypatch.setattr(smoothing, "_by_weights", lambda *args: tuple(shaken(each) for each in by_weights(*args)))
-    monkeypatch.setattr(smoothing, "_distances", lambda *args, **how: shaken(distances(*args, **how)))
+    monkeypatch.setattr(models, "_by_weights", lambda *args: tuple(shaken(each) for each in by_weights(*args)))
+    monkeypatch.setattr(models, "_distances", lambda *args, **how: shaken(distances(*args, **how)))
     for (x, left), before, together in zip(samples, told, mixed, strict=True):
         after = sequential._model_odds(x, left, several=True, log_odds=False)[1]
         assert np.array_equal(after, before)

@@ -72,15 +72,15 @@ def test_an_event_does_not_hang_on_the_last_bits_of_a_law(t0):
 
 def test_an_event_of_a_pilot_does_not_hang_on_the_last_bits_of_its_fit(monkeypatch):
     """The smoothing solves linear systems, whose last bits are the BLAS kernel's."""
-    from overclaim.audit.statistics import smoothing
+    from overclaim.audit.statistics.odds import walks
 
     rng = np.random.default_rng(4)
     left = rng.random(4000) < 0.5
     scores = rounded(rng.normal(size=4000) + left)
     game = {"delta": 0.0, "alpha": 1e-4, "runs": 100_000, "log_odds": True}
     wanted = choose(scores, left, **game)
-    walk, logs = smoothing._walk, np.log
-    monkeypatch.setattr(smoothing, "_walk", lambda *a: tuple(jitter(walked, rng) for walked in walk(*a)))
+    walk, logs = walks._walk, np.log
+    monkeypatch.setattr(walks, "_walk", lambda *a: tuple(jitter(walked, rng) for walked in walk(*a)))
     monkeypatch.setattr(np, "log", lambda x: jitter(logs(x), rng))
     for _ in range(10):
         event, worth = choose(scores, left, **game)

@@ -1,0 +1,241 @@
+"""Pairs of thresholds as events that may be chosen: the rates of their guesses, and the bounds that they promise.
+
+References
+----------
+.. [1] E. Wilson, M. Hilferty. The distribution of chi-square. PNAS 17, 1931.
+.. [2] G. Zou, A. Donner. Construction of confidence limits about effect measures. Statistics in Medicine 27, 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanisms.draws import Floats
+from .bounds.rounding import rounded
+from .coupling import CoupledTails, in_tail
+from .event_rule import allotment, pairs
+from .events import UNUSED, Event
+from .odds.walks import doubt_by_curves
+
+#: A tail's trend is followed where it makes fewer wrong guesses expected. Of coupled runs it is worth as many itself,
+#: and so many standard errors of the pilot are taken off then; by independent runs likely trends say what is in doubt.
+TREND, TREND_DOUBT = 30.0, 0.4
+#: Wrong guesses that a trend makes expect in a pilot, at least: where there are none, no ratio of rates is a number.
+_LEAST_TRENDING = 1e-3
+_FEWEST = 3.0  # right guesses, below which an event is no candidate
+#: Wrong guesses that are added to what the pilot shows, to an event of one side and to each side of two: to its
+#: counts, and where log odds say what to expect. Promises of one side are too high otherwise.
+_UNSEEN, _UNSEEN_BY_LOG_ODDS = (1.0, 0.5), (0.3, 0.05)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of thresholds with the rates of their guesses; the last of each axis stands for a side that is not used.
+
+    Attributes
+    ----------
+    rates : list of (right, wrong)
+        Of guesses, in the left and in the right world.
+    pilot : tuple of arrays
+        The variances of ln(excess of right guesses) and of ln(wrong ones) in the pilot.
+    """
+
+    grid: Floats
+    rates: list[tuple[Floats, Floats]]
+    pilot: tuple[Floats, Floats]
+    allowed: NDArray[np.bool_]
+    one_sided: NDArray[np.bool_]
+    delta: float
+    by_curves: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        tails_of: tuple[Sequence[Floats], Sequence[Floats]],
+        grid: Floats,
+        runs_of: tuple[int, int],
+        *,
+        delta: float,
+        tails: CoupledTails | None = None,
+        odds: tuple[Sequence[Floats], Sequence[Floats]] | None = None,
+    ) -> Candidates:
+        """Return the candidates from the runs of either world at or above each threshold, and at or below it.
+
+        Rates are those of each world: the pilot may have more runs of one than of the other. `odds` are such runs too,
+        (likely curves, thresholds), where log odds say them: how far these differ is then what is in doubt.
+        """
+        above, below = tails_of
+        upper, lower, one_sided, allowed = pairs(grid)
+        sides = (
+            (np.append(above[0], 0)[:, None], np.append(below[0], 0)),  # the left world: guessed right, guessed wrong
+            (np.append(below[1], 0), np.append(above[1], 0)[:, None]),
+        )
+        allowed &= sides[0][0] + sides[1][0] >= min(_FEWEST, sum(runs_of) / 8)
+        unseen = np.where(one_sided, *(_UNSEEN if odds is None else _UNSEEN_BY_LOG_ODDS))
+        used = ~np.isnan(lower), ~np.isnan(upper)[:, None]
+        guesses = [(rights, wrongs + unseen * side) for (rights, wrongs), side in zip(sides, used, strict=True)]
+        rare = np.zeros(allowed.shape, dtype=np.bool_)
+        if tails is not None:  # what the trend of a tail makes expect takes part, where it is one of one side
+            expected = np.full(allowed.shape, np.nan)
+            expected[-1, :-1], expected[:-1, -1] = in_tail(below[1], below[0]), in_tail(above[0], above[1])
+            rare = ~np.isnan(expected)
+            for _, wrongs in guesses:
+                wrongs[rare] *= (expected / (1 + expected))[rare]
+        rates = [(rights / n, wrongs / (n + 1)) for (rights, wrongs), n in zip(guesses, runs_of, strict=True)]
+        candidates = cls(grid, rates, (unseen, unseen), allowed, one_sided, delta, odds is not None)
+        if tails is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                pilot = tails.variances(candidates.excess * runs_of[0], candidates.false * runs_of[0])
+                rights, wrongs = (sides[0][k] + sides[1][k] for k in (0, 1))
+                pilot = np.where(rare, 1 / rights, pilot[0]), np.where(rare, 1 / (wrongs + 1), pilot[1])
+        elif odds is None:
+            pilot = candidates.variances(runs_of)
+        else:
+            pilot = doubt_by_curves(odds, guesses, unseen)
+        return replace(candidates, pilot=pilot)
+
+    @property
+    def excess(self) -> Floats:
+        """The rate of right guesses beyond what delta explains, in both worlds together."""
+        slack = np.where(self.one_sided, self.delta, 2 * self.delta)
+        excess: Floats = np.maximum(self.rates[0][0] + self.rates[1][0] - slack, 1e-12)
+        return excess
+
+    @property
+    def false(self) -> Floats:
+        """The rate of wrong guesses in both worlds together."""
+        return self.rates[0][1] + self.rates[1][1]
+
+    def _of_one(self) -> tuple[list[Floats], list[Floats]]:
+        """Return the variances of ln(excess) and of ln(false) by one run of each world.
+
+        Its right and wrong guesses exclude each other, which makes the two logarithms depend: each takes half of that.
+        """
+        excess, false = self.excess, self.false
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_right, of_wrong = (
+                [
+                    np.maximum(one * (1 - one) / total**2 + p * q / (excess * false), 1e-12)
+                    for (p, q), one in zip(self.rates, ones, strict=True)
+                ]
+                for ones, total in (([p for p, _ in self.rates], excess), ([q for _, q in self.rates], false))
+            )
+        return of_right, of_wrong
+
+    def variances(self, runs_of: tuple[Floats | float, Floats | float]) -> tuple[Floats, Floats]:
+        """Return the variances of ln(excess) and of ln(false) by so many independent runs of each world."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right, wrong = (one[0] / runs_of[0] + one[1] / runs_of[1] for one in self._of_one())
+        return right, wrong
+
+    def with_trend(
+        self, tails_of: tuple[Sequence[Floats], Sequence[Floats]], draws: int
+    ) -> tuple[Candidates, NDArray[np.bool_]]:
+        """Return the candidates with the rates of tails that follow a trend, and which are so rare that it tells more.
+
+        `tails_of` are the runs that the trend makes expect, as those of `of`, in so many coupled draws.
+        """
+        guesses = _guesses(tails_of)
+        (_, first), (_, second) = guesses
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_wrong = (first**2 / (first + TREND) + second**2 / (second + TREND)) / (first + second) ** 2
+        # The right guesses are as many as the threshold's rank in the tail: that is nobody's luck.
+        pilot = np.zeros(of_wrong.shape), np.nan_to_num(of_wrong, nan=1 / TREND)
+        return self._trending(guesses, (draws, draws), pilot)
+
+    def with_trends(
+        self, curves: tuple[Sequence[Floats], Sequence[Floats]], runs_of: tuple[int, int], runs: int
+    ) -> tuple[Candidates, NDArray[np.bool_]]:
+        """Return the same by likely trends, (curves, thresholds), in so many runs of each world.
+
+        A wrong guess more in the runs to come, which a count's upper limit has, takes part in what is in doubt.
+        """
+        above, below = ([one.mean(axis=0) for one in side] for side in curves)
+        guesses = _guesses((above, below))
+        one_more = np.full(self.allowed.shape, sum(runs_of) / runs)
+        return self._trending(guesses, runs_of, doubt_by_curves(curves, guesses, one_more))
+
+    def _trending(
+        self, guesses: list[tuple[Floats, Floats]], runs_of: tuple[int, int], pilot: tuple[Floats, Floats]
+    ) -> tuple[Candidates, NDArray[np.bool_]]:
+        rates = [(right / n, wrong / n) for (right, wrong), n in zip(guesses, runs_of, strict=True)]
+        rare = (guesses[0][1] < TREND) & (guesses[1][1] < TREND)
+        return replace(self, rates=rates, pilot=pilot, by_curves=True), rare
+
+    def best_of_either(
+        self, other: Candidates, where: NDArray[np.bool_], runs: int, quantile: float, doubts: tuple[float, float]
+    ) -> tuple[Event, float]:
+        """Return the event that promises most, by the other candidates' rates somewhere; `doubts` are theirs first."""
+        ways = (way.promises(runs, quantile, doubt) for way, doubt in zip((other, self), doubts, strict=True))
+        return self.most(*(np.where(where, told, seen) for told, seen in zip(*ways, strict=True)))
+
+    def promises(self, runs: int, quantile: float, doubt: float) -> tuple[Floats, Floats]:
+        """Return the bounds (nats) that events promise in so many certification runs, and the left world's share.
+
+        Parameters
+        ----------
+        quantile, doubt : float
+            Standard errors taken off: of the runs to come, and of the pilot.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_right, of_wrong = self._of_one()
+            allotted = allotment(of_right[0] + of_wrong[0], of_right[1] + of_wrong[1])
+            share = np.where(self.one_sided, allotted, 0.5)
+            played = runs * share, runs * (1 - share)
+            counted = self._with_one_more(played) if self.by_curves else self
+            promise = np.log(counted.excess / counted.false)
+            promise -= _doubt(quantile, *counted.variances(played))
+            promise -= _doubt(doubt, *self.pilot)
+        return np.where(self.allowed, rounded(promise), -np.inf), share
+
+    def _with_one_more(self, played: tuple[Floats, Floats]) -> Candidates:
+        """Return the candidates with one wrong guess more in so many runs of each world: a count's upper limit has it.
+
+        Without it the limit of a count of less than one would be no limit; the pilot's counts have one of their own.
+        """
+        used = np.arange(self.grid.size + 1) < self.grid.size
+        sides = (used, used[:, None])  # wrong guesses in the left world are at or below the lower threshold
+        each = np.where(self.one_sided, 1.0, 0.5)
+        rates = [
+            (right, wrong + each * side / runs)
+            for (right, wrong), side, runs in zip(self.rates, sides, played, strict=True)
+        ]
+        return replace(self, rates=rates)
+
+    def best(self, runs: int, quantile: float, doubt: float) -> tuple[Event, float]:
+        """Return the event that promises most, and what it promises."""
+        return self.most(*self.promises(runs, quantile, doubt))
+
+    def most(self, worth: Floats, share: Floats) -> tuple[Event, float]:
+        """Return the event that is worth most, with the left world's share, and what it is worth."""
+        i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
+        if not self.allowed[i, j]:
+            return Event(UNUSED, UNUSED, "guess"), -math.inf
+        upper, lower = np.append(self.grid, UNUSED)[i], np.append(self.grid, UNUSED)[j]
+        method = "joint" if self.one_sided[i, j] else "guess"
+        return Event(float(lower), float(upper), method, float(share[i, j])), float(worth[i, j])
+
+
+def _guesses(tails_of: tuple[Sequence[Floats], Sequence[Floats]]) -> list[tuple[Floats, Floats]]:
+    """Return the right and wrong guesses of either world that a trend makes expect, from its tails as in `of`."""
+    (above, above_wrong), (below_wrong, below) = tails_of
+    wrongs = (np.append(np.maximum(wrong, _LEAST_TRENDING), 0.0) for wrong in (below_wrong, above_wrong))
+    of_left, of_right = wrongs
+    return [(np.append(above, 0.0)[:, None], of_left), (np.append(below, 0.0), of_right[:, None])]
+
+
+def _doubt(errors: float, right: Floats, wrong: Floats) -> Floats:
+    """Return what to take off a log ratio of two rates for so many standard errors, given the logarithms' variances.
+
+    A count of c has the variance 1 / c, and limits far from symmetric where it is small [1]_; the two distances from
+    the ratio to its limit are summed as standard errors are [2]_.
+    """
+    least = np.maximum(1 - right / 9 - errors * np.sqrt(right) / 3, 1e-3)
+    most = np.maximum(1 - wrong / 9 + errors * np.sqrt(wrong) / 3, 1e-3)
+    doubt: Floats = 3 * np.sign(errors) * np.hypot(np.log(least), np.log(most))
+    return doubt

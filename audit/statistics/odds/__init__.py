@@ -1,0 +1,1 @@
+"""Odds: what scores say of the world, and how sure that is."""
