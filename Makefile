@@ -119,7 +119,7 @@ lowest newest: $(READY)
 
 lock: $(READY)
 	@echo 'lock: newest versions and their hashes into requirements.lock'
-	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
 	    --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements.lock
 
 clean:
