@@ -46,7 +46,7 @@ def locked() -> dict[str, set[str]]:
     wanted_by: dict[str, set[str]] = {}
     name = ""
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
-        if pinned := re.match(r"([a-z][a-z0-9-]*)==", line):
+        if pinned := re.match(r"([a-z][a-z0-9-]*)(?:\[[a-z,]+\])?==", line):
             name = pinned[1]
             wanted_by.setdefault(name, set())
         elif via := re.fullmatch(r"    # (?:via| ) ([a-z0-9-]+)(?: \(pyproject\.toml\))?", line):

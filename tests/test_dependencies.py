@@ -1,13 +1,14 @@
 """The supply chain: what is locked, with hashes, and under which licence."""
 
 import ast
+import contextlib
 import importlib.util
 import re
 import sys
 import tomllib
 from email.message import Message
 from functools import cache
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -82,8 +83,27 @@ def test_every_locked_package_has_its_hashes_and_no_address():
     pinned = [part for part in re.split(r"\n(?=[a-z])", LOCK) if not part.startswith("#")]
     assert len(pinned) >= len(dependencies.locked()) > 80
     for part in pinned:
-        assert re.match(r"[a-z0-9-]+==[^ ]+( ; [^\\\n]+)? \\\n    --hash=sha256:[0-9a-f]{64}\b", part), part[:80]
+        assert re.match(r"[a-z0-9-]+(\[[a-z,]+\])?==[^ ]+( ; [^\\\n]+)? \\\n    --hash=sha256:[0-9a-f]{64}\b", part), (
+            part[:80]
+        )
     assert not re.search(r"https?:|file:|--(extra-)?index|--find-links|@ ", LOCK)
+
+
+def test_what_is_needed_with_an_extra_is_locked_with_it():
+    """Else pip looks for the newest release with the extra, and refuses it for want of a hash."""
+    extras = {
+        name: set(filter(None, more.split(","))) for name, more in re.findall(r"(?m)^([a-z0-9-]+)\[(.*?)\]==", LOCK)
+    }
+    missing, found = {}, 0
+    for name in dependencies.locked():
+        with contextlib.suppress(PackageNotFoundError):  # locked for another Python or system
+            for need in map(Requirement, requires(name) or ()):
+                if need.extras and (need.marker is None or need.marker.evaluate({"extra": ""})):
+                    found += 1
+                    child = canonicalize_name(need.name)
+                    missing |= {child: need.extras} if not need.extras <= extras.get(child, set()) else {}
+    assert found
+    assert missing == {}
 
 
 @cache
