@@ -218,9 +218,14 @@ class _Choice:
         """Return what the best event on each pair promises on so many fresh draws."""
         scores = self._scores(scorers, index, draws)
         return [
-            max(self._trend(shown, SEARCH_DOUBT * a.doubt)[1] for a, shown in zip(one.attacks, each, strict=True))
+            max(self._raced(attack, shown) for attack, shown in zip(one.attacks, each, strict=True))
             for one, each in zip(scorers, scores, strict=True)
         ]
+
+    def _raced(self, attack: OutputAttack, scores: Floats) -> float:
+        """Return what an attack's best event promises, by the trend around its log odds too if that is less."""
+        ways = {False, attack.log_odds}
+        return min(self._trend(scores, SEARCH_DOUBT * attack.doubt, log_odds=way)[1] for way in ways)
 
     def _fitted(
         self,

@@ -88,8 +88,9 @@ def choose(
     # Rates that are not smoothed vary more with the pilot, so they get a larger doubt.
     taken = doubt * (OF_JUDGED if judged and ways[0].by_curves else 1), doubt, max(doubt, min(2 * doubt, DOUBT))
     promises = [way.best(runs, quantile, off) for way, off in zip(ways, taken, strict=False)]
-    if not (log_odds or coupled):  # the tail may say more than its counts, and no model does
-        trending = ways[0].with_trends(_tails(likely_trends(*cells)), runs_of, runs)
+    # Where no model says the odds, the tail may say more than its counts.
+    if not (log_odds or coupled) and (curves := likely_trends(*cells)) is not None:
+        trending = ways[0].with_trends(_tails(curves), runs_of, runs)
         promises.append(ways[0].best_of_either(*trending, runs, quantile, (doubt, doubt)))
     best = max(promises, key=_worth)
     if best[1] <= 0:
@@ -122,9 +123,11 @@ def choose_by_trend(
     in_left, in_right = (_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:]))
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     counted = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)
-    curve = trended(in_left, in_right, _centres(grid) if log_odds else None)
-    trending, rare = counted.with_trend(_tails(curve), half)
     quantile = -float(special.ndtri(alpha))
+    trend = trended(in_left, in_right, _centres(grid) if log_odds else None)
+    if trend is None:
+        return counted.best(runs, quantile, doubt)
+    trending, rare = counted.with_trend(_tails(trend), half)
     if log_odds:
         return trending.best(runs, quantile, 0.0)
     return counted.best_of_either(trending, rare, runs, quantile, (TREND_DOUBT, doubt))

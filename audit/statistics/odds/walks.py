@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ STEPS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 CURVES, MOST_AWAY = 32, 5.0
 #: The variances of a slope per unit of distance that are tried, the least distance of cells, and the fewest cells.
 TREND_STEPS, _NARROW, _FEWEST_OF_TREND = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), 0.02, 6
+#: The ranks that a tail reaches to: its slope has a variance of its own.
+TAILS = (0.25, 0.75)
 #: Decimals of what is fitted, whose sums depend on the processor; and the least evidence (nats) that counts.
 FITTED, NEARLY = 6, 1e-6
 
@@ -87,77 +90,105 @@ def doubt_by_curves(
 
 def trended(
     in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None = None
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats] | None:
     """Return the runs of each world to be expected in cells of neighbouring scores, if a trend of their odds goes on.
 
     As `smoothed`, but the slope of the log odds walks at random, and not the log odds: in a tail whose rarer runs say
     ever more of the world they are expected to go on so, and to stay where they stayed; around a line in the guess.
+    Without a guess either tail has a variance of its own: a bend in the middle says nothing of the ends.
+
+    None where no trend can be told: there are few cells, or the largest variance is the likeliest. The log odds of
+    worlds that hardly overlap jump from one end to the other, and no slope goes on.
     """
-    trends = _Trends.of(in_left, in_right, guess)
-    if trends is None:
-        return in_left.astype(np.float64), in_right.astype(np.float64)
-    best, fitted = -math.inf, trends.odds[0]
-    for evidence, odds in zip(trends.evidence, trends.odds, strict=True):
-        if evidence > best + NEARLY:
-            best, fitted = evidence, odds
-    expected = _expected(trends.full, trends.runs, fitted)
+    full, runs, parts = _trends(in_left, in_right, guess, by_tails=guess is None)
+    if not parts or any(part.likeliest == len(TREND_STEPS) - 1 for part in parts):
+        return None
+    expected = _expected(full, runs, np.concatenate([part.odds[part.likeliest] for part in parts]))
     return expected, in_left + in_right - expected
 
 
-def likely_trends(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def likely_trends(in_left: NDArray[np.int64], in_right: NDArray[np.int64]) -> tuple[Floats, Floats] | None:
     """Return what `trended` does, by `CURVES` curves that the runs make likely: two arrays (curves, cells).
 
     They are drawn from the posterior by Laplace's approximation, in pairs on either side of its mode; each variance of
-    the slope has as many as its evidence says.
+    the slope, which few runs tell of all cells together, has as many as its evidence says. None as in `trended`, but
+    where the largest variance is the likeliest its curves take part.
     """
-    trends = _Trends.of(in_left, in_right)
-    if trends is None:
-        left, right = (np.tile(cells.astype(np.float64), (CURVES, 1)) for cells in (in_left, in_right))
-        return left, right
-    weights = special.softmax(rounded(np.array(trends.evidence), FITTED))
-    pairs = np.diff(np.rint(np.cumsum(rounded(weights, FITTED)) * CURVES / 2).astype(np.int64), prepend=0)
-    generator, curves = np.random.Generator(np.random.SFC64(0)), []
-    for many, odds, factor in zip(pairs.tolist(), trends.odds, trends.factors, strict=True):
-        normal = generator.normal(size=(odds.size, many))
-        away = scipy.linalg.solve_banded((0, 2), factor, normal, check_finite=False).T
-        curves += [odds + away, odds - away]
-    left = _expected(trends.full, trends.runs, np.concatenate(curves))
+    full, runs, parts = _trends(in_left, in_right, by_tails=False)
+    if not parts:
+        return None
+    left = _expected(full, runs, parts[0].curves(np.random.Generator(np.random.SFC64(0))))
     return left, in_left + in_right - left
 
 
-@dataclass(frozen=True)
-class _Trends:
-    """Walks of the slope: the cells with runs, these runs; and evidence, log odds and Cholesky factor of each step."""
+def _trends(
+    in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None = None, *, by_tails: bool
+) -> tuple[NDArray[np.bool_], Floats, list[_Trend]]:
+    """Return which cells have runs, how many, and their trends: of all, or of either tail and of what is between."""
+    full = in_left + in_right > 0
+    mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
+    whole = slice(0, runs.size)
+    if not _can_trend(mine, runs, whole):
+        return full, runs, []
+    ranks, parts = _ranks(mine, runs), [whole]
+    if by_tails:
+        tails = [slice(*cuts) for cuts in itertools.pairwise([0, *np.searchsorted(ranks, TAILS).tolist(), runs.size])]
+        parts = tails if all(_can_trend(mine, runs, part) for part in tails) else parts
+    trends = []
+    for part in parts:
+        base = np.full(runs[part].size, math.log(mine[part].sum() / (runs - mine)[part].sum()))
+        if guess is not None:
+            base += _line(guess[full], mine, runs, base)[0]
+        way = np.maximum(np.diff(special.logit(ranks[part])), _NARROW)
+        trends.append(_Trend.of(mine[part], runs[part], base, way))
+    return full, runs, trends
 
-    full: NDArray[np.bool_]
-    runs: Floats
+
+def _can_trend(mine: Floats, runs: Floats, part: slice) -> bool:
+    """Tell whether some cells are enough, and have runs of both worlds."""
+    return runs[part].size >= _FEWEST_OF_TREND and 0 < mine[part].sum() < runs[part].sum()
+
+
+@dataclass(frozen=True)
+class _Trend:
+    """Walks of the slope over some cells: for each step its evidence, log odds and Cholesky factor."""
+
     evidence: list[float]
     odds: list[Floats]
     factors: list[Floats]
 
     @classmethod
-    def of(
-        cls, in_left: NDArray[np.int64], in_right: NDArray[np.int64], guess: Floats | None = None
-    ) -> _Trends | None:
-        """Return them; None where no trend can be told."""
-        full = in_left + in_right > 0
-        mine, runs = in_left[full].astype(np.float64), (in_left + in_right)[full].astype(np.float64)
-        of_left, of_right = float(mine.sum()), float((runs - mine).sum())
-        if runs.size < _FEWEST_OF_TREND or not of_left or not of_right:
-            return None
-        base = np.full(runs.size, math.log(of_left / of_right))
-        if guess is not None:
-            base += _line(guess[full], mine, runs, base)[0]
-        way = np.maximum(np.diff(special.logit(_ranks(mine, runs))), _NARROW)
-        walk, trends = np.zeros(runs.size), cls(full, runs, [], [], [])
+    def of(cls, mine: Floats, runs: Floats, base: Floats, way: Floats) -> _Trend:
+        """Fit them to the left world's runs and all; `way` are the distances of neighbouring cells."""
+        walk, trend = np.zeros(runs.size), cls([], [], [])
         for step in TREND_STEPS:
             tied, pulled = _bends(way, step)
             walk, factor = _settled(walk, mine, runs, base, tied, pulled)
             fit = mine @ walk - runs @ np.logaddexp(0, walk + base) - walk @ pulled(walk) / 2
-            trends.evidence.append(float(fit - (runs.size - 2) * math.log(step) / 2 - np.log(factor[-1]).sum()))
-            trends.odds.append(walk + base)
-            trends.factors.append(factor)
-        return trends
+            trend.evidence.append(float(fit - (runs.size - 2) * math.log(step) / 2 - np.log(factor[-1]).sum()))
+            trend.odds.append(walk + base)
+            trend.factors.append(factor)
+        return trend
+
+    @property
+    def likeliest(self) -> int:
+        """The step that has most evidence; of those that have as much the smallest."""
+        best = 0
+        for i, evidence in enumerate(self.evidence):
+            if evidence > self.evidence[best] + NEARLY:
+                best = i
+        return best
+
+    def curves(self, generator: np.random.Generator) -> Floats:
+        """Return the log odds of likely curves, (curves, cells)."""
+        weights = special.softmax(rounded(np.array(self.evidence), FITTED))
+        pairs = np.diff(np.rint(np.cumsum(rounded(weights, FITTED)) * CURVES / 2).astype(np.int64), prepend=0)
+        curves = []
+        for many, odds, factor in zip(pairs.tolist(), self.odds, self.factors, strict=True):
+            normal = generator.normal(size=(odds.size, many))
+            away = scipy.linalg.solve_banded((0, 2), factor, normal, check_finite=False).T
+            curves += [odds + away, odds - away]
+        return np.concatenate(curves)
 
 
 def _ranks(mine: Floats, runs: Floats) -> Floats:
