@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType, UnionType
+from types import CodeType, ModuleType, UnionType
 from typing import Any, get_args
 
 from ...learners.blame import raised
@@ -79,18 +80,27 @@ def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"the target's file {str(path)!r} is no regular file")
     add_folder(str(path.resolve().parent))
-    spec = importlib.util.spec_from_file_location(f"overclaim_target_{path.stem}", path)
+    loader = _FromSource(f"overclaim_target_{path.stem}", str(path))
+    spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # The module stays out of sys.modules, so that its classes travel to worker processes by value.
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise raised(f"loading {path}", error) from error
     return module
+
+
+class _FromSource(SourceFileLoader):
+    """Compiles a file as it is: bytecode that was kept of the same second and size may be from before an edit."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
 
 
 def _load_module(name: str) -> ModuleType:

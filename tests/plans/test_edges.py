@@ -1,6 +1,7 @@
 """Edges that no other test reaches: refusals, empty cases, and parts that run only in worker processes elsewhere."""
 
 import math
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.plans.regret_tasks import RegretTask
-from overclaim.audit.plans.targets import convert, parse_parameters
+from overclaim.audit.plans.targets import convert, parse_parameters, resolve
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.learners import BatchedLaplace, Threshold
@@ -156,3 +157,12 @@ def test_too_few_runs_to_choose_are_named(uniform_class):
     )
     with pytest.raises(ValueError, match=message):
         falsify(uniform_class, Claim(epsilon=1.0), rounds=3, runs=30)
+
+
+def test_a_target_that_was_edited_in_the_same_second_is_audited_as_it_is(tmp_path):
+    """Python takes kept bytecode for that of a file of the same second and size: the audit was of the old class."""
+    file = tmp_path / "mine.py"
+    for value in (65, 75):
+        file.write_text(f"class Noisy:\n    KEEP = {value}\n")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        assert resolve(f"{file}:Noisy").KEEP == value
