@@ -163,6 +163,6 @@ def test_a_target_that_was_edited_in_the_same_second_is_audited_as_it_is(tmp_pat
     """Python takes kept bytecode for that of a file of the same second and size: the audit was of the old class."""
     file = tmp_path / "mine.py"
     for value in (65, 75):
-        file.write_text(f"class Noisy:\n    KEEP = {value}\n")
+        file.write_text(f"class Noisy:\n    keep = {value}\n")
         os.utime(file, (1_700_000_000, 1_700_000_000))
-        assert resolve(f"{file}:Noisy").KEEP == value
+        assert resolve(f"{file}:Noisy").keep == value
