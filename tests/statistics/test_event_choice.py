@@ -82,8 +82,14 @@ def test_a_trend_goes_on_where_runs_are_few(slope):
 
 
 def test_no_trend_is_told_of_few_cells_or_of_one_world_alone():
-    for seen in ([3, 4, 0], [0] * 8, [5] * 8):
-        assert trended(np.array(seen), np.zeros(len(seen), dtype=np.int64)) is None
+    for left, right in (
+        ([3, 4, 0, 2, 1], [1, 2, 3, 4, 5]),
+        ([0] * 8, [0] * 8),
+        ([5] * 8, [0] * 8),
+        ([0] * 8, [5] * 8),
+    ):
+        assert trended(np.array(left), np.array(right)) is None
+    assert trended(np.array([3, 4, 1, 2, 1, 1]), np.array([1, 2, 3, 4, 5, 3])) is not None
 
 
 @pytest.mark.parametrize("scale", [10.0, 0.1])
