@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +21,18 @@ T = TypeVar("T")
 def row(what: str, values: list[float], **more: Any) -> dict[str, Any]:
     """Return a row with the median and the extremes of some measurements."""
     return {"what": what, **more, "median": float(np.median(values)), "low": min(values), "high": max(values)}
+
+
+def one_of(names: Iterable[str]) -> Callable[[str], str]:
+    """Return an argument's type: one of some names. (`choices` of argparse would refuse that none is given.)"""
+    known = list(names)
+
+    def check(name: str) -> str:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}, got {name!r}")
+        return name
+
+    return check
 
 
 def spread(measure: Callable[..., T], tasks: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:

@@ -144,10 +144,17 @@ def replay_word(claim: ClaimRecord) -> str:
 
 def untested_words(claim: ClaimRecord) -> str:
     """Return why an audit that a claim survived is no test of it."""
-    if not claim.get("blind_spot"):
+    spot = claim.get("blind_spot")
+    if not spot:
         at = f" at delta {claim['claimed']['delta']:g}" if claim["claimed"]["delta"] else ""
         return f"untested: nothing can be seen here, on this pair epsilon is exactly 0{at}"
-    return "untested: this audit would not have caught three times too little noise"
+    slack = spot.get("true_to") or 1.0
+    if slack == spot.get("tried"):
+        return "untested: nothing can be seen on the standard pairs, by exact laws"
+    if slack > 1:
+        true = f"the claim is true up to {slack:.3g} times too little noise on the standard pairs"
+        return f"untested: {true}, and three times beyond that was not caught; no attack known"
+    return "untested: this audit would not have caught three times too little noise; no attack known"
 
 
 def by_holm(claim: ClaimRecord) -> bool:

@@ -25,7 +25,6 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import weakened
 from ..assumptions.mechanism_runs import DataPair
 from ..laws.exact import NotExactError, exact_epsilon
-from ..laws.sequences import COARSE
 from ..play.execution import Json
 from ..play.pairs import Pair
 from ..search.families import first_round
@@ -208,4 +207,4 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> f
 
 
 def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str) -> float:
-    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,), cells=COARSE)[claim.delta]
+    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,))[claim.delta]

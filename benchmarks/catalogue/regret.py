@@ -119,14 +119,15 @@ an arm and round, 2 MiB at 2^17:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    of_entries = tables.one_of(entries())
     parser.add_argument("--longest", type=int, default=LONG)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--kernel-runs", type=int, default=2000)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--one")
+    parser.add_argument("--one", type=of_entries)
     parser.add_argument("--fast", action="store_true")
-    parser.add_argument("entries", nargs="*")
+    parser.add_argument("entries", nargs="*", type=of_entries)
     asked = parser.parse_args()
     if asked.one:
         play_one(asked.one, asked.longest, asked.fast)

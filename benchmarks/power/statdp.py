@@ -84,7 +84,7 @@ def row_of(name, claimed, bounds, spent):
 def main():
     """Measure rows and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of mechanisms")
+    parser.add_argument("names", nargs="*", type=tables.one_of(FIGURES), metavar="NAME", help="of mechanisms")
     parser.add_argument("--jobs", type=int, default=1, help="processes; they slow each other down")
     choices = parser.parse_args()
     rows = kept("statdp", "mechanism and claim") if choices.names else {}

@@ -213,7 +213,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", type=Path, help="a new folder, which is kept")
     parser.add_argument("--report", action="store_true", help="only write the tables again")
-    parser.add_argument("module", nargs="*", help=f"of {', '.join(TESTS)}; all by default")
+    parser.add_argument("module", nargs="*", type=tables.one_of(TESTS), help=f"of {', '.join(TESTS)}; all by default")
     wanted = parser.parse_args()
     try:
         importlib.metadata.version("mutmut")

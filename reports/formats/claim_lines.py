@@ -10,7 +10,7 @@ import click
 
 from ...audit.certification.blind_spot import words
 from ...audit.inputs.data import shown
-from ...audit.regret.verdicts import regret_verdict
+from ...audit.regret.verdicts import growth_words, regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, spent_words, unit_of
@@ -71,7 +71,7 @@ def claim_lines(claim: ClaimRecord) -> str:
         other = "another pair" if known == 0 else "another attack, another pair or more runs"
         lines.append(f"surviving is not a proof: {other} may certify more")
     if is_untested(claim):
-        lines.append(untested_words(claim) + ("; no attack known" if claim.get("blind_spot") else ""))
+        lines.append(untested_words(claim))
     if claim["verdict"] == "UNDERPOWERED":
         lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
@@ -194,7 +194,7 @@ def regret_lines(target: str, audit: RegretJson) -> str:
         lines.append(
             f"claimed exponent {number(audit['exponent'])}"
             + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
-            + f": {regret_verdict(audit['growth_verdict'])}"
+            + f": {growth_words(audit['growth_verdict'], binds)}"
             + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
     if found := audit.get("found"):

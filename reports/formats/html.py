@@ -17,6 +17,7 @@ from markupsafe import Markup
 from ...audit.certification.blind_spot import factor_words
 from ...audit.inputs.data import shown
 from ...audit.play.workers import in_parallel
+from ...audit.regret.verdicts import TOLERANCE, growth_words
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.events import Counts, Event, certify
@@ -145,6 +146,7 @@ def view(record: RunRecord, *, jobs: int = 1) -> View:
         "prices": _figures(price_figures.of_papers(record.get("regret") or ())),
         "regret_not_measured": record.get("regret_not_measured") or (),
         "regret": regret,
+        "tolerance": TOLERANCE,
         "selftest": record.get("selftest") or [],
         "undrawn": bool(falsified or record.get("regret")) and not available(),
         "errors": record["errors"],
@@ -380,7 +382,7 @@ _REGRET: View = dict.fromkeys(
         "interval",
         *("bound", "exponent", "slope", "slope_lower", "slope_upper"),
         *("verdict", "bound_verdict", "growth_verdict", "binds_from"),
-        *("rounds", "runs"),
+        *("rounds", "runs", "confidence", "interval_method"),
     )
 )
 #: How a verdict on regret is painted: as the verdict on privacy that says as much.
@@ -391,6 +393,7 @@ def _regret(entry: RegretJson) -> View:
     shown: View = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
+    shown["growth_words"] = growth_words(shown["growth_verdict"], shown["binds_from"])
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
     return shown
 

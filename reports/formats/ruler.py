@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ...audit.certification.blind_spot import words as blind_words
-from ...audit.statistics.digits import at_least
+from ...audit.statistics.digits import at_least, confidence_text
 from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ..record_types import ClaimRecord
 from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of, relation_words
@@ -106,7 +106,7 @@ def setting(claim: ClaimRecord) -> str:
         {"unit": "losses in [0,\u00a01]", "symmetric": "losses in [-1,\u00a01]"}.get(
             claim.get("losses", ""), str(claim.get("losses") or "")
         ),
-        "release seen" if claim.get("surface") == "release" else "actions seen",
+        f"{claim.get('surface') or 'actions'} seen",
         "" if claim.get("neighbours", "replace") == "replace" else str(claim["neighbours"]),
         f"T\u00a0=\u00a0{claim['rounds']}" if claim.get("rounds") else "",
         delta,
@@ -141,8 +141,9 @@ def picture(claims: Sequence[ClaimRecord], *, title: str = "The ruler of an audi
         parts.append(f'<text class="s" x="{x:g}" y="{_TOP - 20}" text-anchor="middle">{name}</text>')
     for number, claim in enumerate(claims):
         parts.extend(_lines(claim, _TOP + _STEP * number))
+    confidence = confidence_text(min((claim["confidence"] for claim in claims), default=0.0))
     parts.append(
-        f'<text class="s" x="{_LABEL}" y="{height - 10}">bar: certified with 99% confidence; line: claim; '
+        f'<text class="s" x="{_LABEL}" y="{height - 10}">bar: certified with {confidence} confidence; line: claim; '
         "diamond: exact value; bracket: upper bound from traces</text></svg>"
     )
     return "\n".join(parts) + "\n"

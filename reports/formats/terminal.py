@@ -171,8 +171,11 @@ def _sum_line(record: RunRecord, unexpected: int) -> str:
     ]
     if untested := sum(map(is_untested, claims)):
         counts.append(f"{untested} of them untested: no attack known")
-    if bounded := sum(map(is_bounded, claims)):
-        counts.append(f"{bounded} of them bounded by their traces")
+    if bounded := [c for c in claims if is_bounded(c)]:
+        everywhere = sum(c.get("upper_scope") == "claim" for c in bounded)
+        scopes = {"on every pair": everywhere, "on the audited pair": len(bounded) - everywhere}
+        words = " and ".join(f"{many} {where}" for where, many in scopes.items() if many)
+        counts.append(f"{words} bounded by their traces")
     judged = sum(1 for c in claims if c.get("expected") or is_unexpected(c))
     as_expected = f"; {judged - unexpected} of {judged} as expected" if judged else ""
     as_expected += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""

@@ -3,6 +3,7 @@
 import contextlib
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -18,10 +19,13 @@ from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.certification.verdict import UnderpoweredError, Verdict
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import Plan
+from overclaim.audit.laws.exact import NotExactError, exact_epsilon
+from overclaim.audit.laws.sequences import COARSE
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.events import Counts, Event
 from overclaim.learners.bandits.exp3 import Exp3
+from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import BatchedLaplace, MiniBatch
 from overclaim.learners.probes.threshold import Threshold
 from overclaim.mechanisms.claim import Claim
@@ -287,6 +291,18 @@ def test_actions_without_an_exact_law_are_at_least_as_private_as_the_release():
     weaken = lambda factor: weakened(learner, factor)  # noqa: E731
     slack = true_to(Claim(epsilon=1.0), PAIR, weaken)
     assert slack is None or slack == pytest.approx(4.0, rel=0.03)
+
+
+def test_a_law_whose_grid_is_too_coarse_says_nothing():
+    """Without noise this learner's epsilon is 0.72, but on a grid its law does not converge at a tenth of its noise."""
+    entry = lookup("agarwal-singh/reduction-exp2")
+    learner = entry.build(entry.setting(rounds=8))
+    pair = Pair([[1.0, 1.0]] * 8, [[-1.0, -1.0], *[[1.0, 1.0]] * 7])
+    assert exact_epsilon(weakened(learner, 100.0), pair, deltas=(0.0,), cells=COARSE)[0.0] < 1.0
+    with pytest.raises(NotExactError, match="the grid is too coarse"):
+        exact_epsilon(weakened(learner, 100.0), pair, deltas=(0.0,))
+    slack = true_to(Claim(epsilon=1.0), pair, partial(weakened, learner))
+    assert 3.0 <= slack < 10.0
 
 
 def test_words_of_a_short_record():

@@ -8,6 +8,8 @@ import pytest
 from overclaim.audit.certification.blind_spot_search import true_to
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.families import first_round
+from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners.bandits.htinf import Htinf
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.conversions.batched import MiniBatch
@@ -29,6 +31,15 @@ def test_htinf_without_noise():
     assert bare(6**0.5, 9) == {0.0: 0.0, 0.01: 0.0}
     six, nine = bare(7.0, 6), bare(7.0, 9)
     assert f"{six[0.0]:.2f} at T = 6 and {nine[0.0]:.2f} at T = 9, and {nine[0.01]:.2f} at delta = 0.01" in PAGE
+
+
+def test_exp2_explores_too_much_to_show_anything():
+    entry = lookup("agarwal-singh/reduction-exp2")
+    setting = entry.setting(rounds=8)
+    learner = entry.build(setting)
+    pairs = first_round(alphabet_of(learner, entry.claim(setting)), 8, 1)
+    noisy, bare = (max(exact_epsilon(one, p, deltas=(0.0,))[0.0] for p in pairs) for one in (learner, learner.inner))
+    assert f"at T = 8 epsilon is {noisy:.2f} on the standard pairs, and {bare:.2f} without any noise" in PAGE
 
 
 @pytest.mark.slow

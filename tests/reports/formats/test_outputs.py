@@ -189,6 +189,8 @@ def test_sarif_points_to_the_learner(record):
     ("spot", "why"),
     [
         ({"factor": None, "tried": 3.0, "missed": 3.0, "bounds": []}, "would not have caught three times too little"),
+        ({"factor": None, "tried": 30.0, "true_to": 2.5, "bounds": []}, "true up to 2.5 times too little noise on the"),
+        ({"factor": None, "tried": 30.0, "true_to": 30.0, "bounds": []}, "nothing can be seen on the standard pairs"),
         (None, "on this pair epsilon is exactly 0"),
     ],
 )
@@ -204,6 +206,13 @@ def test_an_untested_claim_is_said_by_every_format(record, spot, why, allowed):
         assert (results[0]["ruleId"], results[0]["level"]) == ("untested", "warning")
         assert why in results[0]["message"]["text"]
         assert why in case[0].text
+
+
+def test_the_sum_says_where_traces_bound(record):
+    survived = next(claim for claim in record["claims"] if claim["verdict"] == "SURVIVED")
+    bounded = survived | {"epsilon_upper": 1.0, "upper_how": "composed"}
+    record["claims"] = [bounded | {"upper_scope": scope} for scope in ("claim", "pair", "pair")]
+    assert "1 on every pair and 2 on the audited pair bounded by their traces" in claims_table(record)
 
 
 def test_a_violated_bound_on_regret_is_in_every_output(record):
