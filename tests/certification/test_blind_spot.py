@@ -17,10 +17,10 @@ from overclaim.audit.certification.blind_spot_search import FACTORS, TESTS, blin
 from overclaim.audit.certification.frame import Audit, Choice
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.certification.verdict import UnderpoweredError, Verdict
-from overclaim.audit.plans.ledger import Ledger
-from overclaim.audit.plans.plan import Plan
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.sequences import COARSE
+from overclaim.audit.plans.ledger import Ledger
+from overclaim.audit.plans.plan import Plan
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.events import Counts, Event
@@ -294,7 +294,7 @@ def test_actions_without_an_exact_law_are_at_least_as_private_as_the_release():
 
 
 def test_a_law_whose_grid_is_too_coarse_says_nothing():
-    """Without noise this learner's epsilon is 0.72, but on a grid its law does not converge at a tenth of its noise."""
+    """Without noise this learner's epsilon is 0.72, but on a grid its law does not converge at a hundredth."""
     entry = lookup("agarwal-singh/reduction-exp2")
     learner = entry.build(entry.setting(rounds=8))
     pair = Pair([[1.0, 1.0]] * 8, [[-1.0, -1.0], *[[1.0, 1.0]] * 7])

@@ -223,8 +223,8 @@ def test_ruler_picture_has_the_confidence_of_its_claims(record):
 
 
 def test_a_shrunk_witness_stands_beside_its_own_bound(record):
-    """The largest bound of a published guarantee is of the audited pair, the witness that is shown is a simpler one."""
-    claim = next(c for c in record["claims"] if c["verdict"] == "FALSIFIED" )
+    """The largest bound of a published guarantee is of the audited pair; the witness shown is a simpler one."""
+    claim = next(c for c in record["claims"] if c["verdict"] == "FALSIFIED")
     claim |= {"standing": "theorem", "epsilon_lower": 1.955}
     claim["shrunk"] = {"left": [[1.0, 1.0]], "right": [[0.0, 0.0]], "round": 1, "epsilon_lower": 1.777, "replay": ""}
     table = render(record).partition('id="guarantees"')[2].partition("</section>")[0]
