@@ -16,9 +16,9 @@ from ..statistics.bounds.rounding import rounded
 from .loss_choices import Alphabet
 
 #: Runs that are looked at, at most and at least, and numbers to hold: rounds x arms x runs.
-MOST_RUNS, FEWEST_RUNS, MOST_NUMBERS = 1000, 50, 4_000_000
-#: Up to so many rounds this is not needed: the families and the proposals try nearly every differing round.
-SHORT = 6
+MOST_RUNS, FEWEST_RUNS, MOST_NUMBERS = 1000, 25, 4_000_000
+#: Up to so many rounds this is not needed: only the first one's loss can be told by a later action.
+SHORT = 2
 #: The probability that some round of a learner whose actions depend on no loss seems influential.
 LUCK = 1e-3
 #: Extreme losses that are tried, and pairs that are made.

@@ -255,6 +255,19 @@ def test_a_leak_of_one_round_is_found(round_):
     assert influential_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], 0)
 
 
+@pytest.mark.parametrize(("rounds", "round_"), [(4, 2), (5, 2), (5, 4), (6, 2), (6, 3), (6, 5)])
+def test_a_leak_of_one_round_is_found_in_a_short_game(rounds, round_):
+    """Neither the families nor the proposals tried every round: of epsilon infinite these audits certified 0."""
+    result = falsify(LateLeak(round_), Claim(epsilon=1.0), rounds=rounds, runs=10_000)
+    assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", round_ - 1)
+
+
+def test_few_runs_show_a_round_that_is_told_plainly():
+    alphabet = alphabet_of(LateLeak(2), Claim(epsilon=1.0))
+    pairs, runs = influential_pairs(LateLeak(2), alphabet, 4, Draws(0, 0, 0, 1), 60)
+    assert ([pair.t0 for pair in pairs], runs) == ([1], 60)
+
+
 def audit_of(learner, claim, *, runs, seed=0, **more):
     return LearnerAudit(
         learner=learner, claim=claim, searched=True, **more, budget=Budget(runs=runs, seed=seed, confidence=0.99)
