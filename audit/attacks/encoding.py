@@ -39,6 +39,8 @@ _TOKENS = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+|[^\W\d_]+|[\W_]+")
 _READABLE = "a number, a text, None, or lists, tuples, sets, dictionaries and arrays of them"
 
 Path = tuple[int, ...]
+#: Where the places of a dictionary's keys stand, beside its keys and values.
+_ORDER = -1
 
 
 class Size(NamedTuple):
@@ -68,8 +70,13 @@ def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         return
     output = plain(output)
     parts: Sequence[object]
+    order: Sequence[int] = ()
     if isinstance(output, Mapping):
-        parts = [part for key in sorted(output, key=repr) for part in (repr(key), output[key])]
+        keys, ordered = list(output), sorted(output, key=repr)
+        parts = [part for key in ordered for part in (repr(key), output[key])]
+        if keys != ordered:  # which key comes first may depend on the data
+            places = {id(key): place for place, key in enumerate(keys)}
+            order = [places[id(key)] for key in ordered]
     elif isinstance(output, Set):
         parts = sorted(output, key=repr)
     elif isinstance(output, complex):
@@ -84,6 +91,8 @@ def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
     yield path, Size(type(output).__name__, len(parts))
     for i, part in enumerate(parts):
         yield from scalars(part, (*path, i))
+    if order:
+        yield from scalars(order, (*path, _ORDER))
 
 
 def plain(output: object) -> object:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 
 from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
@@ -214,7 +215,32 @@ def test_scalars_of_nested_outputs():
         ((3,), Size("tuple", 2)),
         ((3, 0), 1),
         ((3, 1), None),
+        ((-1,), Size("list", 2)),
+        ((-1, 0), 1),
+        ((-1, 1), 0),
     ]
+    assert list(scalars({"a": np.array([2.0]), "b": (1, None)})) == leaves[:-3]
+
+
+def in_order(data, rng):
+    """Noise of epsilon 1 hides the counts; which of them is the larger one, their order tells."""
+    counts = {"a": data[0], "b": data[1]}
+    return {key: counts[key] + rng.laplace(scale=2.0) for key in sorted(counts, key=lambda key: -counts[key])}
+
+
+def in_order_of_labels(data, rng):
+    return pandas.Series(in_order(data, rng))
+
+
+def in_order_of_columns(data, rng):
+    return pandas.DataFrame([in_order(data, rng)])
+
+
+@pytest.mark.parametrize("mechanism", [in_order, in_order_of_labels, in_order_of_columns])
+def test_the_order_of_keys_labels_and_columns_is_seen(mechanism):
+    """Seeded. Keys were sorted before anything looked at them: each was said to be private."""
+    result = falsify_mechanism(mechanism, Claim(epsilon=1.0), left=[3, 2], right=[2, 3], runs=2_000)
+    assert result.epsilon_lower > 3.0
 
 
 def test_encoder_marks_unseen_categories_and_missing_scalars():
