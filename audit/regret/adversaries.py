@@ -18,16 +18,17 @@ from .comparator import InBall, domain_of
 def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[str, Floats]:
     """Return adversarial sequences in a loss set, by name, each (rounds, arms).
 
-    A constant gap with the last arm best or the first, the best arm going round, the best arm switching half-way,
-    random signs, and for two arms the hard instance of Lemma 11 of Asi, Raman & Talwar 2025.
+    A constant gap with the last arm best or the first, the best arm going round, the leader losing, the best arm
+    switching half-way, random signs, and for two arms the hard instance of Lemma 11 of Asi, Raman & Talwar 2025.
     """
-    from ...learners.problems.instances import alternating_losses, lemma_11_losses, switching_losses
+    from ...learners.problems.instances import alternating_losses, leader_loses, lemma_11_losses, switching_losses
 
     rng = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY)
     sequences = {
         "constant gap": np.tile(np.arange(arms) < arms - 1, (rounds, 1)).astype(float),
         "constant gap, first arm best": np.tile(np.arange(arms) > 0, (rounds, 1)).astype(float),
         "alternating": alternating_losses(rounds, arms),
+        "leader loses": leader_loses(rounds, arms),
         "switching": switching_losses(rounds, arms),
         "random signs": rng.integers(0, 2, (rounds, arms)).astype(float),
     }
@@ -62,10 +63,14 @@ def convex_opposites(target: object, game: Setting, learner: Learner) -> tuple[L
 
 def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Loss]]:
     coins = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY).integers(0, 2, rounds)
+    # Half of one, then the other and that one in turn: the sum so far is at its best where the next loss is worst.
+    halves = isinstance(a, Linear) and [Linear(slope=tuple(s / 2 for s in a.slope))]
+    leader = {"leader loses": [*halves, *((b, a)[t % 2] for t in range(rounds - 1))]} if halves else {}
     return {
         "constant": [a] * rounds,
         "constant, the opposite": [b] * rounds,
         "alternating": [(a, b)[t % 2] for t in range(rounds)],
+        **leader,
         "switching": [a] * (rounds // 2) + [b] * (rounds - rounds // 2),
         "random signs": [(a, b)[coin] for coin in coins],
     }

@@ -1,4 +1,4 @@
-"""Loss sequences for regret: alternation, a late change, and the hard instance of Lemma 11."""
+"""Loss sequences for regret: alternation, the leader that loses, a late change, and the hard instance of Lemma 11."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ def alternating_losses(rounds: int, arms: int) -> Floats:
     check_rounds(rounds)
     check_arms(arms)
     return 1.0 - np.eye(arms)[np.arange(rounds) % arms]
+
+
+def leader_loses(rounds: int, arms: int) -> Floats:
+    """Return losses on which the arm that was best so far has loss 1 in every round but the first: (rounds, arms).
+
+    Half a loss for the first arm, then 1 for the second and the first arm in turn: no tie, so follow-the-leader has a
+    regret of about T / 2 however it breaks them. Other arms have loss 1 (Shalev-Shwartz 2012, Example 2.2).
+    """
+    check_rounds(rounds)
+    check_arms(arms)
+    losses = np.ones((rounds, arms))
+    if arms == 1:  # a slope on an interval: its sum so far is negative where the next one is positive, in [-1, 1]
+        losses[0], losses[2::2] = 0.25, 0.0
+        return losses
+    losses[1::2, 0] = losses[2::2, 1] = losses[0, 1] = 0.0
+    losses[0, 0] = 0.5
+    return losses
 
 
 def switching_losses(rounds: int, arms: int) -> Floats:

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import overclaim
@@ -39,6 +40,31 @@ def test_a_function_of_the_horizon_is_judged_on_its_growth_too():
     assert overclaim.check_regret(UNIFORM, lambda t: 0.7 * t, rounds=256, runs=400).growth_verdict == HOLDS
     with pytest.raises(LearnerError, match=r"grows as T\^0.9|grows as T\^1"):
         overclaim.check_regret(UNIFORM, lambda t: 2.2 * t**0.75, rounds=256, runs=2000)
+
+
+class Leader:
+    """Follow-the-leader, whose regret is T / 2 in the worst case; `ties` is the arm played where both cost the same."""
+
+    feedback, arms = "full", 2
+
+    def __init__(self, ties):
+        self.ties = ties
+
+    def start(self, runs, draws):
+        return np.zeros((2, runs))
+
+    def act(self, state, draws):
+        even = np.full(state.shape[1], self.ties) if self.ties is not None else draws.uniform(state.shape[1]) < 0.5
+        return np.where(state[0] == state[1], even, state[0] > state[1]).astype(int)
+
+    def update(self, state, actions, feedback, draws):
+        state += feedback
+
+
+@pytest.mark.parametrize("ties", [0, 1, None])
+def test_follow_the_leader_is_seen_to_regret_half_of_the_rounds_whatever_it_does_of_ties(ties):
+    with pytest.raises(LearnerError, match="exceeds the bound of 24 in 64 rounds"):
+        overclaim.check_regret(Leader(ties), 24.0, **FEW)
 
 
 def test_a_bound_must_be_one():

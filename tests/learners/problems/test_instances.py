@@ -4,6 +4,7 @@ import pytest
 
 from overclaim.learners.problems.instances import (
     alternating_losses,
+    leader_loses,
     lemma_11_losses,
     switching_losses,
 )
@@ -19,6 +20,8 @@ def test_lemma_11_drops_where_it_says():
 
 def test_others_are_what_they_are_called():
     assert alternating_losses(5, 2).tolist() == [[0, 1], [1, 0], [0, 1], [1, 0], [0, 1]]
+    assert leader_loses(4, 3).tolist() == [[0.5, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]]
+    assert leader_loses(4, 1).ravel().tolist() == [0.25, 1, 0, 1]
     switching = switching_losses(100, 3)
     assert switching.sum(axis=0).argmin() == 2
     assert switching[:50].sum(axis=0).argmin() == 0
