@@ -51,6 +51,8 @@ class Column:
         Median and half the distance of the quartiles of the finite rest, as `look` shows it.
     transform : "log", int or None
         What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
+    whole : bool
+        Whether its finite numbers are whole.
     """
 
     values: Floats
@@ -58,6 +60,7 @@ class Column:
     centre: float
     spread: float
     transform: Literal["log"] | int | None = None
+    whole: bool = False
 
     @classmethod
     def of(cls, column: Floats) -> Column:
@@ -72,6 +75,7 @@ class Column:
             often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
             values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
         rest = ordered[np.isfinite(ordered)]
+        whole = bool(rest.size and (rest == np.rint(rest)).all())
         if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest
@@ -79,7 +83,7 @@ class Column:
         rest = _transformed(transform, rest)
         low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
         spread = float(high - low) / 2
-        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform)
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole)
 
     def look(self, column: Floats) -> Floats:
         """Return the numbers as features take them: finite, special values at the centre."""
@@ -349,6 +353,8 @@ class Features:
             yield name, partial(_row, "clean", i)
             if not column.discrete:
                 yield f"side of {name}", partial(_row, "signs", i)
+                if column.whole:  # noise may have moved it by even numbers alone
+                    yield f"parity of {name}", partial(_parity, i)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:
                     yield f"{name} is {value:g}", partial(_equals, i, column, float(value))
@@ -387,6 +393,12 @@ def _row(name: str, index: int, view: View) -> Floats:
 
 def _equals(index: int, column: Column, value: float, view: View) -> Floats:
     return column.equals(view.columns[index], value).astype(np.float64)
+
+
+def _parity(index: int, view: View) -> Floats:
+    column = view.columns[index]
+    parity: Floats = np.mod(np.where(np.isfinite(column), column, 0.5), 2.0)
+    return parity
 
 
 def _square_of_half(half: int, view: View) -> Floats:

@@ -222,6 +222,17 @@ def test_scalars_of_nested_outputs():
     assert list(scalars({"a": np.array([2.0]), "b": (1, None)})) == leaves[:-3]
 
 
+@batched
+def even_noise(data, draws, runs):
+    return data + 2.0 * np.round(draws.generator.laplace(scale=1000.0, size=runs))
+
+
+def test_the_parity_of_whole_numbers_is_seen():
+    """Seeded. The worlds have no output in common; a threshold on numbers tells nothing of that."""
+    result = falsify_mechanism(even_noise, Claim(epsilon=1.0), left=0, right=1, runs=4_000)
+    assert result.epsilon_lower > 5.0
+
+
 def in_order(data, rng):
     """Noise of epsilon 1 hides the counts; which of them is the larger one, their order tells."""
     counts = {"a": data[0], "b": data[1]}
