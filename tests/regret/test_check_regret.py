@@ -43,7 +43,7 @@ def test_a_function_of_the_horizon_is_judged_on_its_growth_too():
 
 
 class Leader:
-    """Follow-the-leader, whose regret is T / 2 in the worst case; `ties` is the arm played where both cost the same."""
+    """Follow-the-leader, whose regret is T / 2 in the worst case; `ties` is the arm that is played at a tie."""
 
     feedback, arms = "full", 2
 
