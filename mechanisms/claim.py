@@ -140,12 +140,18 @@ def neighbours_words(neighbours: str) -> str:
     return f"{name}: {words[name]}" if name in words else neighbours
 
 
+def check_claim(claim: object) -> None:
+    """Raise ValueError unless it is a `Claim`."""
+    if not isinstance(claim, Claim):
+        raise ValueError(f"claim must be a Claim, such as Claim(epsilon=1.0), got {claim!r}")
+
+
 def _stated(epsilon: float | None, delta: float | None, measure: Measure | None) -> Measure:
     """Return the measure that is claimed."""
     if measure is None:
         if epsilon is None:
             raise ValueError("a claim needs an epsilon or a measure, got neither")
-        return ApproxDP(epsilon, delta or 0.0)
+        return ApproxDP(epsilon, 0.0 if delta is None else delta)
     if not isinstance(measure, Measure):
         raise ValueError(f"measure must be a Measure, such as GDP(1.0), got {measure!r}")
     if epsilon is None and delta is None:

@@ -203,6 +203,22 @@ def _unfit(claim: ClaimRecord) -> Iterator[str]:
         except ValueError as error:
             yield f"measure: {error}"
     yield from (f"evidence.{misfit}" for misfit in _uneven(claim))
+    frozen = cast("Mapping[str, Any]", claim.get("frozen") or {})
+    places = (("counts", claim.get("counts")), ("frozen.counts", frozen.get("counts")))
+    yield from (f"{place}: {misfit}" for place, counts in places for misfit in _impossible(counts or {}))
+
+
+def _impossible(counts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which counts are more than what they are part of."""
+    if counts.get("right", 0) > counts.get("guesses", 0):
+        yield f"right must be at most guesses, {counts['guesses']}, got {counts['right']}"
+    if not set(_TALLY) <= set(counts):
+        return
+    runs, left = counts["runs"], counts["runs_left"]
+    for world, among in (("left", left), ("right", runs - left)):
+        said = counts[f"{world}_upper"] + counts[f"{world}_lower"]
+        if said > among or among < 0:
+            yield f"the {world} world must have at least {said} of {runs} runs, got {among}"
 
 
 def _uneven(claim: ClaimRecord) -> Iterator[str]:

@@ -28,14 +28,9 @@ LARGE, SMALL = 1e50, 1e-3
 #: At most so many repeated values of a column are told apart, and columns used for order statistics.
 MOST_SPECIALS, MOST_SORTED = 8, 12
 
-#: The most whole numbers whose places are kept in a table.
-MOST_KEYS = 2**20
-
 Labels = NDArray[np.bool_]
 Outputs = NDArray[Any] | list[Any]
 Kept = TypeVar("Kept")
-#: Whole numbers from 0 on, in a type that is large enough.
-Codes = NDArray[np.unsignedinteger[Any]] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -104,37 +99,6 @@ class Column:
         for place, value in enumerate(self.values.tolist(), start=1):
             kinds += self.equals(column, value).view(np.uint8) * np.uint8(place)
         return kinds
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """The place of a whole number among known ones, which are in order; one more than all for others.
-
-    Attributes
-    ----------
-    known : int array
-    table : int array or None
-        The place of every number from 0 on, where these are few enough.
-    """
-
-    known: NDArray[np.int64]
-    table: NDArray[np.unsignedinteger[Any]] | None
-
-    @classmethod
-    def of(cls, known: NDArray[np.int64], size: int) -> Places:
-        """Return the places; `size` is more than any number that will be asked for."""
-        if size > MOST_KEYS:
-            return cls(known, None)
-        table = np.full(size, known.size, dtype=np.min_scalar_type(known.size))
-        table[known] = np.arange(known.size)
-        return cls(known, table)
-
-    def __call__(self, numbers: NDArray[np.int64]) -> Codes:
-        """Look the numbers up."""
-        if self.table is not None:
-            return self.table.take(numbers)
-        place = np.searchsorted(self.known, numbers)
-        return np.where(self.known[np.minimum(place, self.known.size - 1)] == numbers, place, self.known.size)
 
 
 def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:

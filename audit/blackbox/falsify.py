@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...learners.blame import blaming
-from ...mechanisms.claim import Claim
+from ...mechanisms.claim import Claim, check_claim
 from ...mechanisms.weakening import NoiseParameter, with_parameter
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.call_limit import check_limit
@@ -124,6 +124,7 @@ def falsify_mechanism(
     >>> result.verdict, 1.5 < result.epsilon_lower < 2.0
     (<Verdict.FALSIFIED: 'FALSIFIED'>, True)
     """
+    check_claim(claim)
     return audit_mechanism(
         mechanism,
         claim,

@@ -10,7 +10,7 @@ from ...learners.blame import blaming
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
 from ...learners.scalar import as_learner
-from ...mechanisms.claim import BY_FUNCTION, Claim, by_function
+from ...mechanisms.claim import BY_FUNCTION, Claim, by_function, check_claim
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
 from ..certification.blind_spot_search import WeakenChoice, Weakening, weakening
@@ -122,6 +122,7 @@ def falsify(
     >>> result.verdict, round(result.epsilon_lower, 2)
     (<Verdict.FALSIFIED: 'FALSIFIED'>, 1.45)
     """
+    check_claim(claim)
     budget, execution = Budget(runs, seed, confidence, stop), Execution(jobs, progress, memory, cluster, fast)
     if left is None and right is None and inputs is None:
         return audit_learner(

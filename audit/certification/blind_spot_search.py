@@ -85,8 +85,9 @@ def weakening(asked: WeakenChoice, target: object, by_parameter: Weaken | None) 
         weaken = Weakening(asked)
     elif asked is True:
         weaken = Weakening(partial(weakened, target))
+    elif by_parameter is None:
+        raise ValueError(f"weaken must be true, false, a parameter's name or a function, got {asked!r}")
     else:
-        assert by_parameter is not None
         weaken = Weakening(by_parameter, asked)
     weaken.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
     return weaken

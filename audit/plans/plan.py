@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ...learners.catalogue.entries import Case, Entry, entries, near_matches
 from ...mechanisms.libraries.catalogue import library_entries
@@ -238,6 +239,13 @@ def _check_schema(data: Mapping[str, object], lines: _Lines) -> None:
     violations = sorted(Draft202012Validator(PLAN).iter_errors(data), key=lambda error: [str(p) for p in error.path])
     if violations:
         raise ValueError(_explain(violations[0], lines))
+    claims = [*enumerate(cast("Sequence[Mapping[str, Any]]", data.get("claims", ())))]
+    tables: list[tuple[int | None, Mapping[str, Any]]] = [(None, data), *claims]
+    tables += [(i, claim["regret"]) for i, claim in claims if "regret" in claim]
+    for index, table in tables:  # no schema refuses nan: it is not below any minimum
+        for key, value in table.items():
+            if isinstance(value, float) and math.isnan(value):
+                raise ValueError(f"{lines.at(key, index)}: {key} must be a number, got nan")
 
 
 def _explain(error: Any, lines: _Lines) -> str:
@@ -280,7 +288,13 @@ def _explain(error: Any, lines: _Lines) -> str:
         return f"{here}: {key} must be {words[limit]}, got {value!r}"
     if "exclusiveMinimum" in error.schema and "exclusiveMaximum" in error.schema:
         return f"{here}: {key} must be in (0, 1), got {value!r}"
-    words = {"minimum": "at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "minLength": "of length"}
+    words = {
+        "minimum": "at least",
+        "maximum": "at most",
+        "exclusiveMinimum": "above",
+        "exclusiveMaximum": "below",
+        "minLength": "of length",
+    }
     return f"{here}: {key} must be {words[rule]} {limit}, got {value!r}"
 
 

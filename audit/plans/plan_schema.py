@@ -7,7 +7,7 @@ from typing import Any
 
 from ...mechanisms.claim import EXPECTATIONS, LOSS_SET_NAMES, ROUND_NEIGHBOURS, SURFACES
 from ..inputs.neighbours import RELATIONS
-from ..play.execution import STOPS
+from ..play.execution import LARGEST, STOPS
 
 #: What a plan says of a claim whose audit catches too little to be called a test.
 ALLOWED = "allowed"
@@ -69,7 +69,7 @@ PLAN: dict[str, object] = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "seed": {"type": "integer", "minimum": 0},
+        "seed": {"type": "integer", "minimum": 0, "maximum": LARGEST},
         "alpha": _PROBABILITY,
         "confidence": _PROBABILITY,
         "claims": {"type": "array", "items": CLAIM},

@@ -14,6 +14,10 @@ from .cluster import Cluster
 STOPS = ("budget", "early")
 
 
+#: The largest number of runs, and seed.
+LARGEST = 2**53 - 1
+
+
 @dataclass(frozen=True)
 class Budget:
     """What an audit may spend, and the error that it may make. The result depends on nothing else but the target.
@@ -23,7 +27,7 @@ class Budget:
     runs : int
         All of them, both worlds, search and pilot included; below 2^53.
     seed : int
-        Non-negative.
+        Non-negative, below 2^53.
     confidence : float
         1 - alpha of the certificate, in (0, 1).
     stop : {"budget", "early"}
@@ -46,12 +50,15 @@ class Budget:
     def __post_init__(self) -> None:
         if not 0 < 1 - self.confidence < 1:  # as computed
             raise ValueError(f"confidence must be in (0, 1), got {self.confidence!r}")
-        try:
-            operator.index(self.runs)
-        except TypeError:
-            raise ValueError(f"runs must be a whole number, got {self.runs!r}") from None
-        if not self.runs < 2**53:
-            raise ValueError(f"runs must be below 2^53, got {self.runs!r}")
+        for name, value in (("runs", self.runs), ("seed", self.seed)):
+            try:
+                operator.index(value)
+            except TypeError:
+                raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+            if not value <= LARGEST:  # a record's numbers are exact in every language
+                raise ValueError(f"{name} must be below 2^53, got {value!r}")
+        if self.seed < 0:
+            raise ValueError(f"seed must be at least 0, got {self.seed!r}")
         if self.stop not in STOPS:
             raise ValueError(f"stop must be one of {', '.join(STOPS)}, got {self.stop!r}")
 

@@ -61,7 +61,7 @@ def expected_bound(p: Floats, q: Floats, delta: float, runs: int) -> float:
         high = false + STANDARD_ERRORS * np.sqrt(false / n) + STANDARD_ERRORS**2 / n
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.log(np.maximum(low, 0.0)) - np.log(high)
-        best = max(best, float(bound.max()))
+        best = max(best, float(bound.max(initial=0.0)))
     return best
 
 

@@ -88,7 +88,7 @@ OF_LONG = (
     "no bound. Attainable: what a perfect attack that knows the best pair and event is expected to certify with all "
     "of the runs, by the same interval, from the mechanism's law (benchmarks/power/laws.py). A bound above it is "
     "chance. The choice of noisy-max-4's event took 4.4M of the 20M runs: with the others a perfect attack is "
-    "expected to get 2.455. Its attainable bound and that of svt3 are of 2026-11-24, by a mean over chance."
+    "expected to get 2.455. What is attainable was computed for all rows on 2026-11-24."
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.parameters import check_finite
 from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_arms
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
@@ -42,6 +43,7 @@ class Threshold:
 
     def __post_init__(self) -> None:
         check_arms(self.arms)
+        check_finite("threshold", self.threshold)
 
     def start(self, runs: int, draws: Draws) -> ThresholdState:
         """Return the state that plays arm 0."""

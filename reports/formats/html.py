@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...audit.certification.blind_spot import factor_words
-from ...audit.inputs.data import shown
 from ...audit.play.workers import in_parallel
 from ...audit.regret.verdicts import TOLERANCE, growth_words
 from ...audit.statistics.certificates import translation_words
@@ -40,19 +39,17 @@ from ..sanitise import (
     level,
     lower,
     measure_of,
-    rounds_words,
     symbol,
-    visible,
     with_relation,
 )
 from ..upper_words import bounded_words, trace_lines
+from ..witness import witness
 from . import figures, price_figures, ruler
 from .drawing import available
 from .event_words import coin_words, event_words, guess_shares, named_rates
 from .terminal import number
 
 if TYPE_CHECKING:
-    from ...audit.play.pairs import PairJson
     from ...audit.regret.measurement import RegretJson
     from ...audit.statistics.events import CountsJson
 
@@ -62,10 +59,6 @@ VERDICTS = ("FALSIFIED", "SURVIVED", "UNDERPOWERED")
 WORDS = {"FALSIFIED": "falsified", "SURVIVED": "survived", "UNDERPOWERED": "undecided"}
 #: Claims whose figures are drawn, the worst first; the others refer to the record.
 MOST_FIGURES = 40
-#: Steps of a pair, and numbers of a loss vector, that are printed.
-MOST_STEPS, MOST_NUMBERS = 9, 8
-#: Of a mechanism's input.
-MOST_LETTERS = 400
 LOSSES = {
     "unit": "losses in [0, 1]",
     "symmetric": "losses in [-1, 1]",
@@ -181,7 +174,7 @@ def _claim(claim: ClaimRecord, index: int) -> View:
         "is_epsilon": is_epsilon(measure_of(shown)),
         "translated": translation_words(shown["translation"]) if shown["translation"] else "",
         "counts": _counts(claim.get("counts") or {}),
-        "witness": _witness(claim),
+        "witness": witness(claim),
         "shrunken": shrunk if (shrunk := claim.get("shrunk")) and shrunk.get("fresh", True) else None,
         "event_words": event_words(shown),
         "coin": coin_words(claim.get("event") or {}),
@@ -251,55 +244,6 @@ def _counts(counts: CountsJson) -> View:
         ):
             shown["table"].append((world, runs, says_left, runs - says_left - says_right, says_right))
     return shown
-
-
-def _witness(claim: ClaimRecord) -> View | None:
-    """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
-    if is_mechanism(claim):
-        inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
-        return {"inputs": inputs, "steps": []}
-    shrunk: Mapping[str, object] = claim.get("shrunk") or {}
-    shrunken = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
-    pair = cast("PairJson", shrunken)
-    left, right = pair.get("left"), pair.get("right")
-    if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
-        return None
-    first = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
-    differ = pair.get("rounds") or [first]
-    steps: list[View] = []
-    for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
-        row = (_vector(a), _vector(b))
-        row = (shown(a), shown(b)) if t in differ and row[0] == row[1] else row  # as 0 and -0, or 1 and 1.00001
-        if steps and (steps[-1]["left"], steps[-1]["right"]) == row and not {t, t - 1} & set(differ):
-            steps[-1]["last"] = t
-        else:
-            steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t in differ})
-    hidden = 0
-    if len(steps) > MOST_STEPS:
-        at = next((i for i, s in enumerate(steps) if s["differs"]), 0)
-        start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
-        hidden = len(steps) - MOST_STEPS
-        steps = steps[start : start + MOST_STEPS]
-    return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
-
-
-def _input(data: object) -> str:
-    text = visible(shown(data))
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
-
-
-def _vector(loss: object) -> str:
-    if isinstance(loss, Mapping):  # a convex loss: its family and its coefficients
-        parts = [f"{key} {_vector(value)}" for key, value in loss.items() if key != "loss"]
-        return ", ".join(parts if "losses" in loss else [str(loss.get("loss", "loss")), *parts])
-    if isinstance(loss, (int, float)):
-        return f"{loss + 0.0:.4g}"
-    if not isinstance(loss, list):
-        return str(loss)
-    words = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
-    if len(words) > MOST_NUMBERS:
-        words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
-    return "(" + ", ".join(words) + ")"
 
 
 def _p_value(claim: View, level: float) -> float:

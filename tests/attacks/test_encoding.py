@@ -6,7 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-import pandas
 import pytest
 
 from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
@@ -240,11 +239,11 @@ def in_order(data, rng):
 
 
 def in_order_of_labels(data, rng):
-    return pandas.Series(in_order(data, rng))
+    return pytest.importorskip("pandas").Series(in_order(data, rng))
 
 
 def in_order_of_columns(data, rng):
-    return pandas.DataFrame([in_order(data, rng)])
+    return pytest.importorskip("pandas").DataFrame([in_order(data, rng)])
 
 
 @pytest.mark.parametrize("mechanism", [in_order, in_order_of_labels, in_order_of_columns])

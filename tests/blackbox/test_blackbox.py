@@ -11,11 +11,13 @@ from overclaim.audit.assumptions.independence import check_independence
 from overclaim.audit.assumptions.mechanism_runs import DataPair, run_block
 from overclaim.audit.attacks.features import Features
 from overclaim.audit.blackbox.falsify import falsify_mechanism
+from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.blackbox.stages import _of_same_left
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.statistics.event_candidates import _doubt
 from overclaim.audit.statistics.event_choice import choose
 from overclaim.audit.statistics.events import bound_of, count
+from overclaim.learners.probes.threshold import Threshold
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
@@ -218,6 +220,8 @@ def test_batched_output_of_a_wrong_shape_is_refused():
         ({"pairs": [{0: 1, 2: 3}]}, "a pair must be two inputs"),
         ({"left": [1], "right": [2], "confidence": 1.0}, "confidence must be"),
         ({"left": [1], "right": [2], "seed": -1}, "seed must be"),
+        ({"left": [1], "right": [2], "seed": 2**53}, "seed must be below"),
+        ({"left": [1], "right": [2], "seed": "1"}, "seed must be a whole number"),
     ],
 )
 def test_bad_input_is_a_value_error(inputs, message):
@@ -345,3 +349,13 @@ def test_a_large_table_does_not_win_by_the_luck_of_its_outcomes(seed):
         counts = count(result.event, result.scorer.score(fresh.outputs), fresh.left)
         bounds.append(bound_of(result.event, counts, delta=0.0, alpha=0.05))
     assert np.mean(bounds) > 2.9
+
+
+def test_a_claim_that_is_none_is_not_the_targets_fault():
+    message = r"claim must be a Claim, such as Claim\(epsilon=1.0\), got 1.0"
+    with pytest.raises(ValueError, match=message):
+        falsify_mechanism(lambda data, rng: 0, 1.0, left=[1], right=[2])
+    with pytest.raises(ValueError, match=message):
+        falsify(Threshold(arms=2, threshold=0.5), 1.0, rounds=2)
+    with pytest.raises(ValueError, match="weaken must be true, false, a parameter's name or a function"):
+        falsify(Threshold(arms=2, threshold=0.5), CLAIM, rounds=2, weaken=2.0)

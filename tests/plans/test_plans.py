@@ -61,6 +61,8 @@ def test_a_plan_is_read(tmp_path):
         ("alpha = 0.05", "alpha = 0.05\nconfidence = 0.9", ":2: alpha is for the whole report"),
         ("seed = 3", "seed = -3", ":1: seed must be at least 0, got -3"),
         ("seed = 3", "seed = true", ":1: seed must be an integer, got True"),
+        ("seed = 3", "seed = 9007199254740992", ":1: seed must be at most 9007199254740991, got 9007199254740992"),
+        ("seed = 3", "confidence = nan", ":1: confidence must be a number, got nan"),
         ("seed = 3", "sead = 3", ":1: unknown key 'sead'; did you mean seed?"),
         ("runs = 4000\nstop", "runs = 5\nstop", ":7: runs must be at least 20, got 5"),
         ('"early"', '"soon"', ":8: stop must be one of budget, early, got 'soon'"),

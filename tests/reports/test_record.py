@@ -59,6 +59,9 @@ def test_records_that_are_none(tmp_path, content):
     assert not (tmp_path / "x.html").exists()
 
 
+TALLY = ("runs", "runs_left", "left_upper", "left_lower", "right_upper", "right_lower")
+
+
 @pytest.mark.parametrize(
     ("claim", "place"),
     [
@@ -71,6 +74,10 @@ def test_records_that_are_none(tmp_path, content):
         ({"confidence": 1.0}, "claims[0].confidence"),
         ({"counts": {"left_upper": 1}}, "claims[0].counts"),
         ({"counts": {"right": None, "guesses": 1}}, "claims[0].counts.right"),
+        ({"counts": {"right": 3, "guesses": 2}}, "claims[0].counts"),
+        ({"frozen": {"kind": "sequences", "counts": {"right": 3, "guesses": 2}}}, "claims[0].frozen.counts"),
+        ({"counts": dict.fromkeys(TALLY, 1) | {"runs": 9}}, "claims[0].counts"),  # two of one run of the left world
+        ({"counts": dict.fromkeys(TALLY, 0) | {"runs_left": 1}}, "claims[0].counts"),
         ({"evidence": {"growth": {"runs": [10]}}}, "claims[0].evidence.growth"),
         ({"evidence": {"growth": {"runs": [10, 20], "bound": [1]}}}, "claims[0].evidence.growth"),
         ({"evidence": {"tradeoff": {}}}, "claims[0].evidence.tradeoff"),

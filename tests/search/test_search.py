@@ -5,7 +5,7 @@ import pytest
 
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio, SequenceTable, Trained
-from overclaim.audit.certification.stages import LearnerAudit, guessed
+from overclaim.audit.certification.stages import LOOK, LearnerAudit, guessed
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.laws.sequences import sequence_laws
@@ -262,6 +262,11 @@ def test_a_leak_of_one_round_is_found_in_a_short_game(rounds, round_):
     assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", round_ - 1)
 
 
+def test_no_outcome_promises_nothing():
+    """Laws that are no numbers, as of EXP3 without exploration after many rounds, leave none."""
+    assert expected_bound(np.zeros(0), np.zeros(0), 0.0, 100) == 0.0
+
+
 def test_few_runs_show_a_round_that_is_told_plainly():
     alphabet = alphabet_of(LateLeak(2), Claim(epsilon=1.0))
     pairs, runs = influential_pairs(LateLeak(2), alphabet, 4, Draws(0, 0, 0, 1), 60)
@@ -295,7 +300,7 @@ def test_no_run_of_the_search_is_played_twice(monkeypatch):
     monkeypatch.setattr(LearnerAudit, "play_blocks", spied)
     options = candidates(learner, claim, rounds=rounds)
     pair, index, spent = audit_of(learner, claim, runs=60_000).find_pair(options)
-    assert spent <= 6000
+    assert spent <= 6000 * (1 + LOOK)
     keys = [(number, block) for number, _, block in played]
     assert len(set(keys)) == len(keys)
     assert len({number for number, *_ in played}) == len({text for _, text, _ in played}) > len(options) + 20

@@ -1,0 +1,67 @@
+"""The pair of a claim as the report shows it: two inputs, or losses as a few steps of equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ..audit.inputs.data import shown
+from .record_types import ClaimRecord
+from .sanitise import is_mechanism, rounds_words, visible
+
+if TYPE_CHECKING:
+    from ..audit.play.pairs import PairJson
+
+#: Steps of a pair, and numbers of a loss vector, that are printed.
+MOST_STEPS, MOST_NUMBERS = 9, 8
+#: Of a mechanism's input.
+MOST_LETTERS = 400
+
+
+def witness(claim: ClaimRecord) -> dict[str, Any] | None:
+    """Return the pair to show: the inputs of a mechanism, or losses as a few steps of equal ones, shrunken first."""
+    if is_mechanism(claim):
+        inputs = [_input((claim.get("pair") or {}).get(side)) for side in ("left", "right")]
+        return {"inputs": inputs, "steps": []}
+    shrunk: Mapping[str, object] = claim.get("shrunk") or {}
+    shrunken = shrunk.get("pair") or (shrunk if "left" in shrunk else claim.get("pair")) or {}
+    pair = cast("PairJson", shrunken)
+    left, right = pair.get("left"), pair.get("right")
+    if not left or not isinstance(left, list) or not isinstance(right, list) or len(left) != len(right):
+        return None
+    first = pair.get("round") or next((t for t, (a, b) in enumerate(zip(left, right, strict=True), 1) if a != b), 1)
+    differ = pair.get("rounds") or [first]
+    steps: list[dict[str, Any]] = []
+    for t, (a, b) in enumerate(zip(left, right, strict=True), start=1):
+        row = (_vector(a), _vector(b))
+        row = (shown(a), shown(b)) if t in differ and row[0] == row[1] else row  # as 0 and -0, or 1 and 1.00001
+        if steps and (steps[-1]["left"], steps[-1]["right"]) == row and not {t, t - 1} & set(differ):
+            steps[-1]["last"] = t
+        else:
+            steps.append({"first": t, "last": t, "left": row[0], "right": row[1], "differs": t in differ})
+    hidden = 0
+    if len(steps) > MOST_STEPS:
+        at = next((i for i, s in enumerate(steps) if s["differs"]), 0)
+        start = max(0, min(at - MOST_STEPS // 2, len(steps) - MOST_STEPS))
+        hidden = len(steps) - MOST_STEPS
+        steps = steps[start : start + MOST_STEPS]
+    return {"inputs": [], "steps": steps, "hidden": hidden, "round": rounds_words(differ), "rounds": len(left)}
+
+
+def _input(data: object) -> str:
+    text = visible(shown(data))
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+
+
+def _vector(loss: object) -> str:
+    if isinstance(loss, Mapping):  # a convex loss: its family and its coefficients
+        parts = [f"{key} {_vector(value)}" for key, value in loss.items() if key != "loss"]
+        return ", ".join(parts if "losses" in loss else [str(loss.get("loss", "loss")), *parts])
+    if isinstance(loss, (int, float)):
+        return f"{loss + 0.0:.4g}"
+    if not isinstance(loss, list):
+        return str(loss)
+    words = [f"{x + 0.0:.4g}" if isinstance(x, (int, float)) else str(x) for x in loss]
+    if len(words) > MOST_NUMBERS:
+        words = [*words[: MOST_NUMBERS - 1], f"… {len(words) - MOST_NUMBERS + 1} more"]
+    return "(" + ", ".join(words) + ")"
