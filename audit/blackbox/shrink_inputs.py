@@ -18,7 +18,7 @@ from ..certification.frame import FEWEST_RUNS, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkInputs
 from ..inputs.candidates import Candidate, Space
-from ..play.execution import Budget, Execution, PrefixedMemory
+from ..play.execution import Budget, Execution, PrefixedMemory, seed_beyond
 from .stages import MechanismAudit
 
 #: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
@@ -62,9 +62,8 @@ def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> Shrunk
             if trials == TRIALS:
                 break
             trials += 1
-            if _falsifies(
-                audit, simpler, Budget(runs, budget.seed + FRESH + trials, 1 - TRIAL_ALPHA), f"shrink {trials}"
-            ):
+            fresh = Budget(runs, seed_beyond(budget.seed, FRESH + trials), 1 - TRIAL_ALPHA)
+            if _falsifies(audit, simpler, fresh, f"shrink {trials}"):
                 accepted.append(candidate := simpler)
                 break
         else:
@@ -72,7 +71,7 @@ def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> Shrunk
     share = (1 - budget.confidence) / CERTIFICATES
     runs = min(budget.runs, CERTIFIED_RUNS)
     for i, smaller in enumerate(to_certify(accepted)):
-        own = budget.seed + FRESH + (i and TRIALS + i)  # beyond those of the trials
+        own = seed_beyond(budget.seed, FRESH + (i and TRIALS + i))  # beyond those of the trials
         result = _audited(audit, smaller, Budget(runs, own, 1 - share), f"shrunk {i}")
         if result is not None and result.verdict is Verdict.FALSIFIED:
             return ShrunkInputs(

@@ -25,7 +25,7 @@ from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import weakened
 from ..assumptions.mechanism_runs import DataPair
 from ..laws.exact import NotExactError, exact_epsilon
-from ..play.execution import Json
+from ..play.execution import Json, seed_beyond
 from ..play.pairs import Pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
@@ -126,7 +126,7 @@ def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter
         factor = FACTORS[middle]
         weaker = replace(
             tests.of(weaken(factor)),
-            budget=replace(tests.budget, seed=audit.budget.seed + FRESH + middle),
+            budget=replace(tests.budget, seed=seed_beyond(audit.budget.seed, FRESH + middle)),
             execution=replace(tests.execution, memory=audit.execution.prefixed(f"weaker {factor:g}")),
         )
         bounds[factor] = weaker.once("bound", partial(_bound, weaker, pair))

@@ -17,7 +17,7 @@ from ..assumptions.mechanism_runs import DataPair
 from ..blackbox.falsify import audit_mechanism
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result, Verdict
-from ..play.execution import HERE, Budget, Execution
+from ..play.execution import HERE, Budget, Execution, seed_beyond
 from ..play.pairs import Pair
 from ..play.workers import in_parallel
 from ..regret.check_regret import audit_own_bound
@@ -138,7 +138,7 @@ def _audit_mechanism(subject: plants.Subject, bug: str, seed: int) -> tuple[bool
     mechanism, confidence = plants.planted(subject, bug), 1 - ALPHA / len(BUDGETS)
 
     def audited(runs: int, i: int) -> Result:
-        budget = Budget(runs, seed + i, confidence)
+        budget = Budget(runs, seed_beyond(seed, i), confidence)
         return audit_mechanism(mechanism, claim, budget, left=subject.left, right=subject.right)
 
     return _first_caught(BUDGETS, audited)
@@ -148,7 +148,7 @@ def _audit_class(learner_class: type, seed: int) -> tuple[bool, int, str]:
     claim, confidence = Claim(epsilon=1.0), 1 - ALPHA / len(CLASS_BUDGETS)
     return _first_caught(
         CLASS_BUDGETS,
-        lambda runs, i: audit_learner(learner_class, claim, Budget(runs, seed + i, confidence), pair=PAIR),
+        lambda runs, i: audit_learner(learner_class, claim, Budget(runs, seed_beyond(seed, i), confidence), pair=PAIR),
     )
 
 

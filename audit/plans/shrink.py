@@ -27,7 +27,7 @@ from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkJson, ShrunkWitness
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE
-from ..play.execution import HERE, Budget, Execution
+from ..play.execution import HERE, Budget, Execution, seed_beyond
 from ..play.pairs import Pair, World, check_pair, radius_of
 from ..search.exact_search import RANKING_DELTA, find_exactly
 from ..search.loss_choices import alphabet_of
@@ -155,7 +155,7 @@ def shrink(
     _fewer_rounds(judge, best)
     for i, smaller in enumerate(to_certify(judge.accepted)):
         learner, claim = build(smaller)
-        own = budget.seed + FRESH + (i and EXACT + i)  # beyond those of the trials
+        own = seed_beyond(budget.seed, FRESH + (i and EXACT + i))  # beyond those of the trials
         afresh = replace(execution, memory=execution.prefixed(f"shrunk {i}"))
         fresh = Budget(budget.runs, own, 1 - share)
         result = audit_learner(learner, claim, fresh, afresh, pair=smaller, arms=learner.arms)
@@ -241,7 +241,7 @@ class _Judge:
         return true > detectable_epsilon(claim.epsilon, self.runs // 4, delta=claim.delta, alpha=self.alpha)
 
     def _trial(self, learner: Learner, claim: Claim, pair: Pair) -> bool:
-        seed = self.seed + FRESH + self.trials
+        seed = seed_beyond(self.seed, FRESH + self.trials)
         budget, execution = Budget(self._runs, seed, 1 - TRIAL_ALPHA), Execution(fast=self.execution.fast)
         result = audit_learner(learner, claim, budget, execution, pair=pair, arms=learner.arms)
         return result.verdict is Verdict.FALSIFIED

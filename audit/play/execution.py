@@ -74,6 +74,11 @@ class Budget:
         return self
 
 
+def seed_beyond(seed: int, by: int) -> int:
+    """Return the seed of an audit inside another: so many further on, from 0 again beyond the largest."""
+    return (seed + by) % (LARGEST + 1)
+
+
 #: What a stage comes to: JSON that reads back as it was.
 Json = TypeVar("Json")
 

@@ -46,7 +46,7 @@ def find_adversary(
 
     pilot = _Pilot(learner, rounds, budget, execution)
     with quiet():
-        sampler = optuna.samplers.TPESampler(seed=budget.seed, n_startup_trials=TOGETHER, constant_liar=True)
+        sampler = optuna.samplers.TPESampler(seed=budget.seed % 2**32, n_startup_trials=TOGETHER, constant_liar=True)
         study = optuna.create_study(direction="maximize", sampler=sampler)
     for first in _known(len(rows)):
         study.enqueue_trial({f"block {i}": row for i, row in enumerate(first)})

@@ -30,6 +30,7 @@ from .options import (
     NEIGHBOURS,
     PAIR,
     SEED,
+    SEEDS,
     SETTING,
     SHRINK,
     STOP,
@@ -223,7 +224,7 @@ def init(plan_file: Path) -> None:
 @click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder.")
 @WHERE
 @click.option("--libraries", is_flag=True, help="Without a plan: audit the libraries in place of the literature.")
-@click.option("--seed", type=click.IntRange(0, 2**53 - 1), help="Without a plan.  [default: 0]")
+@click.option("--seed", type=SEEDS, help="Without a plan.  [default: 0]")
 @FAST
 @click.option(
     "--blind-spots/--no-blind-spots",

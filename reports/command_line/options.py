@@ -202,7 +202,9 @@ WHERE = options(
     click.option("--scheduler", metavar="ADDRESS", help="Of --engine dask: tcp://HOST:PORT."),
 )
 CONFIDENCE = click.option("--confidence", type=float, default=0.99, show_default=True, help="1 - alpha.")
-SEED = click.option("--seed", type=click.IntRange(0, 2**53 - 1), default=0, show_default=True)
+#: Of `play.execution.LARGEST`, which takes NumPy to load.
+SEEDS = click.IntRange(0, 2**53 - 1)
+SEED = click.option("--seed", type=SEEDS, default=0, show_default=True)
 
 
 def stop_option(decided: str) -> Callable[..., Any]:

@@ -77,6 +77,30 @@ def test_a_run_with_an_extreme_claim_has_a_record_that_can_be_read(tmp_path):
         assert fine("report", tmp_path / "record.json", f"--{form}", tmp_path / form).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 2000, "--shrink"),
+        ("check", "asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 2000, "--weaken"),
+        ("regret", "asi-raman-talwar/batched-exp3", "--rounds", 64, "--runs", 20, "--search"),
+    ],
+)
+def test_the_largest_seed_serves_what_seeds_audits_of_its_own(words):
+    assert fine(*words, "--seed", 2**53 - 1, "--jobs", 1).exit_code != 2
+
+
+def test_a_record_with_the_largest_seed_is_one(tmp_path):
+    """Its shrunk witness has a seed of its own; no record holds one beyond 2^53."""
+    claim = (
+        'target = "agarwal-singh/reduction-threshold"\nrounds = 2\nruns = 2000\nepsilon = 1.0\nexpect = "falsified"\n'
+    )
+    (tmp_path / "plan.toml").write_text(f"seed = {2**53 - 1}\n[[claims]]\n{claim}")
+    assert fine("run", tmp_path / "plan.toml", "--out", tmp_path, "--jobs", 1).exit_code == 0
+    record = tmp_path / "record.json"
+    assert json.loads(record.read_text())["claims"][0]["shrunk"]
+    assert fine("report", record, "--markdown", tmp_path / "page.md").exit_code == 0
+
+
 def test_an_alpha_that_rounds_away_is_refused(tmp_path):
     (tmp_path / "plan.toml").write_text('alpha = 1e-17\n[[claims]]\ntarget = "mechanisms/laplace"\n')
     assert "plan.toml:1: alpha must be farther from 0 and 1" in fine("run", tmp_path / "plan.toml").stderr
