@@ -224,17 +224,18 @@ def test_ruler_picture_has_the_confidence_of_its_claims(record):
 
 def test_a_shrunk_witness_stands_beside_its_own_bound(record):
     """The largest bound of a published guarantee is of the audited pair; the witness shown is a simpler one."""
-    claim = next(c for c in record["claims"] if c["verdict"] == "FALSIFIED")
+    shrunk = copy.deepcopy(record)
+    claim = next(c for c in shrunk["claims"] if c["verdict"] == "FALSIFIED")
     claim |= {"standing": "theorem", "epsilon_lower": 1.955}
     claim["shrunk"] = {"left": [[1.0, 1.0]], "right": [[0.0, 0.0]], "round": 1, "epsilon_lower": 1.777, "replay": ""}
-    table = render(record).partition('id="guarantees"')[2].partition("</section>")[0]
+    table = render(shrunk).partition('id="guarantees"')[2].partition("</section>")[0]
     assert "certified here is ε ≥ 1.777" in table
 
 
 def test_regret_says_how_its_intervals_and_its_growth_are_judged(record):
     row = record["regret"][0] | {"confidence": 0.99, "interval_method": "normal approximation"}
-    record["regret"] = [row | {"growth_verdict": "VACUOUS", "binds_from": 205}, row | {"growth_verdict": "HOLDS"}]
-    page = render(record)
+    rows = [row | {"growth_verdict": "VACUOUS", "binds_from": 205}, row | {"growth_verdict": "HOLDS"}]
+    page = render({**record, "regret": rows})
     assert page.count("a normal approximation</small>") == 2
     assert "growth: not yet, it takes 3 doublings of the horizon from T = 205 on" in page
     assert "growth: holds on the sequences played, to within 0.1 of the exponent" in page
