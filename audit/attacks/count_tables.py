@@ -13,11 +13,11 @@ from scipy import special
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded
-from ..statistics.coupling import reached
+from ..statistics.coupling import Codes, Places, reached
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from .features import Features, LabelledView, Labels, View
 from .learned import BINS, SCREENED, STRETCH, Coded, CodedRuns, Logistic, OutputAttack, nothing, worth_of
-from .protocol import Codes, Places, log_ratio
+from .protocol import log_ratio
 
 #: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
 MOST_OUTCOMES, REPEATED = 2**16, 16

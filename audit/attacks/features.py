@@ -47,7 +47,7 @@ class Column:
     transform : "log", int or None
         What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
     whole : bool
-        Whether its finite numbers are whole.
+        Whether it is not discrete, and its finite numbers are whole.
     """
 
     values: Floats
@@ -70,7 +70,7 @@ class Column:
             often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
             values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
         rest = ordered[np.isfinite(ordered)]
-        whole = bool(rest.size and (rest == np.rint(rest)).all())
+        whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
         if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest

@@ -20,10 +20,10 @@ from scipy import special
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded, significant
-from ..statistics.coupling import reached
+from ..statistics.coupling import Codes, reached
 from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from .features import LabelledView, Labels, View
-from .protocol import Codes, Scorer, log_ratio
+from .protocol import Scorer, log_ratio
 
 #: The most training runs that screening, regression and boosting use.
 SCREENED, FITTED, BOOSTED = 50_000, 300_000, 50_000

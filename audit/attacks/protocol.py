@@ -16,14 +16,8 @@ from ...mechanisms.draws import Floats
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
+from ..statistics.coupling import Codes
 from .features import Labels
-
-#: The most whole numbers whose places are kept in a table.
-MOST_KEYS = 2**20
-
-#: Whole numbers from 0 on, in a type that is large enough.
-Codes = NDArray[np.unsignedinteger[Any]] | NDArray[np.int64]
-
 
 #: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
 _CERTAIN = 1000.0
@@ -161,34 +155,3 @@ class NoEvidence:
         """Return nan for every run."""
         runs = outputs.shape[-1] if isinstance(outputs, np.ndarray) else len(outputs)
         return np.full(runs, math.nan)
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """The place of a whole number among known ones, which are in order; one more than all for others.
-
-    Attributes
-    ----------
-    known : int array
-    table : int array or None
-        The place of every number from 0 on, where these are few enough.
-    """
-
-    known: NDArray[np.int64]
-    table: NDArray[np.unsignedinteger[Any]] | None
-
-    @classmethod
-    def of(cls, known: NDArray[np.int64], size: int) -> Places:
-        """Return the places; `size` is more than any number that will be asked for."""
-        if size > MOST_KEYS:
-            return cls(known, None)
-        table = np.full(size, known.size, dtype=np.min_scalar_type(known.size))
-        table[known] = np.arange(known.size)
-        return cls(known, table)
-
-    def __call__(self, numbers: NDArray[np.int64]) -> Codes:
-        """Look the numbers up."""
-        if self.table is not None:
-            return self.table.take(numbers)
-        place = np.searchsorted(self.known, numbers)
-        return np.where(self.known[np.minimum(place, self.known.size - 1)] == numbers, place, self.known.size)

@@ -64,8 +64,8 @@ def convex_opposites(target: object, game: Setting, learner: Learner) -> tuple[L
 def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Loss]]:
     coins = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY).integers(0, 2, rounds)
     # Half of one, then the other and that one in turn: the sum so far is at its best where the next loss is worst.
-    halves = isinstance(a, Linear) and [Linear(slope=tuple(s / 2 for s in a.slope))]
-    leader = {"leader loses": [*halves, *((b, a)[t % 2] for t in range(rounds - 1))]} if halves else {}
+    turns = [(b, a)[t % 2] for t in range(rounds - 1)]
+    leader = {"leader loses": [Linear(slope=tuple(s / 2 for s in a.slope)), *turns]} if isinstance(a, Linear) else {}
     return {
         "constant": [a] * rounds,
         "constant, the opposite": [b] * rounds,

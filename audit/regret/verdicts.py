@@ -28,11 +28,11 @@ def regret_verdict(verdict: object) -> str:
 def growth_words(verdict: object, binds_from: int | None) -> str:
     """Return a verdict on growth in words: how far above its exponent HOLDS may lie, and what VACUOUS waits for."""
     if verdict == HOLDS:
-        return f"holds on the sequences played, to within {TOLERANCE} of the exponent"
+        return f"{regret_verdict(verdict)}, to within {TOLERANCE} of the exponent"
     if verdict == VACUOUS:
         start = f"T = {binds_from:,}" if binds_from else "where the bound says something"
         return f"not yet, it takes {FEWEST_DOUBLINGS} doublings of the horizon from {start} on"
-    return str(verdict).lower()
+    return str(verdict)
 
 
 def judge_bound(regrets: Sequence[Regret], bound: float) -> str:

@@ -4,6 +4,8 @@ A run of the left world and the run of the right one that was played with the sa
 What they share says nothing of the ratio of the two rates, and takes nothing off its precision: only the runs that
 differ do. So a pilot of such runs tells apart events, attacks and pairs that one of independent runs confuses.
 
+Here too are the tables in which many scores, and the numbers of outcomes, are looked up.
+
 References
 ----------
 .. [1] P. Glasserman, D. Yao. Some guidelines and guarantees for common random numbers. Management Science 38, 1992.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,10 @@ TREND_RUNS, TREND_FACTOR, TREND_ERRORS = 100.0, 16.0, 4.0
 #: Cells of a table of thresholds, those in one cell beyond which a search is faster, and scores that are looked up
 #: together: all stays near the processor.
 CELLS, CROWDED, STRETCH = 2**12, 8, 2**14
+#: The most whole numbers whose places are kept in a table.
+MOST_KEYS = 2**20
+#: Whole numbers from 0 on, in a type that is large enough.
+Codes = NDArray[np.unsignedinteger[Any]] | NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,37 @@ def _cells_of(numbers: Floats, low: float, per_unit: float) -> NDArray[np.intp]:
         cells = numbers - low
         cells *= per_unit
     return np.fmin(np.fmax(cells, 0, out=cells), CELLS - 1, out=cells).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The place of a whole number among known ones, which are in order; one more than all for others.
+
+    Attributes
+    ----------
+    known : int array
+    table : int array or None
+        The place of every number from 0 on, where these are few enough.
+    """
+
+    known: NDArray[np.int64]
+    table: NDArray[np.unsignedinteger[Any]] | None
+
+    @classmethod
+    def of(cls, known: NDArray[np.int64], size: int) -> Places:
+        """Return the places; `size` is more than any number that will be asked for."""
+        if size > MOST_KEYS:
+            return cls(known, None)
+        table = np.full(size, known.size, dtype=np.min_scalar_type(known.size))
+        table[known] = np.arange(known.size)
+        return cls(known, table)
+
+    def __call__(self, numbers: NDArray[np.int64]) -> Codes:
+        """Look the numbers up."""
+        if self.table is not None:
+            return self.table.take(numbers)
+        place = np.searchsorted(self.known, numbers)
+        return np.where(self.known[np.minimum(place, self.known.size - 1)] == numbers, place, self.known.size)
 
 
 def _more(codes: NDArray[np.int64], size: int) -> Floats:

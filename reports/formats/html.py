@@ -337,7 +337,8 @@ def _regret(entry: RegretJson) -> View:
     shown: View = {**_REGRET, "name": "", "sequence": "", "source": "", **entry}
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
-    shown["growth_words"] = growth_words(shown["growth_verdict"], shown["binds_from"])
+    growth = str(shown["growth_verdict"])
+    shown["growth_words"] = growth_words(growth, shown["binds_from"]).replace(growth, growth.lower())
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
     return shown
 

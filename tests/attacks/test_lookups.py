@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from overclaim.audit.attacks.count_tables import NUDGE, UNIFORM, _bins, _kinds
 from overclaim.audit.attacks.features import FEW_VALUES, MOST_SPECIALS, REPEATS, Column, Features
 from overclaim.audit.attacks.learned import STRETCH, Coded, CodedRuns
-from overclaim.audit.attacks.protocol import MOST_KEYS, Places
+from overclaim.audit.statistics.coupling import MOST_KEYS, Places
 
 NUMBERS = st.one_of(
     st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 2.0, -1e308, 1e308, 5e-324]), st.floats(-10, 10)
