@@ -44,7 +44,7 @@ from .frame import Audit, Choice
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
-#: Beside the search, as a share of its runs: those that show where the worlds should differ.
+#: The share of the search that looks where the worlds should differ.
 LOOK = 0.125
 #: The part of the key of those draws: trials of pairs have 0.
 _LOOK_PART = 1
@@ -105,10 +105,10 @@ class LearnerAudit(Audit):
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
             draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
             more, looked = influential_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs))
-            known = {option.t0 for option in options}  # the families have these rounds, and more pairs of each
-            options = [*options, *(pair for pair in more if pair.t0 not in known)]
+            known = {repr(option.to_json()) for option in options}
+            options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
         each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED
-        pair, index, spent = climb(options, self.trial(), runs, space=space, each=each, seed=self.budget.seed)
+        pair, index, spent = climb(options, self.trial(), runs - looked, space=space, each=each, seed=self.budget.seed)
         return [pair.to_json() if index >= given else None, index, spent + looked]
 
     def trial(self) -> Trial:

@@ -5,7 +5,7 @@ import pytest
 
 from overclaim import Claim, Pair, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, SequenceRatio, SequenceTable, Trained
-from overclaim.audit.certification.stages import LOOK, LearnerAudit, guessed
+from overclaim.audit.certification.stages import LearnerAudit, guessed
 from overclaim.audit.laws.exact import epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.pftal_law import clipped_laws
 from overclaim.audit.laws.sequences import sequence_laws
@@ -300,7 +300,7 @@ def test_no_run_of_the_search_is_played_twice(monkeypatch):
     monkeypatch.setattr(LearnerAudit, "play_blocks", spied)
     options = candidates(learner, claim, rounds=rounds)
     pair, index, spent = audit_of(learner, claim, runs=60_000).find_pair(options)
-    assert spent <= 6000 * (1 + LOOK)
+    assert spent <= 6000
     keys = [(number, block) for number, _, block in played]
     assert len(set(keys)) == len(keys)
     assert len({number for number, *_ in played}) == len({text for _, text, _ in played}) > len(options) + 20
