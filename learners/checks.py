@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+from ..mechanisms.parameters import check_positive
+
 
 def check_arms(arms: int) -> None:
     """Raise ValueError unless `arms` is an integer of at least 1."""
@@ -30,9 +34,11 @@ def check_fraction(name: str, value: float) -> None:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Raise ValueError unless `epsilon` is positive; inf means no noise."""
+    """Raise ValueError unless `epsilon` is positive and can be computed with; inf means no noise."""
     if not epsilon > 0:
         raise ValueError(f"epsilon must be positive (inf for no noise), got {epsilon!r}")
+    if epsilon != math.inf:
+        check_positive("epsilon", epsilon)
 
 
 def check_delta(delta: float) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .draws import Draws
-from .parameters import check_epsilon
+from .parameters import check_positive
 
 Integers = NDArray[np.int64]
 #: Products of a numerator or denominator with a loop's counter must stay far below 2**63.
@@ -162,7 +162,7 @@ class DiscreteLaplace:
     batched: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon, least=1e-6, most=2000)
+        check_positive("epsilon", self.epsilon, least=1e-6, most=2000)
 
     @property
     def scale(self) -> Fraction:

@@ -9,8 +9,8 @@ import numpy as np
 
 #: The most answers, bits or hash functions: more do not fit into memory, as many times as an audit calls a mechanism.
 LARGEST = 10_000
-#: Noise of a scale some thousand times 1 / epsilon can still be computed with: `noise.LARGEST`.
-LEAST_EPSILON, MOST_EPSILON = 1e-140, 1e140
+#: What can still be computed with, noise of a scale some thousand times 1 / epsilon among it: `noise.LARGEST`.
+LEAST, MOST = 1e-140, 1e140
 
 
 def check_count(name: str, value: object) -> None:
@@ -25,19 +25,13 @@ def check_finite(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise ValueError unless the value is a positive, finite number."""
+def check_positive(name: str, value: float | Fraction, *, least: float = LEAST, most: float = MOST) -> None:
+    """Raise ValueError unless the value is a positive, finite number that can be computed with."""
     if not is_finite(value) or not value > 0:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
-
-
-def check_epsilon(value: float | Fraction, *, least: float = LEAST_EPSILON, most: float = MOST_EPSILON) -> None:
-    """Raise ValueError unless the value is a positive, finite number that noise can be scaled by."""
-    if not is_finite(value) or not value > 0:
-        raise ValueError(f"epsilon must be positive and finite, got {value!r}")
     if not least <= value <= most:
         bound = f"at least {least:g}" if value < least else f"at most {most:g}"
-        raise ValueError(f"epsilon must be {bound}, got {value!r}")
+        raise ValueError(f"{name} must be {bound}, got {value!r}")
 
 
 def is_finite(value: object) -> bool:

@@ -335,7 +335,7 @@ def read_record(path: Path) -> RunRecord:
     text = read_text(path, "record")
     try:
         data = json.loads(text, parse_constant=_no_number)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is no JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("claims"), list):
         raise ValueError(f'{str(path)!r} is no record: it must be an object with a list of "claims"')

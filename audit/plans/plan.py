@@ -151,7 +151,7 @@ def read_plan(path: Path) -> Plan:
     text = read_text(path, "plan")
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # whole numbers of thousands of digits; nested too deeply
         raise ValueError(f"{path}: {error}") from None
     lines = _Lines(text, path)
     _check_schema(data, lines)
@@ -175,7 +175,10 @@ def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, 
     values |= {"input_schema": values.pop("inputs")} if "inputs" in values else {}
     kinds = {"number": float, "integer": int}
     for key, value in values.items():
-        values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
+        try:
+            values[key] = kinds.get(CLAIM["properties"].get(key, {}).get("type"), lambda same: same)(value)
+        except OverflowError:
+            raise ValueError(f"{lines.at(key, index)}: {key} must be finite, got a number beyond all floats") from None
     said = {key: values.pop(key) for key in ("runs", "stop") if key in values}
     for key in claim:
         if _has_time(claim[key]):

@@ -49,7 +49,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not 0 < 1 - self.confidence < 1:  # as computed
-            raise ValueError(f"confidence must be in (0, 1), got {self.confidence!r}")
+            where = "farther from 0 and 1 than floating point" if 0 < self.confidence < 1 else "in (0, 1)"
+            raise ValueError(f"confidence must be {where}, got {self.confidence!r}")
         for name, value in (("runs", self.runs), ("seed", self.seed)):
             try:
                 operator.index(value)
@@ -160,6 +161,11 @@ class Execution:
         Computes the blocks of certification, instead of processes here.
     fast : bool
         Play on compiled kernels where the learner has one (it needs Numba). They draw other numbers than NumPy does.
+
+    Raises
+    ------
+    ValueError
+        For another number of processes.
     """
 
     jobs: int = 1
@@ -167,6 +173,10 @@ class Execution:
     memory: Memory | None = None
     cluster: Cluster | None = None
     fast: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.jobs, bool) or not hasattr(self.jobs, "__index__") or self.jobs < 1:
+            raise ValueError(f"jobs must be an integer of at least 1, got {self.jobs!r}")
 
     def prefixed(self, prefix: str) -> PrefixedMemory | None:
         """Return the memory of an audit inside this one."""

@@ -14,6 +14,7 @@ from typing import Any, NotRequired, TypedDict, get_type_hints
 
 from ...mechanisms.claim import EXPECTATIONS, Claim
 from ...mechanisms.statement import Statement
+from ..checks import check_epsilon
 from ..protocol import Learner
 from .statements import PUBLISHED, STANDINGS
 
@@ -60,6 +61,7 @@ class Setting:
             raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {self.calibration!r}")
         if not self.epsilon > 0:
             raise ValueError(f"epsilon must be positive: the noise is calibrated to it, got {self.epsilon!r}")
+        check_epsilon(self.epsilon)
 
     @property
     def published(self) -> bool:

@@ -7,7 +7,6 @@ of it follows from post-processing: an event makes a binary mechanism, which kee
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from numbers import Real
@@ -15,6 +14,8 @@ from typing import ClassVar, Self, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ..parameters import is_finite
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ _STEPS = 60
 
 def is_number(value: object) -> bool:
     """Return whether a value is a finite number."""
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    return isinstance(value, Real) and is_finite(value)
 
 
 def require(name: str, value: float, least: float, *, inclusive: bool = False) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..draws import Draws, Floats
 from ..noise import Laplace
-from ..parameters import check_epsilon
+from ..parameters import check_positive
 
 Data = Sequence[float]
 Outputs = NDArray[Any]
@@ -73,7 +73,7 @@ class OneShot:
     batched: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        check_positive("epsilon", self.epsilon)
 
     def laplace(self, scale: float, data: Data, draws: Draws, runs: int) -> Floats:
         """Return independent Laplace noise for every answer, (dim, runs)."""

@@ -145,6 +145,8 @@ def test_the_short_form_and_replacements_of_a_claim():
         (lambda: RDP(1.0, 1.0), "order must be above 1 and finite, got 1.0"),
         (lambda: RDP(2.0, -1.0), "epsilon must be positive and finite, got -1.0"),
         (lambda: ApproxDP(0.0), "epsilon must be positive and finite, got 0.0"),
+        (lambda: Claim(epsilon=10**400), "epsilon must be positive and finite, got 1000"),
+        (lambda: GDP(10**400), "mu must be positive and finite, got 1000"),
         (lambda: ApproxDP(-1.0, 0.1), "epsilon must be at least 0 and finite, got -1.0"),
         (lambda: ApproxDP(1.0, 1.0), r"delta must be in \[0, 1\), got 1.0"),
         (lambda: Profile(()), "at least one point"),

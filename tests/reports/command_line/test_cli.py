@@ -90,6 +90,9 @@ def test_underpowered():
         (["--set", "etta=2"], "no parameter 'etta'; did you mean eta"),
         (["--set", "eta=fast"], "eta must be a number, got 'fast'"),
         (["--set", "eta=-1"], "eta must be positive and finite, got -1.0"),
+        (["--set", "eta=1e308"], "eta must be at most 1e+140, got 1e+308"),
+        (["--epsilon", "1e308"], "epsilon must be at most 1e+140, got 1e+308"),
+        (["--epsilon", "1e-320"], "epsilon must be at least 1e-140, got 1e-320"),
         (["--set", "calibration=wrong"], "calibration must be one of as_published, corrected"),
         (["--weaken", ""], "weaken must be NAME, to be multiplied by the factor, or 1/NAME, got ''"),
         (["--set", "eta"], "expected NAME=VALUE, got 'eta'"),
@@ -200,6 +203,7 @@ def test_the_replay_names_the_pair_that_was_given():
         ({"left": [[1, 0, 0]], "right": [[0, 0, 0]]}, "3 arms, but the learner has 2"),
         ([1, 2], "must be an object"),
         ("no json", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
     ],
 )
 def test_bad_pairs(tmp_path, pair, message):
