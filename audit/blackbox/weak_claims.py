@@ -223,9 +223,8 @@ class _Choice:
         ]
 
     def _raced(self, attack: OutputAttack, scores: Floats) -> float:
-        """Return what an attack's best event promises, by the trend around its log odds too if that is less."""
-        ways = {False, attack.log_odds}
-        return min(self._trend(scores, SEARCH_DOUBT * attack.doubt, log_odds=way)[1] for way in ways)
+        """Return what an attack's best event promises, by the trends of tails or, if less, by smoothed rates."""
+        return min(self._trend(scores, SEARCH_DOUBT * attack.doubt)[1], self._promise(attack, scores))
 
     def _fitted(
         self,

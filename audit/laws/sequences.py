@@ -21,6 +21,7 @@ from ...learners.abilities import (
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine
 from ...mechanisms.draws import Floats
+from ...mechanisms.noise import deviation_of, scale_of
 from ..play.pairs import Pair
 from . import ftpl_law
 
@@ -32,8 +33,9 @@ FINE, COARSE = 2000, 600
 #: window's: masses at the centres of coarse cells spread out a little more with each step. It is not where losses take
 #: many values: each needs a matrix.
 LONG, AT_LEAST, FEW_ROWS = 16, 1800, 4
-#: How far the grid reaches: sinh-spaced, since Laplace tails over small probabilities are long.
-REACH = 4000.0
+#: How far the grid reaches, at least, and in steps of noise from the start: sinh-spaced, since Laplace tails over
+#: small probabilities are long.
+REACH, STEPS = 4000.0, 50.0
 #: States whose transitions are computed at once: their arrays stay near the processor.
 _STATES = 32
 #: The least probability that double precision holds with all its digits, with room for a few factors.
@@ -197,9 +199,12 @@ class Grid:
         self.inner: OnALine = learner.inner
         self.noise = learner.noise
         self.batch = learner.batch
-        half = np.sinh(np.linspace(0.0, math.asinh(REACH), cells // 2 + 1))
+        _, slope = self.inner.line_step(np.zeros(1), 0)
+        step = abs(float(slope[0])) * max(scale_of(self.noise), deviation_of(self.noise))
+        reach = math.asinh(max(REACH, STEPS * step))
+        half = np.sinh(np.linspace(0.0, reach, cells // 2 + 1))
         self.edges = np.concatenate([-half[:0:-1], half])
-        middle = np.sinh((np.arange(cells // 2) + 0.5) * math.asinh(REACH) / (cells // 2))
+        middle = np.sinh((np.arange(cells // 2) + 0.5) * reach / (cells // 2))
         self.centres = np.concatenate([-middle[::-1], middle])
         self._steps: dict[tuple[int, int, float], Floats] = {}
         self._after: tuple[Floats, Floats] = np.empty((0, 2)), np.ones(1)

@@ -42,9 +42,9 @@ SIX = {
 #: last two pairs' runs, at 1200 to 1223 to that of what is unseen of two sides. What is reported from such seeds says
 #: so.
 FRESH = 1400
-#: DP-Sniper's table: its first seed, after looks at 800 to 804, 820, 910, 911, 931, 934 and 960 to 967 that led to
-#: choices; and what its rows were measured with, for none is measured again when the code changes.
-FRESH_LONG, CODE = 970, "tails of their own"
+#: DP-Sniper's table: its first seed, after looks at 800 to 804, 820, 910, 911, 931, 934, 960 to 967 and 3000 to 3429
+#: that led to choices; and what its rows were measured with, for none is measured again when the code changes.
+FRESH_LONG, CODE = 3500, "races by smoothed rates too"
 SNIPER_SECONDS = 4.6  # CPU, at 2.0M runs
 #: Learners with the parameters that make their claims true.
 SOUND_LEARNERS = {

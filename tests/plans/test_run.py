@@ -112,7 +112,11 @@ def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
         ("batch = 1", "bath = 1", "plan.toml:12: asi-raman-talwar/batched-threshold has no parameter 'bath'"),
         ("agarwal-singh/reduction-threshold", "agarwal/reduction", "plan.toml:5: unknown target"),
         ('target = "agarwal-singh/reduction-threshold"', "", "plan.toml:5: a claim needs a target"),
-        ("epsilon = 1", f"epsilon = 1{'0' * 400}", "plan.toml:7: epsilon must be finite, got a number beyond all floats"),
+        (
+            "epsilon = 1",
+            f"epsilon = 1{'0' * 400}",
+            "plan.toml:7: epsilon must be finite, got a number beyond all floats",
+        ),
         ("epsilon = 1", f"epsilon = 1{'0' * 5000}", "plan.toml: Exceeds the limit"),
         ("seed = 1", f"seed = {'[' * 100_000}", "plan.toml: "),
     ],
