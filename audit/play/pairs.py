@@ -265,6 +265,13 @@ def check_pair(pair: Pair, claim: Claim, learner: Learner) -> None:
     if pair.length not in (None, learner.arms):
         raise ValueError(f"the pair's losses have length {pair.length}, but the learner has {learner.arms} arms")
     pair.check(claim, radius=radius_of(learner))
+    allowed = getattr(learner, "loss_class", None)
+    if allowed is not None:
+        for side, world in (("left", pair.left), ("right", pair.right)):
+            for t, loss in enumerate(world):
+                nothing = claim.neighbours == "zero-out" and t == pair.t0 and _nothing(loss, radius_of(learner))
+                if not nothing:  # what replaces the round's loss need not be of the class
+                    allowed.check(loss, f"the {side} loss of round {t + 1}")
 
 
 def same_loss(a: object, b: object) -> bool:

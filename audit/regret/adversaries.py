@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from ...learners.catalogue.entries import Entry, Setting
-from ...learners.problems.losses import LOSS_SETS, Linear, Loss, Quadratic
+from ...learners.problems.losses import LOSS_SETS, Family, Linear, Loss, Quadratic, check_lipschitz
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
-from ..play.pairs import World, lengths_of
+from ..play.pairs import World, lengths_of, radius_of
 from ..search.loss_choices import alphabet_of
 from .comparator import InBall, domain_of
 
@@ -51,13 +52,17 @@ def convex_opposites(target: object, game: Setting, learner: Learner) -> tuple[L
     if not isinstance(target, Entry):
         return None
     a, b = alphabet_of(learner, target.claim(game)).differing[0]
+    bound = getattr(learner, "bound", math.inf)
     if isinstance(a, Quadratic):  # tilt them: quadratics that differ in the offset alone cost no regret
         domain, rest = domain_of(learner), (0.0,) * (learner.arms - 1)
         assert isinstance(domain, InBall), "the domains of catalogue learners with convex losses are bounded"
         radius, curvature = domain.outer_radius, a.curvature
-        a, b = (Quadratic.steep((sign, *rest), curvature=curvature, radius=radius) for sign in (1.0, -1.0))
+        size = max(min(1.0, bound / radius), curvature * radius)
+        a, b = (Quadratic.steep((sign * size, *rest), curvature=curvature, radius=radius) for sign in (1.0, -1.0))
     if isinstance(a, Linear) and not any(a.slope):
-        a, b = (Linear(slope=(sign, *(0.0,) * (learner.arms - 1))) for sign in (1.0, -1.0))
+        radius = getattr(domain_of(learner), "outer_radius", 1.0)
+        size = min(1.0, bound / radius)
+        a, b = (Linear(slope=(sign * size, *(0.0,) * (learner.arms - 1))) for sign in (1.0, -1.0))
     return (a, b) if hasattr(a, "gradient") else None
 
 
@@ -76,12 +81,25 @@ def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Lo
     }
 
 
-def check_losses(chosen: Mapping[str, World], game: Setting, arms: int) -> None:
-    """Raise ValueError unless every loss has the learner's arms, and every vector lies in the game's loss set."""
+def check_losses(chosen: Mapping[str, World], game: Setting, learner: Learner) -> None:
+    """Raise ValueError unless every loss has the learner's arms and is one of those that its theorem is about.
+
+    Vectors lie in the game's loss set; convex losses are 1-Lipschitz, and as strongly convex and small as it says.
+    """
+    allowed = getattr(learner, "loss_class", None)
     for name, losses in chosen.items():
+        known: set[object] = set()  # a sequence repeats few losses
         for t, loss in enumerate(losses):
-            if lengths := lengths_of(loss) - {arms}:
-                difference = f"{min(lengths)}, but the learner has {arms} arms"
-                raise ValueError(f"the loss of round {t + 1} of {name!r} has length {difference}")
+            key = loss.tobytes() if isinstance(loss, np.ndarray) else id(loss)
+            if key in known:
+                continue
+            known.add(key)
+            what = f"the loss of round {t + 1} of {name!r}"
+            if lengths := lengths_of(loss) - {learner.arms}:
+                raise ValueError(f"{what} has length {min(lengths)}, but the learner has {learner.arms} arms")
             if isinstance(loss, np.ndarray):
-                LOSS_SETS[game.losses].check(loss, f"the loss of round {t + 1} of {name!r}")
+                LOSS_SETS[game.losses].check(loss, what)
+            elif isinstance(loss, Family):
+                check_lipschitz(loss, radius_of(learner), what=what)
+            if allowed is not None:
+                allowed.check(loss, what)

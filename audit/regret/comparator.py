@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ...learners.blame import name_of
+from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.draws import Floats
@@ -44,13 +46,19 @@ class Bounded(Protocol):
 _STEPS = 200
 
 
+def _inward(learner: object) -> Iterator[object]:
+    """Yield a learner, the one that it wraps, and so on."""
+    while learner is not None:
+        yield learner
+        learner = getattr(learner, "inner", None)
+
+
 def domain_of(learner: object) -> LinearMinimiser | None:
     """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
-    while learner is not None:
-        for domain in (getattr(learner, "domain", None), getattr(learner, "oracle", None)):
+    for one in _inward(learner):
+        for domain in (getattr(one, "domain", None), getattr(one, "oracle", None)):
             if isinstance(domain, LinearMinimiser):
                 return domain
-        learner = getattr(learner, "inner", None)
     return None
 
 
@@ -63,7 +71,7 @@ def _minimisers(domain: LinearMinimiser, linear: Floats) -> Floats:
 def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[float, float] | None:
     """Return bounds on the total loss of a run; None where the points may leave the domain or nothing is known."""
     reach = getattr(learner, "zeta", None)  # a learner that smooths its points plays so far outside its domain
-    if hasattr(learner, "oracle") and reach is None:
+    if hasattr(learner, "oracle") and reach is None and not isinstance(learner, NoisyOco):
         return None
     domain = domain_of(learner) if points else None
     if all(isinstance(loss, np.ndarray) for loss in losses):
@@ -74,8 +82,8 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
         low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
         return low - outside, outside - high
     bounded = [loss for loss in losses if isinstance(loss, Bounded)]
-    if reach is None and isinstance(domain, InBall) and len(bounded) == len(losses):
-        most = float(sum(loss.bound(domain.outer_radius) for loss in bounded))
+    if isinstance(domain, InBall) and len(bounded) == len(losses):
+        most = float(sum(loss.bound(domain.outer_radius + (reach or 0.0)) for loss in bounded))
         return -most, most
     return None
 
@@ -83,11 +91,12 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
 def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
     """Return the total loss of the best fixed action, and how far above the least it may be."""
     domain = domain_of(learner)
+    domain = getattr(domain, "shrunk_from", domain)  # regret is against the best point of the whole one
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
-        if hasattr(learner, "advice"):
+        for advised in (one for one in _inward(learner) if hasattr(one, "advice")):
             rounds = enumerate(table)
-            return float(np.sum([learner.advice.at(t) @ loss for t, loss in rounds], axis=0).min()), 0.0
+            return float(np.sum([advised.advice.at(t) @ loss for t, loss in rounds], axis=0).min()), 0.0
         total = table.sum(axis=0)[:, None]
         return float(total.min() if domain is None else (total * _minimisers(domain, total)).sum()), 0.0
     if domain is None:

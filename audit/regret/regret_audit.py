@@ -282,7 +282,7 @@ class _Game:
             raise ValueError(f"rounds must be at most {most:,} here, for losses are kept in memory, got {rounds:,}")
         setting, learner = self.at(rounds)
         chosen = self.worlds(setting, learner, budget.seed)
-        check_losses(chosen, setting, learner.arms)
+        check_losses(chosen, setting, learner)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
             return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
         return _Played(learner, chosen, play_sequences(learner, [*chosen.values()], budget, execution), budget)

@@ -111,11 +111,13 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
             up, down = (Linear(slope=tuple(s * np.eye(p)[0]), offset=s * end) for s in (1.0, -1.0))
             ups_downs.append((up, down))
     elif isinstance(learner, BanditPftal) and learner.regulariser:  # no loss need be strongly convex
-        ups_downs.append((Linear(slope=(0.0,) * p, offset=1.0), Linear(slope=(0.0,) * p, offset=-1.0)))
+        up, down = (Linear(slope=(0.0,) * p, offset=offset) for offset in (learner.bound, -learner.bound))
+        ups_downs.append((up, down))
     elif isinstance(learner, BanditPftal):
-        highest = 1.0 - learner.curvature * learner.domain.outer_radius**2 / 2
+        highest, lowest = learner.bound - learner.curvature * learner.domain.outer_radius**2 / 2, -learner.bound
         up, down, flat = (
-            Quadratic(curvature=learner.curvature, centre=(0.0,) * p, offset=offset) for offset in (highest, -1.0, 0.0)
+            Quadratic(curvature=learner.curvature, centre=(0.0,) * p, offset=offset)
+            for offset in (highest, lowest, min(highest, 0.0))
         )
         ups_downs.append((up, down))
     else:
@@ -138,7 +140,7 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
 def _steep(learner: Pftal, slope: Floats) -> tuple[Family, Family]:
     """Return the losses with the steepest gradients along and against `slope` that the learner's class allows."""
     h, radius = learner.curvature, learner.domain.outer_radius
-    if learner.regulariser or h * radius > 1:  # the regulariser makes linear losses strongly convex
+    if learner.regulariser:  # it makes linear losses strongly convex
         return Linear(slope=tuple(slope)), Linear(slope=tuple(-slope))
     up, down = (Quadratic.steep(tuple(s * slope), curvature=h, radius=radius) for s in (1.0, -1.0))
     return up, down

@@ -71,6 +71,16 @@ class Shrunken:
     factor: float
 
     @property
+    def shrunk_from(self) -> LinearOracle:
+        """The whole domain."""
+        return self.oracle
+
+    @property
+    def outer_radius(self) -> float:
+        """The radius of a ball around 0 that holds it."""
+        return self.factor * float(getattr(self.oracle, "outer_radius", self.oracle.diameter))
+
+    @property
     def dim(self) -> int:
         """The number of coordinates."""
         return self.oracle.dim
@@ -195,6 +205,7 @@ def oco_entry(
         rounds=4,
         arms=dim,
         losses="l1-ball",
+        fixed_losses=True,
         regret=RegretClaim(bound=oco_bound, exponent=0.5, source=source, measured=not slow),
         cases=cases,
     )
@@ -233,6 +244,7 @@ ENTRIES = (
         rounds=16,
         arms=1,
         losses="lipschitz",
+        fixed_losses=True,
         regret=RegretClaim(bound=scaled_bound, exponent=0.75, source=f"{PAPER}, Lemma 8; the rest is derived"),
         cases=(
             Case(
@@ -256,6 +268,7 @@ ENTRIES = (
         rounds=24,
         arms=1,
         losses="lipschitz",
+        fixed_losses=True,
         regret=RegretClaim(bound=doubling_bound, exponent=0.75, source=f"{PAPER}, Lemma 8, summed over the runs"),
         cases=(
             Case(
@@ -278,6 +291,7 @@ ENTRIES = (
         rounds=2,
         arms=1,
         losses="l1-ball",
+        fixed_losses=True,
         cases=(
             Case(expected="falsified", **WHOLE, runs=50_000),
             Case(expected="falsified", **WHOLE, neighbours="zero-out", runs=50_000),

@@ -216,6 +216,8 @@ class Entry:
         `Setting`.
     rounds, arms, delta, losses
         The defaults of an audit.
+    fixed_losses : bool
+        Whether the noise is made for losses of this set alone, and not for the set that a setting names.
     claim_epsilon : callable, optional
         The claimed epsilon of a setting, for claims that depend on T; default `setting.epsilon`.
     regret : RegretClaim, optional
@@ -234,6 +236,7 @@ class Entry:
     arms: int = 2
     delta: float = 0.0
     losses: str = "unit"
+    fixed_losses: bool = False
     claim_epsilon: Callable[[Setting], float] | None = None
     regret: RegretClaim | None = None
     cases: tuple[Case, ...]
@@ -249,7 +252,10 @@ class Entry:
     def setting(self, **changes: Any) -> Setting:
         """Return the entry's default setting with some values changed."""
         default = Setting(rounds=self.rounds, arms=self.arms, delta=self.delta, losses=self.losses)
-        return replace(default, **changes)
+        chosen = replace(default, **changes)
+        if self.fixed_losses and chosen.losses != self.losses:
+            raise ValueError(f"losses of {self.name} must be {self.losses}: its noise is, got {chosen.losses!r}")
+        return chosen
 
     def cases_of(self, setting: Setting, own: Mapping[str, object], claim: Claim) -> list[Case]:
         """Return the cases that audit this claim in this setting, on whatever pair and with whatever runs.

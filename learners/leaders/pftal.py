@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_rounds
 from ..problems.domains import Projection
+from ..problems.loss_classes import ConvexClass
 from ..protocol import FeedbackKind
 
 
@@ -55,12 +56,20 @@ class _Leader:
     rounds: int
     curvature: float
     noise: Noise
+    regulariser: float = 0.0
     #: The noisy gradient sums v_1, ..., v_T are called private, whole.
     publishes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
         check_positive("curvature", self.curvature)
+        if not self.regulariser >= 0:
+            raise ValueError(f"regulariser must be at least 0, got {self.regulariser!r}")
+
+    @property
+    def loss_class(self) -> ConvexClass:
+        """The losses that theorems are about: as strongly convex as `curvature` says, or any with a regulariser."""
+        return ConvexClass(self.domain, 0.0 if self.regulariser else self.curvature)
 
     @property
     def arms(self) -> int:
@@ -144,13 +153,7 @@ class Pftal(_Leader):
         Adds `regulariser / 2 * ||w||^2` to every loss (Appendix C, for Lipschitz losses: set it and `curvature` to H).
     """
 
-    regulariser: float = 0.0
     feedback: FeedbackKind = "full"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.regulariser >= 0:
-            raise ValueError(f"regulariser must be at least 0, got {self.regulariser!r}")
 
     def act(self, state: PftalState, draws: Draws) -> Floats:
         """Return the next point, (dim, runs)."""
@@ -196,12 +199,14 @@ class BanditPftal(_Leader):
         As in `Pftal`.
     beta : float
         The sampling radius, less than r: p / T^(1/3) oblivious, p / T^(1/4) adaptive (Theorem 6).
+    bound : float
+        B, the largest |f| on the domain, without the regulariser.
     regulariser : float
         Adds `regulariser / 2 * ||w||^2` to every loss (Appendix E.3).
     """
 
     beta: float
-    regulariser: float = 0.0
+    bound: float = 1.0
     feedback: FeedbackKind = "bandit"
 
     def __post_init__(self) -> None:
@@ -212,8 +217,18 @@ class BanditPftal(_Leader):
                 f"beta must be less than the domain's inner radius {self.domain.inner_radius:g}, got {self.beta:g};"
                 " a longer horizon or a larger domain allows it"
             )
-        if not self.regulariser >= 0:
-            raise ValueError(f"regulariser must be at least 0, got {self.regulariser!r}")
+        check_positive("bound", self.bound)
+        widest = 0.0 if self.regulariser else self.curvature * self.domain.inner_radius**2 / 4
+        if self.bound < widest:
+            raise ValueError(
+                f"bound must be at least {widest:g}, curvature radius^2 / 4: no loss so strongly convex is smaller,"
+                f" got {self.bound!r}"
+            )
+
+    @property
+    def loss_class(self) -> ConvexClass:
+        """As in `Pftal`; of values within the bound."""
+        return replace(super().loss_class, bound=self.bound)
 
     @property
     def shrinkage(self) -> float:

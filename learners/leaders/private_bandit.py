@@ -16,6 +16,7 @@ from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_rounds
 from ..problems.domains import LinearOracle
+from ..problems.loss_classes import ConvexClass
 from ..protocol import FeedbackKind
 from .pftal import sphere
 
@@ -224,6 +225,11 @@ class PrivateBandit:
     def arms(self) -> int:
         """The number of coordinates."""
         return self.oracle.dim
+
+    @property
+    def loss_class(self) -> ConvexClass:
+        """The losses that the lemmas are about: of values within L D on the domain."""
+        return ConvexClass(self.oracle, bound=self.lipschitz * self.oracle.diameter)
 
     @property
     def batch(self) -> int:

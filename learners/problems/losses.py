@@ -158,9 +158,9 @@ class Quadratic:
             If the norm of `slope` is less than `curvature * radius`: no such loss is so flat.
         """
         norm = math.hypot(*slope)
-        if norm < curvature * radius or norm == 0:
+        if norm < curvature * radius * (1 - TOLERANCE) or norm == 0:
             raise ValueError(f"slope must have norm at least {curvature * radius:g}, got {norm:g}")
-        distance = norm / curvature - radius
+        distance = max(norm / curvature - radius, 0.0)
         centre = tuple(-s / norm * distance for s in slope)
         return cls(curvature=curvature, centre=centre, offset=-0.5 * curvature * distance**2)
 
@@ -354,15 +354,15 @@ def check_told(losses: Floats, what: str, loss: Loss | None = None) -> None:
             raise LossError(f"{what} must be 1-Lipschitz, got a gradient of norm {steepest:g}")
 
 
-def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0) -> None:
+def check_lipschitz(loss: Family | Switch, radius: float, bound: float = 1.0, *, what: str = "the loss") -> None:
     """Raise ValueError unless `loss` is `bound`-Lipschitz on the ball of this radius around 0."""
     if isinstance(loss, Switch):
-        check_lipschitz(loss.below, radius, bound)
-        check_lipschitz(loss.above, radius, bound)
+        check_lipschitz(loss.below, radius, bound, what=what)
+        check_lipschitz(loss.above, radius, bound, what=what)
         return
     constant = loss.lipschitz(radius)
     if constant > bound * (1 + TOLERANCE):
-        raise ValueError(f"the loss must be {bound:g}-Lipschitz on radius {radius:g}, got {constant:g}: {loss}")
+        raise ValueError(f"{what} must be {bound:g}-Lipschitz on radius {radius:g}, got {constant:g}: {loss}")
 
 
 @dataclass(frozen=True)

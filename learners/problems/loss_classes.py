@@ -1,0 +1,68 @@
+"""Classes of convex losses that theorems are about: how strongly convex, and how large on the domain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ...mechanisms.draws import Floats
+from .losses import TOLERANCE, Family, Linear, Quadratic, Switch
+
+
+@runtime_checkable
+class HoldsBall(Protocol):
+    """A domain around 0."""
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius of a ball around 0 inside the domain."""
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return argmin over the domain of <linear, x>."""
+
+
+@dataclass(frozen=True)
+class ConvexClass:
+    """Convex losses on a domain.
+
+    What a class holds no loss of is refused; a user's own kind of loss is taken for one of it.
+
+    Parameters
+    ----------
+    domain : object
+    curvature : float
+        The least strong convexity.
+    bound : float
+        The largest |f| on the domain.
+    """
+
+    domain: object
+    curvature: float = 0.0
+    bound: float = math.inf
+
+    def check(self, loss: object, what: str) -> None:
+        """Raise ValueError for a loss that is surely outside; `what` names it in the message."""
+        if isinstance(loss, Switch):
+            self.check(loss.below, what)
+            self.check(loss.above, what)
+        elif isinstance(loss, np.ndarray):
+            self.check(Linear(slope=tuple(loss)), what)
+        elif isinstance(loss, Family):
+            curved = loss.curvature if isinstance(loss, Quadratic) else 0.0
+            if curved < self.curvature * (1 - TOLERANCE):
+                raise ValueError(f"{what} must be {self.curvature:g}-strongly convex, got {curved:g}: {loss}")
+            if (most := self._most(loss)) > self.bound * (1 + TOLERANCE):
+                raise ValueError(f"{what} must be at most {self.bound:g} in absolute value, got {most:g}: {loss}")
+
+    def _most(self, loss: Family) -> float:
+        """Return an |f| that a loss has on the domain: the largest of a linear one, and on balls."""
+        if not isinstance(self.domain, HoldsBall) or math.isinf(self.bound):
+            return 0.0
+        if not isinstance(loss, Linear):
+            return loss.bound(self.domain.inner_radius)
+        slope = np.array(loss.slope)[:, None]
+        ends = [float(np.vdot(slope, self.domain.minimise(sign * slope))) for sign in (1.0, -1.0)]
+        return max(abs(end + loss.offset) for end in ends)
