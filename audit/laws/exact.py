@@ -143,7 +143,7 @@ def exact_epsilon(
     except NotEnumerableError as error:
         raise NotExactError(str(error)) from None
     if any(epsilons[d] != again[d] and abs(epsilons[d] - again[d]) > CONVERGED for d in deltas):
-        raise NotExactError(f"the grid is too coarse for so little noise: {getattr(learner, 'noise', None)}")
+        raise NotExactError(f"the grid is too coarse here, with {getattr(learner, 'noise', None)}")
     return epsilons
 
 

@@ -18,6 +18,8 @@ from ...learners.abilities import (
     has_grid_law,
     has_noiseless_law,
 )
+from ...learners.bandits.exp3 import Exp3
+from ...learners.bandits.htinf import Htinf
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine
 from ...mechanisms.draws import Floats
@@ -33,9 +35,9 @@ FINE, COARSE = 2000, 600
 #: window's: masses at the centres of coarse cells spread out a little more with each step. It is not where losses take
 #: many values: each needs a matrix.
 LONG, AT_LEAST, FEW_ROWS = 16, 1800, 4
-#: How far the grid reaches, at least, and in steps of noise from the start: sinh-spaced, since Laplace tails over
-#: small probabilities are long.
-REACH, STEPS = 4000.0, 50.0
+#: How far the grid reaches, at least, in steps of noise from the start, and after arms that are not likely:
+#: it is sinh-spaced, since Laplace tails over small probabilities are long.
+REACH, STEPS, LONG_STEPS = 4000.0, 50.0, 3.0
 #: States whose transitions are computed at once: their arrays stay near the processor.
 _STATES = 32
 #: The least probability that double precision holds with all its digits, with room for a few factors.
@@ -123,6 +125,10 @@ def log_sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tup
     if has_noiseless_law(learner):
         actions = _all_actions(learner, pair)
         logs = [log_likelihood(learner, pair, actions, left) for left in (True, False)]
+        if _plays_every_arm(learner) and not np.isfinite(logs).all():
+            raise NotEnumerableError(
+                f"some sequences have probabilities below {LEAST:g}: the learning rate is too large"
+            )
     else:
         laws = sequence_laws(learner, pair, cells=cells)
         possible = _grid(cast(Hashable, learner), cells).possible(pair) if has_grid_law(learner) else True
@@ -150,6 +156,13 @@ def all_sequences(arms: int, chosen: int) -> Actions:
     return np.indices((arms,) * chosen).reshape(chosen, -1)
 
 
+def _plays_every_arm(learner: object) -> bool:
+    """Tell whether every arm always has a positive probability, though perhaps one that no double holds."""
+    while (inner := getattr(learner, "inner", None)) is not None:
+        learner = inner
+    return isinstance(learner, Exp3 | Htinf)
+
+
 def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:
     return np.exp(log_likelihood(learner, pair, _all_actions(learner, pair), left))
 
@@ -174,7 +187,7 @@ def log_likelihood(learner: Learner, pair: Pair, actions: Actions, left: bool | 
     total = np.zeros(runs)
     columns = np.arange(runs)
     batch = batch_of(learner)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for t, seen in enumerate(actions):
             played = seen.astype(np.intp)  # as the learner played it: transcripts hold arms in few bits
             if t % batch == 0:  # within a batch the arm is held
@@ -199,12 +212,16 @@ class Grid:
         self.inner: OnALine = learner.inner
         self.noise = learner.noise
         self.batch = learner.batch
-        _, slope = self.inner.line_step(np.zeros(1), 0)
-        step = abs(float(slope[0])) * max(scale_of(self.noise), deviation_of(self.noise))
-        reach = math.asinh(max(REACH, STEPS * step))
-        half = np.sinh(np.linspace(0.0, reach, cells // 2 + 1))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            slopes = np.abs([self.inner.line_step(np.array([0.0, -REACH, REACH]), arm)[1] for arm in (0, 1)])
+        step, longest = float(slopes[0, 0]), float(np.max(slopes, initial=0.0, where=np.isfinite(slopes)))
+        noise = max(scale_of(self.noise), deviation_of(self.noise))
+        farthest = max(REACH, STEPS * step * noise, LONG_STEPS * longest * (1 + noise))
+        unit = min(1.0, step * max(noise, 0.1))  # cells near 0 are finer than a step
+        reach = math.asinh(farthest / unit)
+        half = unit * np.sinh(np.linspace(0.0, reach, cells // 2 + 1))
         self.edges = np.concatenate([-half[:0:-1], half])
-        middle = np.sinh((np.arange(cells // 2) + 0.5) * reach / (cells // 2))
+        middle = unit * np.sinh((np.arange(cells // 2) + 0.5) * reach / (cells // 2))
         self.centres = np.concatenate([-middle[::-1], middle])
         self._steps: dict[tuple[int, int, float], Floats] = {}
         self._after: tuple[Floats, Floats] = np.empty((0, 2)), np.ones(1)

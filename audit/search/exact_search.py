@@ -180,19 +180,20 @@ def rank_exactly(
 @blaming
 def worst_exactly(
     learner: Learner, claim: Claim, rounds: int, pairs: Sequence[Pair] | None, deltas: Sequence[float]
-) -> tuple[dict[float, float], Pair]:
-    """Return the exact epsilon at each delta on the worst pair, and that pair.
+) -> tuple[dict[float, float], Pair, list[str]]:
+    """Return the exact epsilon at each delta on the worst pair, that pair, and why others have no exact value.
 
     Parameters
     ----------
     pairs : sequence of Pair, optional
         The pairs to compare; by default the standard families: an extreme first round, then a constant or alternating
-        suffix. They are compared at the largest of `deltas`, where rare outcomes count least.
+        suffix. They are compared at the largest of `deltas` at which any has an epsilon: rare outcomes count least
+        there.
 
     Raises
     ------
     NotExactError
-        If no exact method covers the learner.
+        If no exact method covers the learner on any pair, or on the worst one.
     ValueError
         If a pair lies outside the claim's loss set.
     """
@@ -200,6 +201,19 @@ def worst_exactly(
         pairs = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
     for pair in pairs:
         check_pair(pair, claim, learner)
-    ranked = rank_exactly(learner, claim, pairs, delta=max(deltas))
-    worst = pairs[0] if ranked is None else ranked[0]
-    return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst
+    values: dict[int, dict[float, float]] = {}
+    missing: list[NotExactError] = []
+    for i, pair in enumerate(pairs):
+        try:
+            values[i] = exact_epsilon(learner, pair, surface=claim.surface, deltas=deltas, cells=COARSE)
+        except NotExactError as error:
+            missing.append(error)
+    if not values:
+        raise missing[0]
+    for delta in sorted(deltas, reverse=True):
+        epsilons = rounded([epsilon[delta] for epsilon in values.values()], 6)
+        if epsilons.max() > 0:
+            break
+    worst = pairs[list(values)[int(np.argmax(epsilons))]]
+    whys = [str(error) for error in missing]
+    return exact_epsilon(learner, worst, surface=claim.surface, deltas=deltas), worst, whys

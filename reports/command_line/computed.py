@@ -63,7 +63,7 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
 @JSON
 @playing_command
 def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> None:
-    """Compute the exact epsilon of TARGET at a small horizon, on the worst of the standard pairs."""
+    """Compute the exact epsilon of TARGET at a small horizon, on the standard pair worst at the largest delta."""
     from ...audit.laws.exact import DELTAS
     from ...audit.laws.exact_levels import exact_mu_and_rho
     from ...audit.search.exact_search import worst_exactly
@@ -75,14 +75,15 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     with own_process():
         prepared = task.prepare()
     deltas = tuple(sorted({*DELTAS, prepared.claim.delta}))
-    epsilons, pair = worst_exactly(prepared.target, prepared.claim, prepared.rounds, prepared.pairs, deltas)
+    epsilons, pair, whys = worst_exactly(prepared.target, prepared.claim, prepared.rounds, prepared.pairs, deltas)
     asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
     levels = exact_mu_and_rho(prepared.target, pair, surface=prepared.claim.surface) if asked else {}
     if as_json:
         epsilon_at = {f"{d:g}": finite(e) for d, e in epsilons.items()}
         infinite = [delta for delta, epsilon in epsilon_at.items() if epsilon is None]
         others = {name: finite(levels[name]) for name in asked}
-        say(json_text({"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json()}))
+        found = {"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json(), "not_exact": len(whys)}
+        say(json_text(found))
         return
     for name in asked:
         say(f"{name} {levels[name]:.4g}")
@@ -91,3 +92,5 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     say(
         f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
     )
+    if whys:
+        say(f"another pair may be worse: {len(whys)} of the standard pairs have no exact value, for {whys[0]}")

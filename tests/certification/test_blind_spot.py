@@ -302,7 +302,7 @@ def test_a_law_whose_grid_is_too_coarse_says_nothing():
     with pytest.raises(NotExactError, match="the grid is too coarse"):
         exact_epsilon(weakened(learner, 100.0), pair, deltas=(0.0,))
     slack = true_to(Claim(epsilon=1.0), pair, partial(weakened, learner))
-    assert 3.0 <= slack < 10.0
+    assert 3.0 <= slack < 50.0
 
 
 def test_words_of_a_short_record():

@@ -270,7 +270,7 @@ def test_a_counter_of_calls_is_state_too(modulus):
 def test_the_search_finds_the_witnesses():
     entry = lookup("agarwal-singh/ftrl-experts")
     setting = entry.setting()
-    epsilons, pair = worst_exactly(entry.build(setting), entry.claim(setting), 4, None, (0.0, 1e-3))
+    epsilons, pair, _ = worst_exactly(entry.build(setting), entry.claim(setting), 4, None, (0.0, 1e-3))
     assert epsilons[0.0] == pytest.approx(2.0)
     assert np.abs(np.subtract(pair.left[0], pair.right[0])).tolist() == [2.0, 2.0]
     assert pair.left[0][0] == -pair.left[0][1]

@@ -17,6 +17,7 @@ from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_los
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.pairs import Pair
+from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
 from overclaim.learners.abilities import has_noiseless_law
 from overclaim.learners.catalogue.entries import lookup
@@ -24,6 +25,7 @@ from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import Absolute
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.noise import Laplace
+from overclaim.tests.support.command_line import overclaim
 
 
 def pair(rounds, left, right, suffix, mate=None):
@@ -36,8 +38,8 @@ def pair(rounds, left, right, suffix, mate=None):
     return Pair(world, other)
 
 
-def exp2(eta, gamma):
-    return BanditReduction(inner=Exp3(arms=2, eta=eta, gamma=gamma), epsilon=1.0)
+def exp2(eta, gamma, epsilon=1.0):
+    return BanditReduction(inner=Exp3(arms=2, eta=eta, gamma=gamma), epsilon=epsilon)
 
 
 def batched(eta, gamma, batch=1):
@@ -157,6 +159,53 @@ def test_the_grid_reaches_as_far_as_the_steps(eta):
         index = 2 * index + arm
         state += np.where(arm == 0, -1, 1) / played[arm, np.arange(runs)] * (loss + rng.laplace(size=runs))
     assert np.bincount(index, minlength=16) / runs == pytest.approx(p, abs=6 * math.sqrt(0.1 / runs))
+
+
+@pytest.mark.parametrize(
+    ("learner", "left", "right", "expected"),
+    [
+        (exp2(281268.0, 0.001, 300.0), [[0.5, 0.5], [0, 0.5], [0.5, 0]], [[1, -1], [0, 0.5], [0.5, 0]], 15.2008),
+        (
+            exp2(0.00134, 0.001, 5.0),
+            [[0.5, 0.0], [1.0, 1.0], [-1.0, 0.5], [1.0, -1.0]],
+            [[0.5, 0.0], [-1.0, -1.0], [-1.0, 0.5], [1.0, -1.0]],
+            0.00536,
+        ),
+        (
+            exp2(0.010526883208705377, 0.001, 10.0),
+            [[0, 0.5], [1, -1], [-1, 0]],
+            [[-1, -1], [1, -1], [-1, 0]],
+            0.03197,
+        ),
+    ],
+)
+def test_the_grid_holds_long_steps_and_short_ones(learner, left, right, expected):
+    """It was 8.3427, .0003, .0335: the states lay beyond its end, or in one of its cells. Expected: by quadrature."""
+    assert exact_epsilon(learner, Pair(left, right), deltas=(0.0,))[0.0] == pytest.approx(expected, abs=6e-5)
+
+
+@pytest.mark.parametrize(("eta", "rounds"), [(800.0, 2), (1.0, 4)])
+def test_what_no_double_holds_is_not_impossible(eta, rounds):
+    """Epsilon was infinite: exponential weights play every arm, with probability e^-1600 too."""
+    with pytest.raises(NotExactError, match="some sequences have probabilities below 1e-290"):
+        exact_epsilon(Exp3(arms=2, eta=eta, gamma=0.0), pair(rounds, 1, 0, 1), deltas=(0.0,))
+
+
+def test_the_worst_pair_is_worst_where_something_shows():
+    """At delta .01 all pairs of ftrl-experts had an epsilon of 0, and the first was taken, which has none at all."""
+    entry = lookup("agarwal-singh/ftrl-experts")
+    for epsilon, deltas in ((0.01, (0.0, 1e-2)), (1.0, (0.0, 0.5))):
+        setting = entry.setting(rounds=2, epsilon=epsilon)
+        epsilons, _, whys = worst_exactly(entry.build(setting), entry.claim(setting), 2, None, deltas)
+        assert epsilons[0.0] == pytest.approx(2 * epsilon, abs=1e-6)
+        assert whys == []
+
+
+def test_pairs_without_an_exact_value_are_told():
+    """One of them cost all others theirs: with epsilon 20, 0 was printed for 40."""
+    result = overclaim("exact", "agarwal-singh/ftrl-experts", "--rounds", 4, "--epsilon", 20)
+    assert "delta 0        epsilon 40.0000" in result.output
+    assert "another pair may be worse: 1 of the standard pairs have no exact value" in result.output
 
 
 def test_the_table_would_catch_noise_of_half_the_scale():

@@ -96,7 +96,7 @@ def test_probabilities_that_no_double_holds_have_no_exact_value(epsilon):
 
 def test_a_grid_that_has_not_converged_has_no_exact_value():
     learner = BanditReduction(Exp3(arms=2, eta=0.5, gamma=0.1), epsilon=200.0)
-    with pytest.raises(NotExactError, match=r"the grid is too coarse for so little noise: Laplace\(scale=0\.005\)"):
+    with pytest.raises(NotExactError, match=r"the grid is too coarse here, with Laplace\(scale=0\.005\)"):
         exact_epsilon(learner, first_round(4, 1, 0, suffix=1))
 
 
