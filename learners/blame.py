@@ -54,11 +54,8 @@ def audited_code(error: BaseException) -> str | None:
     """Return where in the code under audit an error was raised: the outermost function that is not ours; or None."""
     inside = False
     for frame, _ in frames(error):
-        if any(name in frame.f_globals for name in _OF_TEMPLATES):
-            continue
-        name = str(frame.f_globals.get("__name__"))
-        inside = inside or _of_rooms(name)
-        if inside and not _of_rooms(name) and name.partition(".")[0] not in _LIBRARIES:
+        inside = inside or _of_rooms(_module(frame))
+        if inside and _of_others(frame):
             return frame.f_code.co_qualname.replace("<locals>.", "")
     return None
 
@@ -70,13 +67,16 @@ def deliberate(error: BaseException) -> bool:
     if getattr(type(error), "deliberate", False):  # raised on another machine: so do these
         return True
     *_, last = [(None, 0), *frames(error)]
-    return last[0] is not None and _of_rooms(str(last[0].f_globals.get("__name__"))) and _raises(*last)
+    return last[0] is not None and _of_rooms(_module(last[0])) and _raises(*last)
 
 
 def raised_by_target(error: BaseException) -> bool:
-    """Tell whether a `raise` statement of the code under audit raised an error: no Ctrl-C does."""
+    """Tell whether a `raise` statement of the code under audit raised an error: no Ctrl-C does.
+
+    It must be the target's own: while a target runs, a handler of ours raises for a signal.
+    """
     *_, last = [(None, 0), *frames(error)]
-    return last[0] is not None and audited_code(error) is not None and _raises(*last)
+    return last[0] is not None and audited_code(error) is not None and _of_others(last[0]) and _raises(*last)
 
 
 def _raises(frame: FrameType, instruction: int) -> bool:
@@ -130,6 +130,17 @@ def name_of(target: object) -> str:
     """Return what to call a target: the name of the user's class, of the function, or of the object's class."""
     named = getattr(target, "user_class", target)
     return str(getattr(named, "__name__", type(named).__name__))
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__"))
+
+
+def _of_others(frame: FrameType) -> bool:
+    """Tell whether a frame is of code that is neither ours nor of what we call."""
+    if any(name in frame.f_globals for name in _OF_TEMPLATES):
+        return False
+    return not _of_rooms(_module(frame)) and _module(frame).partition(".")[0] not in _LIBRARIES
 
 
 def _of_rooms(module: str) -> bool:

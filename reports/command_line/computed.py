@@ -29,7 +29,7 @@ from .task_options import task_of
 @JSON
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
-    """Say what a budget can at best catch: the smallest epsilon that a perfect attack falsifies, 9 times in 10."""
+    """Say what a budget can at best catch: the least epsilon of Laplace noise a perfect attack falsifies, 9 in 10."""
     from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
     from ...mechanisms.claim import Claim
     from ..record import finite

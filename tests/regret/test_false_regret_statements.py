@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from overclaim.audit.regret.false_regret_statements import false_utility_claims
 
 
@@ -17,4 +19,5 @@ def test_false_utility_claims_come_with_witnesses():
     assert [claim.measured.partition(":")[0] for claim in claims] == ["VIOLATED", "UNDECIDED", "VIOLATED"]
     condition = claims[1].witness
     assert 6 < condition["found"] / condition["claimed"] < 10
-    assert claims[2].witness["found"] == 2 * claims[2].witness["claimed"]
+    # An expectation, not one run's regret: uniform play over ten arms, nine of which pay 2 more than the tenth.
+    assert claims[2].witness["found"] == pytest.approx(1.8 * claims[2].witness["claimed"])
