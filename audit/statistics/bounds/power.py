@@ -5,8 +5,8 @@ half of the runs, the wrong one in e^-e of that, and in between the attack absta
 mechanism also reveals its input with probability delta, which makes it exactly (e, delta)-DP. `runs` always
 means certification runs, both worlds together.
 
-Randomised response, which shows all that an epsilon allows and is guessed in every run, is caught a little sooner: behind
-a claim of 1, at alpha = 0.01, 10,000 runs catch 1.082 of it, and 1.101 of the reference.
+Randomised response, which shows all that an epsilon allows and is guessed in every run, is caught a little sooner:
+behind a claim of 1, at alpha = 0.01, 10,000 runs catch 1.082 of it, and 1.101 of the reference.
 """
 
 from __future__ import annotations
