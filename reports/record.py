@@ -15,7 +15,7 @@ from .. import __version__
 from ..audit.attacks.rules import NotFrozenError
 from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.certification.frozen import freeze
-from ..audit.certification.verdict import Result
+from ..audit.certification.verdict import Result, Verdict
 from ..audit.inputs.data import to_json
 from ..audit.inputs.files import read_schema
 from ..audit.laws.exact import NotExactError, exact_epsilon
@@ -98,7 +98,7 @@ def claim_record(
         **standing_of(prepared),
         "where": source_place(prepared.target),
         "published": prepared.case is not None and prepared.case.standing in PUBLISHED,
-        "note": task.note,
+        "note": task.note or note_of(prepared, result),
         "seed": result.seed,
         "replay": task.command(),
     }
@@ -231,6 +231,15 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
         known = [(delta, finite(exact[delta])) for delta in PROFILE_DELTAS]
         figures["profile"]["exact"] = {"delta": [d for d, _ in known], "epsilon": [e for _, e in known]}
     return figures
+
+
+def note_of(prepared: Prepared, result: Result) -> str:
+    """Return what the catalogue remarks on a case; of a game that it has no case of, whose claim is called false."""
+    if prepared.case is not None:
+        return prepared.case.note
+    if result.verdict is not Verdict.FALSIFIED or prepared.setting is None or not prepared.source:
+        return ""
+    return f"the catalogue has no case of this game: we have not read whether {prepared.source} claims it"
 
 
 def standing_of(prepared: Prepared) -> ClaimRecord:

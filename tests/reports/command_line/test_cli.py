@@ -267,13 +267,15 @@ def test_power_counts_the_runs_that_check_counts(tmp_path):
 
 
 def test_an_infinite_exact_epsilon_is_said(tmp_path):
-    words = ["asi-raman-talwar/exp3", "--set", "eta=2000", "--set", "gamma=0", "--rounds", 2]
+    probe = "from overclaim.learners import Threshold\n\nlearner = Threshold(arms=2, threshold=0.5)\n"  # it has no noise
+    (tmp_path / "probe.py").write_text(probe)
+    words = [f"{tmp_path / 'probe.py'}:learner", "--epsilon", 1, "--rounds", 2]
     printed = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)
     assert printed["epsilon"]["0"] is None
     assert "0" in printed["infinite"]
-    checked = overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1)
+    checked = overclaim("check", *words, "--runs", 1000, "--jobs", 1)
     assert "infinite on this pair" in checked.output
-    claim = json.loads(overclaim("check", *words, "--epsilon", 1, "--runs", 1000, "--jobs", 1, "--json").stdout)
+    claim = json.loads(overclaim("check", *words, "--runs", 1000, "--jobs", 1, "--json").stdout)
     assert (claim["exact_epsilon"], claim["exact_infinite"]) == (None, True)
     (tmp_path / "record.json").write_text(json.dumps({"schema": 1, "claims": [claim]}))
     overclaim("report", tmp_path / "record.json", "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md")
@@ -329,3 +331,20 @@ def test_regret_of_a_users_mechanism_is_refused_for_what_it_is(tmp_path):
         result = overclaim("regret", target, "--rounds", 16, "--runs", 20)
         assert result.exit_code == 2
         assert f"regret is measured for learners, {target} is a mechanism" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["--losses", "symmetric", "--set", "gamma=0.02"], "losses in [-1, 1]; the paper's are in [0, 1]"),
+        (["--losses", "symmetric", "--set", "gamma=0.03"], "the catalogue has no case of this game: we have not read"),
+        (["--set", "gamma=0.02"], ""),
+    ],
+)
+def test_whose_claim_is_false_is_said_of_every_game(words, note):
+    """A reading had its note in plans alone, and a game that no case has had no word of whose claim it is."""
+    rates = ["--set", "batch=1", "--set", "eta=2"]
+    claim = json.loads(check("asi-raman-talwar/batched-exp3", *rates, *words, "--runs", 20_000, "--json").stdout)
+    assert claim["verdict"] == ("FALSIFIED" if note else "SURVIVED")
+    assert claim["note"].startswith(note)
+    assert bool(claim["note"]) == bool(note)
