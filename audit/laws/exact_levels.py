@@ -54,8 +54,13 @@ def level_of_laws(measure: Measure, p: Floats, q: Floats) -> float:
         level = max(_divergence_level(measure, p, loss), _divergence_level(measure, q, -loss))
     else:
         order = np.argsort(-loss, kind="stable")
-        sums = [np.minimum(np.cumsum(law[order])[:-1], 1.0) for law in (p, q)]
-        level = float(np.max(measure.needed(sums[0], sums[1]), initial=0.0))
+        upto, beyond = (
+            [np.cumsum(law[order][way])[:-1] for law in (p, q)] for way in (slice(None), slice(None, None, -1))
+        )
+        few = upto[0] <= 0.5  # of others the complement: a sum near 1 has not the digits of what is left
+        level = float(np.max(measure.needed(upto[0][few], upto[1][few]), initial=0.0))
+        other_p, other_q = (np.minimum(law[::-1][~few], 1.0) for law in beyond)
+        level = max(level, float(np.max(measure.needed(other_q, other_p), initial=0.0)))
     return level if level > _NOTHING else 0.0
 
 

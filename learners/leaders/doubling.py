@@ -70,6 +70,16 @@ class Doubling:
         """The learner's domain, which regret is measured against."""
         return self.build(self.first).oracle  # type: ignore[attr-defined]
 
+    @property
+    def zeta(self) -> float | None:
+        """How far a learner that smooths its points plays out of its domain: farthest in the first, shortest run."""
+        return getattr(self.build(self.first), "zeta", None)
+
+    @property
+    def loss_class(self) -> object:
+        """The losses that the learner's theorem is about."""
+        return getattr(self.build(self.first), "loss_class", None)
+
     def weakened(self, factor: float) -> Doubling:
         """Return the same with the noise of every run divided by a factor."""
         return replace(self, build=partial(_build_weaker, self.build, factor))

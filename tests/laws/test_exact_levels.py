@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from overclaim.audit.laws import bandit_law
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
@@ -149,3 +149,10 @@ def test_a_bandits_gaussian_release_given_its_direction():
     later = Pair([zero, zero, Linear(slope=(1.0,)), zero], [zero, zero, Linear(slope=(-1.0,)), zero])
     with pytest.raises(NotExactError):
         exact_level(learner, later, GDP(1.0), surface="release")
+
+
+def test_what_is_left_beside_nearly_all_keeps_its_digits():
+    """mu was infinite where the sum of a law's likelier outcomes was rounded to 1."""
+    p, q = np.array([1 - 1e-30, 1e-30]), np.array([1 - 1e-20, 1e-20])
+    expected = special.ndtri(1e-20) - special.ndtri(1e-30)
+    assert level_of_laws(GDP(1.0), p, q) == level_of_laws(GDP(1.0), q, p) == pytest.approx(expected)

@@ -145,6 +145,16 @@ def test_a_shrunken_ball_is_compared_with_the_whole_one():
     assert (low, high) == pytest.approx((-4.0, 4.0))
 
 
+def test_runs_of_doubled_length_leave_the_domain_by_what_the_first_does():
+    entry = lookup("ene-nguyen-vladu/private-bandit-doubling")
+    learner = entry.build(entry.setting(rounds=60, arms=1))
+    assert learner.zeta > learner.build(32).zeta
+    low, high = total_bounds(learner, [UP] * 4, points=True)
+    assert (low, high) == pytest.approx((-4 * (1 + learner.zeta), 4 * (1 + learner.zeta)))
+    with pytest.raises(ValueError, match="must be at most 2 in absolute value, got 3"):
+        learner.loss_class.check(Linear(slope=(1.0,), offset=2.0), "the loss")
+
+
 def test_conditional_gradient_stays_in_its_domain():
     """No largest regret was known, so no bound could be called vacuous or violated."""
     entry = lookup("ene-nguyen-vladu/noisy-oco")
