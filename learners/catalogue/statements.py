@@ -233,9 +233,9 @@ ENE_THEOREM_4 = Statement(
         "them: twice ε at T = 2 even where the vector becomes 0."
     ),
     answer=(
-        "The theorem is quoted from earlier work, and says that there is such an algorithm: what is audited is the one "
-        "that it names, TREEBASEDAGG. No decision of PRIVATEBANDIT uses the last sum, and Lemma 7, which is about "
-        "decisions, does not need it."
+        "The theorem is quoted from earlier work, and says that there is such an algorithm: what is audited is the "
+        "one that it names, TREEBASEDAGG. No decision of PRIVATEBANDIT uses the last sum, and Lemma 7, which is "
+        "about decisions, does not need it."
     ),
     repair="λ with log T + 1 in place of log T, and the L1 diameter in place of Y_1.",
 )
