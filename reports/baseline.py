@@ -35,10 +35,10 @@ from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json
-from .identity import matched, measure, why_another
+from .identity import called, mark, matched, measure, told_apart, why_another
 from .record import read_record
 from .record_types import BaselineRecord, BeforeRecord, ClaimRecord, RunRecord, Said
-from .sanitise import lower, measure_of, named_world
+from .sanitise import is_failing, lower, measure_of, named_world
 
 if TYPE_CHECKING:
     from ..audit.statistics.events import CountsJson
@@ -48,12 +48,11 @@ if TYPE_CHECKING:
 CURVE = 1000
 #: Where `accept` puts the baseline.
 DEFAULT = Path("overclaim-baseline.json")
-#: The audit lost power if the gap between the claim and the smallest violation it catches grew by more than this.
+#: The audit lost power if the gap between the claim and the smallest violation it catches grew by more than this, or,
+#: where no such violation is known, if the runs became fewer by more.
 SLACK = 1.10
 #: What a claim promises: the less, the better.
 _PROMISED: Final = ("epsilon", "mu", "rho", "delta")
-#: What fails a run; other findings are remarks.
-FAILING = ("regression", "weakened", "lost power", "missing")
 #: Guesses beyond which Fisher's test takes too long; exact intervals stand in for it.
 MOST_EXACT = 10**8
 #: Of each claim.
@@ -158,7 +157,7 @@ def compare(
         "digest": digest(base),
         "alpha": alpha,
         "test": TEST,
-        "findings": findings,
+        "findings": told_apart(findings, base["claims"], claims),
         "errors": errors,
     }
 
@@ -270,10 +269,8 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     if now["kind"] == then["kind"] == "profile" and _allows_more(now, then):
         changes.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
     same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
-    if same and _gap(new) > SLACK * _gap(old):
-        catches, caught = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
-        text = f"at best it catches {catches}, before {caught} ({_budget(new)} runs, were {_budget(old)})"
-        changes.append(_finding("lost power", new, text))
+    if same and (less := _catches_less(new, old)):
+        changes.append(_finding("lost power", new, less))
     if same and _blinder(new, old):
         sees, saw = (blind_words(claim["blind_spot"] or {}) for claim in (new, old))
         changes.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))
@@ -305,6 +302,17 @@ def _power_changed(new: ClaimRecord, old: ClaimRecord) -> str | None:
     return None
 
 
+def _catches_less(new: ClaimRecord, old: ClaimRecord) -> str | None:
+    """Return what an audit would catch less of than before; in measures that have no such value, the runs it lost."""
+    if _gap(new) > SLACK * _gap(old):
+        catches, caught = (_text(claim.get("detectable_epsilon")) for claim in (new, old))
+        return f"at best it catches {catches}, before {caught} ({_budget(new)} runs, were {_budget(old)})"
+    now, then = (claim.get("budget") or claim["runs"] for claim in (new, old))
+    if math.isinf(_gap(new)) and now and then and now * SLACK < then:
+        return f"its audit has {now:,} runs, it had {then:,}"
+    return None
+
+
 def _gap(claim: ClaimRecord) -> float:
     detectable = claim.get("detectable_epsilon")
     return math.inf if detectable is None else float(detectable - claim["claimed"]["epsilon"])
@@ -321,18 +329,18 @@ def _text(value: object) -> str:
 
 
 def _finding(kind: str, claim: ClaimRecord, message: str) -> Said:
-    return {"kind": kind, "name": claim["name"], "message": message}
+    return {"kind": kind, "name": claim["name"], "message": message, "claim": mark(claim), "replay": claim["replay"]}
 
 
 def failed(record: RunRecord) -> bool:
     """Tell whether a record's comparison with its baseline fails the run."""
-    return any(finding["kind"] in FAILING for finding in (record.get("baseline") or {}).get("findings", ()))
+    return any(map(is_failing, (record.get("baseline") or {}).get("findings", ())))
 
 
 def lines(record: RunRecord) -> list[str]:
     """Return the findings, one line each."""
     findings = (record.get("baseline") or {}).get("findings", ())
-    return [f"{finding['kind']}: {finding['name']}: {finding['message']}" for finding in findings]
+    return [f"{finding['kind']}: {called(finding)}: {finding['message']}" for finding in findings]
 
 
 def digest(record: RunRecord) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from .record_types import ClaimRecord
-from .sanitise import is_mechanism
+from ..audit.statistics.measure_words import claimed_words
+from .record_types import SIDES, ClaimRecord, Said
+from .sanitise import is_mechanism, measure_of, relation_words
 
 if TYPE_CHECKING:
     from ..mechanisms.measures.measure import MeasureJson
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
 #: In a claim's own measure: what it promises, the less the better. The rest of a measure says in what it is stated.
 LEVELS = ("epsilon", "mu", "rho")
+#: The details that are of the audit, and not of what it asks.
+_OF_AUDIT = ("stop", "confidence", "budget", "seed", "engine")
+#: Letters of a fact that tells claims apart, at most: an input may be a table.
+_MOST_LETTERS = 60
 
 
 def game(claim: ClaimRecord) -> str:
@@ -50,6 +57,63 @@ def details(claim: ClaimRecord) -> dict[str, object]:
         "seed": claim.get("seed"),
         "engine": claim.get("engine", "numpy"),
     }
+
+
+def mark(claim: ClaimRecord) -> str:
+    """Return a short hash of what a claim asks, which no other audit of it changes."""
+    asked = {name: value for name, value in details(claim).items() if name not in _OF_AUDIT}
+    return hashlib.sha256(f"{game(claim)}/{_text(asked)}".encode(errors="replace")).hexdigest()[:16]
+
+
+def names(claims: Sequence[ClaimRecord]) -> list[str]:
+    """Return the names of claims, each with its measure and setting, and what differs between those still alike."""
+    alike = [_name(claim) for claim in claims]
+    told = list(alike)
+    for name in [name for name, count in Counter(alike).items() if count > 1]:
+        places = [i for i, other in enumerate(alike) if other == name]
+        facts = [_facts(claims[i]) for i in places]
+        differing = [key for key in dict.fromkeys(chain(*facts)) if len({fact.get(key) for fact in facts}) > 1]
+        for i, fact in zip(places, facts, strict=True):
+            told[i] = " ".join([name, *(f"{key}={fact[key]}" for key in differing if key in fact)])
+    return told
+
+
+def _name(claim: ClaimRecord) -> str:
+    # A mechanism has neither losses nor surfaces, and a relation only where one was asked for.
+    of_learner = [str(word) for word in map(claim.get, ("losses", "surface", "neighbours")) if word]
+    setting = [claim.get("calibration"), *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
+    within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
+    return f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
+
+
+def _facts(claim: ClaimRecord) -> dict[str, str]:
+    """Return what else may tell two claims apart, as text."""
+    pair = (claim.get("pair") or {}) if _is_given(claim) else {}
+    worlds = {side: _text(pair[side]) for side in SIDES if side in pair}
+    facts: dict[str, object] = {
+        "T": claim.get("rounds"),
+        "arms": claim.get("arms"),
+        **(claim.get("parameters") or {}),
+        **{side: text for side, text in worlds.items() if len(text) <= _MOST_LETTERS},
+        "runs": claim.get("budget") or claim.get("runs"),
+        "stop": claim.get("stop"),
+    }
+    return {key: str(value) for key, value in facts.items() if value is not None}
+
+
+def told_apart(findings: Sequence[Said], *sides: Sequence[ClaimRecord]) -> list[Said]:
+    """Return findings with the names of their claims where a target alone, on either side, does not tell which."""
+    several = {name for claims in sides for name, count in Counter(c["name"] for c in claims).items() if count > 1}
+    labels: dict[tuple[str, str], str] = {}
+    for claims in sides:
+        siblings = [claim for claim in claims if claim["name"] in several]
+        labels |= {(mark(one), one["replay"]): name for one, name in zip(siblings, names(siblings), strict=True)}
+    return [f | {"label": labels[f["claim"], f["replay"]]} if f["name"] in several else f for f in findings]
+
+
+def called(finding: Said) -> str:
+    """Return what to call the claim of a finding."""
+    return finding.get("label") or finding["name"]
 
 
 def _is_given(claim: ClaimRecord) -> bool:

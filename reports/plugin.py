@@ -146,7 +146,8 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         """Audit a claim; see `overclaim.falsify`, and `overclaim.falsify_mechanism` for what is no learner."""
         __tracebackhide__ = True
         from ..audit.blackbox.falsify import falsify_mechanism
-        from ..audit.blackbox.learners import falsify as audit
+        from ..audit.blackbox.learners import falsify
+        from ..learners.protocol import LearnerError
         from ..learners.scalar import is_learner
 
         node = pytestconfig.stash[ASKING][-1]
@@ -156,11 +157,14 @@ def falsify(pytestconfig: pytest.Config) -> Callable[..., AuditedResult]:
         given = INPUTS & options.keys()  # or a pair and pairs, which a learner plays on compiled kernels
         if given and not (is_learner(learner) and given == {"pairs"}):
             chosen.pop("fast", None)
-        if given and not is_learner(learner):
-            result = falsify_mechanism(learner, claim, **chosen)
-        else:
+        audit = falsify_mechanism if given and not is_learner(learner) else falsify
+        try:
             result = audit(learner, claim, **chosen)
-        return AuditedResult(result, learner, _command(node, result), seeded=not chosen.get("os_random"))
+        except LearnerError as error:  # it says in a line what our frames would in a hundred
+            crash = error.with_traceback(None)
+        else:
+            return AuditedResult(result, learner, _command(node, result), seeded=not chosen.get("os_random"))
+        raise crash from None
 
     return run
 
@@ -182,7 +186,8 @@ def check_regret(pytestconfig: pytest.Config) -> Callable[..., RegretAudit]:
         try:
             return check(learner, bound, **{**known, **options})
         except LearnerError as error:
-            pytest.fail(str(error), pytrace=False)
+            wrong = str(error)
+        pytest.fail(wrong, pytrace=False)  # not in the handler: pytest would show what was handled too
 
     return run
 
@@ -237,7 +242,7 @@ class AuditedResult:
         from ..mechanisms.claim import neighbours_words
         from .formats.terminal import confidence
         from .record import counted
-        from .sanitise import REPLAY_WORDS, counted_words, rounds_words
+        from .sanitise import REPLAY_WORDS, counted_words, rounds_words, visible
 
         result = self.result
         claim, pair = result.claim, result.pair
@@ -271,9 +276,11 @@ class AuditedResult:
             ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),
             ("  right", _short(world["right"] if isinstance(pair, Pair) else shown(world["right"]))),
         ]
-        body = "\n".join(textwrap.fill(f"{k:<12}{v}", 110, subsequent_indent=" " * 12) for k, v in rows)
+        body = [textwrap.fill(f"{k:<12}{visible(v)}", 110, subsequent_indent=" " * 12) for k, v in rows]
         again = f"{REPLAY_WORDS[0]:<12}" if self.seeded else f"{REPLAY_WORDS[1]}: "
-        return f"{result.verdict}: {_name(self.learner)}\n{body}\n{again}{self.replay}"
+        return "\n".join(
+            [f"{result.verdict}: {visible(_name(self.learner))}", *body, f"{again}{visible(self.replay)}"]
+        )
 
 
 def _name(learner: object) -> str:

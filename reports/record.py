@@ -35,6 +35,7 @@ from ..audit.statistics.multiplicity import p_value
 from ..audit.traces.summary import traced
 from ..learners.catalogue.statements import PUBLISHED
 from ..mechanisms.claim import neighbours_words
+from ..mechanisms.libraries.entry import LibraryCase
 from .headline import headline
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
@@ -236,7 +237,7 @@ def claim_evidence(prepared: Prepared, result: Result, exact: dict[float, float]
 def note_of(prepared: Prepared, result: Result) -> str:
     """Return what the catalogue remarks on a case; of a game that it has no case of, whose claim is called false."""
     if prepared.case is not None:
-        return prepared.case.note
+        return "" if isinstance(prepared.case, LibraryCase) else prepared.case.note
     if result.verdict is not Verdict.FALSIFIED or prepared.setting is None or not prepared.source:
         return ""
     return f"the catalogue has no case of this game: we have not read whether {prepared.source} claims it"

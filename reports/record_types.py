@@ -34,6 +34,9 @@ class Said(TypedDict, total=False):
     message: str
     replay: str
     reason: str
+    # Of a finding: its claim (`identity.mark`), and the claim's name where the target has several.
+    claim: str
+    label: str
 
 
 class EventRecord(TypedDict, total=False):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
-from .record_types import ClaimRecord, LegibleRecord, RunRecord
+from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 
 if TYPE_CHECKING:
     from ..audit.regret.measurement import RegretJson
@@ -63,6 +63,8 @@ DEFAULTS: ClaimRecord = {
     "untested": False,
     "replayable": True,
 }
+#: What fails a run of what is found against a baseline; other findings are remarks.
+FAILING = ("regression", "weakened", "lost power", "missing")
 #: What stands before the command that audits a claim again: where its randomness can be seeded, and where it cannot.
 REPLAY_WORDS = ("replay", "again, on other random numbers")
 
@@ -198,6 +200,11 @@ def is_exceeded(claim: ClaimRecord) -> bool:
 def is_violated(row: RegretJson) -> bool:
     """Tell whether a measurement of regret violates its bound or growth: that fails a run."""
     return row.get("verdict") == "VIOLATED"
+
+
+def is_failing(finding: Said) -> bool:
+    """Tell whether what was found against a baseline fails a run."""
+    return finding["kind"] in FAILING
 
 
 def symbol(claim: ClaimRecord) -> str:

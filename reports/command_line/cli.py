@@ -40,7 +40,7 @@ from .options import (
     WHERE,
 )
 from .regret import regret
-from .running import audited, cluster_of, exit_code
+from .running import audited, cluster_of, exit_code, resumable
 from .task_options import task_of
 from .trace_command import trace
 
@@ -269,10 +269,11 @@ def run(
     check_folder(out, *REPORTS, plan=plan_file)
     with owned(out):
         ledger, record = audited(plan, out, resume, jobs, _command_line(), cluster_of(workers, scheduler))
-        if base is not None:
-            hold_against(record, base, baseline_file, plan, jobs=jobs)
-        write_atomically(out / "record.json", to_text(record))
-        write_atomically(out / "report.html", render(record, jobs=jobs or cores()))
+        with resumable(ledger):
+            if base is not None:
+                hold_against(record, base, baseline_file, plan, jobs=jobs)
+            write_atomically(out / "record.json", to_text(record))
+            write_atomically(out / "report.html", render(record, jobs=jobs or cores()))
         ledger.remove()
     if as_json:
         say(to_text(record), nl=False)

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import partial, wraps
 from typing import Any, TextIO
 
@@ -222,13 +222,25 @@ def own_process() -> Iterator[None]:
 
     os._exit = refuse  # type: ignore[assignment]
     try:
-        with _timers_kept(), _stdout_kept(), redirect_stdout(_Open(sys.stderr or open(os.devnull, "w"))):
+        with _timers_kept(), _stdout_kept(), _stderr_there() as stderr, redirect_stdout(_Open(stderr)):
             yield
     finally:
         os._exit = ends
         sys.stdout = shown
         if getattr(shown, "closed", False):
             sys.stdout = open(1, "w", encoding=shown.encoding, closefd=False)  # noqa: SIM115
+
+
+@contextmanager
+def _stderr_there() -> Iterator[TextIO]:
+    """Have a `sys.stderr`, to nowhere where it is closed: what starts a process flushes it, and hands it on."""
+    if sys.stderr is not None:
+        yield sys.stderr
+        return
+    with suppress(OSError):
+        os.set_inheritable(2, True)
+    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+        yield nowhere
 
 
 class _Open:

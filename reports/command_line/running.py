@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -38,16 +38,26 @@ def audited(
     from ...audit.play.workers import cores
 
     ledger = Ledger.begin(out, plan, resume=resume)
-    kept = f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
     execution = Execution(jobs or cores(), cluster=cluster)
     try:
-        with own_process(), ledger.held():
+        with resumable(ledger), own_process(), ledger.held():
             return ledger, run_plan(plan, execution, command=command, ledger=ledger, apart=True)
-    except KeyboardInterrupt:
-        say(kept, err=True)
-        raise
     except ClusterError as error:
-        raise type(error)(f"{error}; {kept}") from None
+        raise type(error)(f"{error}; {_kept(ledger)}") from None
+
+
+@contextmanager
+def resumable(ledger: Ledger) -> Iterator[None]:
+    """Say how an interrupted run goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(_kept(ledger), err=True)
+        raise
+
+
+def _kept(ledger: Ledger) -> str:
+    return f"what was finished is kept in {ledger.path}: the same command with --resume goes on"
 
 
 def run_plan(

@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ...audit.statistics.measure_words import claimed_words
+from ..identity import called, names
 from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import (
     bound_words,
     due_verdict,
-    is_mechanism,
+    is_failing,
     is_untested,
     is_violated,
     legible,
-    measure_of,
-    relation_words,
     replay_word,
     untested_words,
 )
@@ -41,9 +38,9 @@ def junit(record: RunRecord) -> str:
     """
     record = legible(record)
     claims = record["claims"]
-    cases = [_of_claim(claim, name) for claim, name in zip(claims, _names(claims), strict=True)]
+    cases = [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
     cases += [_of_regret(row) for row in record.get("regret") or () if is_violated(row)]
-    cases += [_of_finding(f) for f in record["findings"] if _fails(f)]
+    cases += [_of_finding(f) for f in record["findings"] if is_failing(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
     cases += [_case(s["name"], 0.0, ("skipped", "skipped", s["reason"], s["reason"])) for s in record["skipped"]]
     _number(cases)
@@ -72,18 +69,6 @@ def junit(record: RunRecord) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _names(claims: Sequence[ClaimRecord]) -> list[str]:
-    """Return the names of claims, with what differs between those that would be alike."""
-    names = [_name(claim) for claim in claims]
-    for name in [name for name, count in Counter(names).items() if count > 1]:
-        alike = [i for i, other in enumerate(names) if other == name]
-        facts = [_facts(claims[i]) for i in alike]
-        differing = [key for key in dict.fromkeys(chain(*facts)) if len({fact.get(key) for fact in facts}) > 1]
-        for i, fact in zip(alike, facts, strict=True):
-            names[i] = " ".join([name, *(f"{key}={fact[key]}" for key in differing if key in fact)])
-    return names
-
-
 def _number(cases: Sequence[ElementTree.Element]) -> None:
     """Give no two cases one name, by which dashboards follow them: number those that are alike all the same."""
     seen: Counter[str] = Counter()
@@ -91,21 +76,6 @@ def _number(cases: Sequence[ElementTree.Element]) -> None:
         name = case.attrib["name"]
         seen[name] += 1
         case.attrib["name"] = f"{name} #{seen[name]}" if seen[name] > 1 else name
-
-
-def _name(claim: ClaimRecord) -> str:
-    # A mechanism has neither losses nor surfaces, and a relation only where one was asked for.
-    of_learner = [str(word) for word in (claim["losses"], claim["surface"], claim["neighbours"]) if word]
-    setting = [claim["calibration"], *([relation_words(claim)] if is_mechanism(claim) else of_learner)]
-    within = f" ({', '.join(filter(None, setting))})" if any(setting) else ""
-    return f"{claim['name']} {claimed_words(measure_of(claim))}{within}"
-
-
-def _facts(claim: ClaimRecord) -> dict[str, str]:
-    """Return what else may tell two claims apart, as text."""
-    game = {"T": claim["rounds"], "arms": claim.get("arms"), **(claim.get("parameters") or {})}
-    spent = {"runs": claim.get("budget") or claim["runs"], "stop": claim.get("stop")}
-    return {key: str(value) for key, value in {**game, **spent}.items() if value is not None}
 
 
 def _of_claim(claim: ClaimRecord, name: str) -> ElementTree.Element:
@@ -129,16 +99,10 @@ def _of_regret(row: RegretJson) -> ElementTree.Element:
 
 def _of_finding(finding: Said) -> ElementTree.Element:
     return _case(
-        f"{finding['name']} since the baseline",
+        f"{called(finding)} since the baseline",
         0.0,
         ("failure", finding["kind"], finding["message"], finding["message"]),
     )
-
-
-def _fails(finding: Said) -> bool:
-    from ..baseline import FAILING
-
-    return finding["kind"] in FAILING
 
 
 def _case(name: str, seconds: float, outcome: tuple[str, str, str, str] | None) -> ElementTree.Element:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline_words
-from ..record_types import ClaimRecord, RunRecord
+from ..identity import called
+from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import (
     by_holm,
     exact_words,
     expected_words,
+    is_failing,
     is_unexpected,
     is_untested,
     is_violated,
@@ -48,6 +50,7 @@ def markdown(record: RunRecord) -> str:
     lines += [
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
+    lines += _since_baseline(record["findings"])
     lines += [f"- {_text(bound_line(row))}" for row in filter(is_violated, record.get("regret") or ())]
     lines += [f"- **skipped**: {_text(s['name'])}: {_text(s['reason'])}" for s in record["skipped"]]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
@@ -64,6 +67,14 @@ def markdown(record: RunRecord) -> str:
         f"overclaim {_text(record['overclaim'])}, seed {_text(record['seed'])}.",
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _since_baseline(findings: Sequence[Said]) -> list[str]:
+    """Return what was found against the baseline: what fails the run first."""
+    ordered = sorted(findings, key=lambda finding: not is_failing(finding))
+    lines = [f"- **{_text(f['kind'])}**: {_text(called(f))}: {_text(f['message'])}" for f in ordered[:MOST_ROWS]]
+    left = len(ordered) - MOST_ROWS
+    return lines + ([f"- and {left} more since the baseline"] if left > 0 else [])
 
 
 def _table(claims: Sequence[ClaimRecord]) -> list[str]:

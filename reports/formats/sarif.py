@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from ...audit.statistics.measure_words import claimed_words
+from ..identity import called
 from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     due_verdict,
+    is_failing,
     is_untested,
     is_violated,
     json_text,
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://overclaim.readthedocs.io"
+FINGERPRINT = "claim/v1"
 RULES = {
     "falsified": "The privacy claim is false: what was released certifies more than was claimed.",
     "unexpected": "The claim was expected to be falsified, and was not.",
@@ -50,6 +55,7 @@ def sarif(record: RunRecord) -> str:
     # Names of files are addresses, and stay as they are.
     places = {visible(claim["name"]): claim.get("where") for claim in record["claims"]}
     where = [place_of(claim) for claim in record["claims"]]
+    unaudited = [_place_of_target(error["name"]) for error in record.get("errors") or ()]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for row in filter(is_violated, record.get("regret") or ()):
@@ -57,12 +63,14 @@ def sarif(record: RunRecord) -> str:
         name = row.get("name") or "unnamed"
         results.append(_result("regret", "error", text, name, places.get(name)))
     for finding in record["findings"]:
-        level = "note" if finding["kind"] == "new" else "error"
-        text = f"{finding['kind']}: {finding['name']}: {finding['message']}"
-        results.append(_result("baseline", level, text, finding["name"], places.get(finding["name"])))
-    for error in record["errors"]:
+        level = "error" if is_failing(finding) else "note"
+        text = f"{finding['kind']}: {called(finding)}: {finding['message']}"
+        which = f"{finding['kind']}/{finding.get('claim') or finding['name']}"
+        results.append(_result("baseline", level, text, which, places.get(finding["name"])))
+    for error, place in zip(record["errors"], unaudited, strict=True):
         text = f"{error['name']} {error['kind']}: {error['message']}"
-        results.append(_result("not-audited", "error", text, error["name"], _place_of_target(error["name"])))
+        results.append(_result("not-audited", "error", text, error["replay"] or error["name"], place))
+    _tell_apart(results)
     driver = {
         "name": "overclaim",
         "version": record["overclaim"],
@@ -107,6 +115,17 @@ def _runs(claim: ClaimRecord) -> str:
     return "its runs" if claim["runs"] is None else f"{claim['runs']:,} runs"
 
 
+def _tell_apart(results: Sequence[dict[str, object]]) -> None:
+    """Give no two results one fingerprint, by which alerts are followed: number those that are alike all the same."""
+    seen: Counter[str] = Counter()
+    for result in results:
+        prints = cast(dict[str, str], result["partialFingerprints"])
+        own = prints[FINGERPRINT]
+        seen[own] += 1
+        if seen[own] > 1:
+            prints[FINGERPRINT] = hashlib.sha256(f"{own}/{seen[own]}".encode()).hexdigest()
+
+
 def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson | None) -> dict[str, object]:
     """Return a result; the fingerprint stays the same while the claim does, so that alerts are not opened twice."""
     fingerprint = hashlib.sha256(f"{rule}/{identity}".encode()).hexdigest()
@@ -116,7 +135,7 @@ def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson | 
         "level": level,
         "message": {"text": text},
         "locations": [] if where is None else [_location(where)],
-        "partialFingerprints": {"claim/v1": fingerprint},
+        "partialFingerprints": {FINGERPRINT: fingerprint},
     }
 
 

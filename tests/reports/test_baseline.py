@@ -99,7 +99,7 @@ def test_a_new_claim_is_a_remark(accepted):
     (accepted / "plan.toml").write_text(PLAN + PLAN.replace("alpha = 0.01", "").replace("rounds = 2", "rounds = 3"))
     result, _ = rerun()
     assert result.exit_code == 0, result.output
-    assert "new: mine.py:Noisy: not in the baseline" in result.output
+    assert "new: mine.py:Noisy epsilon 2 (unit, actions, replace) T=3: not in the baseline" in result.output
 
 
 def test_a_baseline_that_is_not_there_is_an_error(accepted):
@@ -257,6 +257,21 @@ def test_of_an_early_audit_the_runs_are_named_that_it_could_spend():
     new, old = (claim(method="anytime", runs=62, budget=many) for many in (500, 9000))
     (lost,) = found_by([{**new, "detectable_epsilon": 1.4}], [old], [counts(50, 100)])["findings"]
     assert "(500 runs, were 9,000)" in lost["message"]
+
+
+@pytest.mark.parametrize(
+    "measure", [{"kind": "gdp", "mu": 1.0}, {"kind": "zcdp", "rho": 0.5}, {"kind": "profile", "points": [[1, 0]]}]
+)
+@pytest.mark.parametrize(("now", "then", "lost"), [(40, 3000, True), (2700, 3000, True), (2800, 3000, False)])
+def test_where_no_smallest_violation_is_known_fewer_runs_are_lost_power(measure, now, then, lost):
+    """From 3000 runs to 40 was no finding."""
+    new, old = (claim(measure=measure, detectable_epsilon=None, budget=many, runs=many) for many in (now, then))
+    findings = kinds(found_by([new], [old], [counts(50, 100)]))
+    assert findings == [("lost power", f"its audit has {now:,} runs, it had {then:,}")] * lost
+    for later in ({**new, "budget": 9000, "runs": 9000}, {**new, "detectable_epsilon": 1.1}):
+        assert kinds(found_by([later], [old], [counts(50, 100)])) == []
+    unknown = claim(measure=measure, detectable_epsilon=None, budget=None, runs=None)
+    assert kinds(found_by([unknown], [old], [counts(50, 100)])) == []
 
 
 def test_another_attack_seed_or_budget_is_compared_by_the_baselines_event():

@@ -1,5 +1,6 @@
 """Records: written whole or not at all, and refused in one line where they are none."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -135,3 +136,10 @@ def test_record_and_ledger_name_the_same_packages(fast):
     assert packages(fast=fast) == ", ".join(f"{n} {v}" for n, v in {"overclaim": __version__, **named}.items())
     assert {"python", "numpy", "scipy", "scikit-learn", "optuna"} <= named.keys()
     assert ("numba" in named) is fast
+
+
+@pytest.mark.skipif(importlib.util.find_spec("opendp") is None, reason="OpenDP is not installed")
+def test_a_case_of_a_library_has_no_note_of_the_catalogue():
+    """It was asked for one: an internal error of every check of a library."""
+    done = overclaim("check", "libraries/opendp/make_laplace-int", "--runs", 400, "--jobs", 1, "--json")
+    assert json.loads(done.stdout)["note"] == ""

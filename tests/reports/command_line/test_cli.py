@@ -267,7 +267,7 @@ def test_power_counts_the_runs_that_check_counts(tmp_path):
 
 
 def test_an_infinite_exact_epsilon_is_said(tmp_path):
-    probe = "from overclaim.learners import Threshold\n\nlearner = Threshold(arms=2, threshold=0.5)\n"  # it has no noise
+    probe = "from overclaim.learners import Threshold\n\nlearner = Threshold(arms=2, threshold=0.5)\n"  # no noise
     (tmp_path / "probe.py").write_text(probe)
     words = [f"{tmp_path / 'probe.py'}:learner", "--epsilon", 1, "--rounds", 2]
     printed = json.loads(overclaim("exact", *words, "--json").stdout, parse_constant=pytest.fail)

@@ -323,6 +323,17 @@ def test_closed_streams_are_no_verdict():
     assert FALSIFIED == 1
 
 
+def test_a_run_on_own_code_needs_no_stderr(tmp_path):
+    """The start of a process asked for it: an internal error, 70."""
+    (tmp_path / "own.py").write_text("def noisy(data, rng):\n    return data + rng.laplace()\n")
+    claim = '[[claims]]\ntarget = "own.py:noisy"\nepsilon = 1\nleft = 0\nright = 1\nruns = 2000\n'
+    (tmp_path / "plan.toml").write_text(claim)
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "overclaim", "run", "plan.toml", "--jobs", "1"]
+    done = subprocess.run([*shell, "--no-blind-spots"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == OK
+    assert "1 survived" in done.stdout
+
+
 ENDLESS = """
 import threading, time
 

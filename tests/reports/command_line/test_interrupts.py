@@ -155,3 +155,47 @@ def command(process):
         return Path(f"/proc/{process}/cmdline").read_text()
     except OSError:
         return ""
+
+
+# The command line, where a target may see that it is played by the first process, as in a comparison with a baseline.
+FIRST = """
+import os
+from overclaim.__main__ import run
+
+os.environ["FIRST"] = str(os.getpid())
+run()
+"""
+PRESSES = """
+import os
+
+def count(data, rng):
+    if os.environ.get("FIRST") == str(os.getpid()):
+        os.kill(os.getpid(), int(os.environ["PRESSED"]))
+    return len(data) + rng.laplace(scale=2.0)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_end_of_a_comparison_with_a_baseline_is_no_crash_of_the_target(tmp_path, end):
+    """It was recorded as one, "the target raised KeyboardInterrupt", and the ledger was gone."""
+    (tmp_path / "mine.py").write_text(PRESSES)
+    claim = '[[claims]]\ntarget = "mine.py:count"\nepsilon = 1.0\nleft = ["a", "b"]\nright = ["a"]\nruns = 400\n'
+    (tmp_path / "plan.toml").write_text(claim)
+
+    def run(*more, program=("-m", "overclaim"), **named):
+        words = [sys.executable, *program, "run", "plan.toml", "--jobs", "1", "--no-blind-spots", *more]
+        pipes = {"capture_output": True, "text": True, "cwd": tmp_path, "check": False}
+        return subprocess.run(words, **pipes, env=os.environ | named, preexec_fn=hears_ctrl_c)
+
+    assert run("--out", "base").returncode in (0, 3)
+    against = ("--baseline", "base/record.json")
+    ended = run(*against, program=("-c", FIRST), PRESSED=str(int(end)))
+    assert ended.returncode == 128 + end, ended.stderr
+    kept, last = ended.stderr.splitlines()
+    assert kept.endswith("--resume goes on")
+    assert last == f"overclaim: {WORDS[end]}"
+    assert (tmp_path / "out" / "ledger.sqlite").exists()
+    assert not (tmp_path / "out" / "record.json").exists()
+    resumed = run(*against, "--resume")
+    assert resumed.returncode in (0, 3), resumed.stderr
+    assert not (tmp_path / "out" / "ledger.sqlite").exists()

@@ -1,0 +1,124 @@
+"""What a comparison with a baseline found, in every format: of which claim, how grave, and told from its siblings."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from overclaim.reports.baseline import Again, compare, lines
+from overclaim.reports.formats.html import render
+from overclaim.reports.formats.junit import junit
+from overclaim.reports.formats.markdown import MOST_ROWS, markdown
+from overclaim.reports.formats.sarif import sarif
+from overclaim.reports.sanitise import FAILING
+
+KINDS = ("regression", "weakened", "lost power", "missing", "not compared", "new")
+
+
+def claim(epsilon=1.0, **more):
+    return {
+        "name": "mine.py:count", "claimed": {"epsilon": epsilon, "delta": 0.0}, "verdict": "SURVIVED",
+        "losses": "unit", "surface": "actions", "neighbours": "replace", "rounds": 2, "arms": 2, "epsilon_lower": 0.5,
+        "runs": 100, "budget": 100, "confidence": 0.99, "detectable_epsilon": epsilon + 0.1, "method": "guess",
+        "seconds": 1.0, "replay": f"overclaim check mine.py:count --epsilon {epsilon}",
+        "where": {"file": "mine.py", "line": 3}, **more,
+    }  # fmt: skip
+
+
+def record(claims=(), findings=(), errors=()):
+    return {
+        "schema": 1, "claims": list(claims), "errors": list(errors), "baseline": {"findings": list(findings)},
+        "created": "2026-01-01T00:00:00+00:00", "overclaim": "0.1.0", "seed": 0, "alpha": 0.01, "command": "overclaim",
+    }  # fmt: skip
+
+
+def found(*kinds, name="mine.py:count", message="what there is to say"):
+    return [{"kind": kind, "name": name, "message": message} for kind in kinds]
+
+
+def results(one):
+    return json.loads(sarif(one))["runs"][0]["results"]
+
+
+def prints(one):
+    return [result["partialFingerprints"]["claim/v1"] for result in results(one)]
+
+
+def compared(new, old):
+    """A record against a baseline, whose events are not counted again."""
+    told = compare(new, {"claims": old}, alpha=0.01, again=lambda pairs: [Again(None, "not counted") for _ in pairs])
+    for one in new:
+        one.pop("baseline", None)
+    return record(new, told["findings"])
+
+
+def test_in_sarif_only_what_fails_the_run_is_an_error():
+    levels = {r["message"]["text"].split(":")[0]: r["level"] for r in results(record([claim()], found(*KINDS)))}
+    assert levels == {kind: "error" if kind in FAILING else "note" for kind in KINDS}
+
+
+def test_the_summary_of_a_pull_request_says_what_failed_against_the_baseline():
+    text = markdown(record([claim()], found(*KINDS, message="<b>*x*</b> | @all")))
+    for kind in KINDS:
+        assert f"- **{kind}**: mine.py:count: &lt;b&gt;\\*x\\*&lt;/b&gt; \\| @<!-- -->all" in text
+    many = markdown(record([claim()], [*found("new") * 2 * MOST_ROWS, *found("missing")]))
+    assert "- **missing**" in many  # what fails comes first
+    assert many.count("- **new**") == MOST_ROWS - 1
+    assert f"- and {MOST_ROWS + 1} more" in many
+
+
+def test_two_claims_on_one_target_have_two_fingerprints_and_two_names():
+    one = compared([claim(1.0), claim(2.0)], [claim(1.0), claim(2.0)])
+    assert len(set(prints(one))) == 2
+    for text in ("\n".join(lines(one)), render(one), markdown(one), junit(one), sarif(one)):
+        assert "mine.py:count epsilon 1" in text.replace("\\", "")
+        assert "mine.py:count epsilon 2" in text.replace("\\", "")
+    lone = compared([claim(1.0)], [claim(1.0)])
+    assert lines(lone) == ["not compared: mine.py:count: not counted"]
+    assert prints(lone)[0] == prints(one)[0]
+
+
+def test_worlds_that_were_given_tell_claims_apart():
+    both = [claim(pair_given=True, mechanism=True, pair={"left": left, "right": 0}) for left in (1, 2)]
+    left = [line.partition(": not counted")[0] for line in lines(compared(both, both))]
+    assert left == [f"not compared: mine.py:count epsilon 1 left={number}" for number in (1, 2)]
+
+
+def test_claims_that_differ_in_their_audit_alone_are_told_apart_too():
+    both = [claim(budget=many, replay=f"overclaim check mine.py:count --runs {many}") for many in (100, 200)]
+    one = compared(both, both)
+    assert [line.split(":")[2] for line in lines(one)] == [
+        f"count epsilon 1 (unit, actions, replace) runs={many}" for many in (100, 200)
+    ]
+    assert len(set(prints(one))) == 2
+
+
+def test_a_fingerprint_does_not_change_with_the_budget_of_the_audit():
+    more = {"runs": 200, "budget": 200, "seed": 5, "replay": "overclaim check mine.py:count --runs 200"}
+    first, second = (compared([one], [claim(2.0, surface="release")]) for one in (claim(), claim(**more)))
+    assert len(prints(first)) == 2
+    assert prints(first) == prints(second)
+
+
+@pytest.mark.parametrize("more", [{}, {"claim": "same"}])
+def test_no_two_results_share_a_fingerprint(more):
+    """Also of records that say no claim, two findings of one kind on one claim, errors and bounds on regret."""
+    findings = [one | more for one in found("weakened", "weakened", "regression")]
+    errors = [{"name": "mine.py:count", "kind": "crashed", "message": "x", "replay": ""}] * 2
+    one = record([claim()], findings, errors)
+    one["regret"] = [{"name": "mine.py:count", "verdict": "VIOLATED", "mean_regret": 4.0, "bound": 2.0}] * 2
+    assert len(set(prints(one))) == len(results(one)) == 7
+
+
+def test_what_was_not_audited_is_placed_in_its_file_whatever_its_name():
+    name = "a\u202eb\x01.py:count"
+    errors = [{"name": name, "kind": "crashed", "message": "x", "replay": ""}]
+    (result,) = results(record(errors=errors))
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place["uri"] == "a%E2%80%AEb%01.py"
+
+
+def test_junit_names_the_claim_of_a_finding():
+    one = compared([claim(2.0)], [claim(1.0), claim(2.0)])
+    names = [case.get("name") for case in ElementTree.fromstring(junit(one)).iter("testcase")]
+    assert "mine.py:count epsilon 1 (unit, actions, replace) since the baseline" in names
