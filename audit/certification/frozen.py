@@ -186,8 +186,7 @@ def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Fro
     play = player_of(target, result.pair, result.claim.surface, result.seed)
     looked, counted = min(LOOKED, max(FEWEST, budget // 5)), max(FEWEST, min(COUNTED, budget))
     if result.certificate.method == "anytime":
-        seen, left = _together(play, _CHOOSE, 0.5, looked)
-        result = replace(result, event=_most_telling(result.scorer.score(seen), left))
+        result = _told_best(result, *_together(play, _CHOOSE, 0.5, looked))
     rule, share = _sequences(target, result), result.event.share
     if rule is not None and _counted_already(result):
         return Frozen(rule, share, result.certificate.counts)
@@ -198,12 +197,33 @@ def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Fro
     return Frozen(rule, share, count_fresh(play, rule, Stage.FROZEN, share, counted, jobs=jobs))
 
 
-def _most_telling(scores: Floats, left: NDArray[np.bool_]) -> Event:
-    """Return the event by which right guesses exceed wrong ones most, in standard errors.
+@dataclass(frozen=True)
+class _Reversed:
+    """A score that is evidence for the right world, the other way round."""
 
-    What an early audit bet on last was chosen against e^epsilon of the claim. Where the claim holds that may be a far
-    tail, which less noise makes rarer. The runs here are counted for nothing, so their labels may choose.
+    scorer: Any
+
+    def score(self, outputs: Any) -> Floats:
+        """Return the evidence for the left world, (runs,)."""
+        reverse: Floats = -self.scorer.score(outputs)
+        return reverse
+
+
+def _told_best(result: Result, seen: Seen, left: NDArray[np.bool_]) -> Result:
+    """Return an early audit's result with the event on its score that tells the worlds apart best.
+
+    What it bet on last was chosen against e^epsilon of the claim. Where the claim holds that may be a far tail, which
+    less noise makes rarer, or none at all: then the score may even be a number that is larger in the right world. The
+    runs here are counted for nothing, so their labels may choose.
     """
+    ways = [replace(result, scorer=scorer) for scorer in (result.scorer, _Reversed(result.scorer))]
+    events = [_most_telling(way.scorer.score(seen), left) for way in ways]
+    best = int(events[1][1] > events[0][1])
+    return replace(ways[best], event=events[best][0])
+
+
+def _most_telling(scores: Floats, left: NDArray[np.bool_]) -> tuple[Event, float]:
+    """Return the event by which right guesses exceed wrong ones most, in standard errors, and by how many."""
     known = np.sort(scores[~np.isnan(scores)])
     cuts = np.append(np.unique(known[(_RANKS * known.size).astype(int)]) if known.size else [], np.nan)  # nan: unused
     above, below = scores >= cuts[:, None], scores <= cuts[:, None]
@@ -211,8 +231,9 @@ def _most_telling(scores: Floats, left: NDArray[np.bool_]) -> Event:
     guesses = above.sum(axis=1) + below.sum(axis=1)[:, None]
     excess[cuts[:, None] >= cuts] = -np.inf  # a run would be named for both worlds
     excess[-1, -1] = -np.inf  # none would be named
-    lower, upper = np.unravel_index(np.argmax(excess / np.sqrt(guesses + 1)), excess.shape)
-    return Event(float(cuts[lower]), float(cuts[upper]), "guess")
+    told = excess / np.sqrt(guesses + 1)
+    lower, upper = np.unravel_index(np.argmax(told), told.shape)
+    return Event(float(cuts[lower]), float(cuts[upper]), "guess"), float(told[lower, upper])
 
 
 def _sides(event: Event, scores: Floats) -> Sides:
@@ -287,7 +308,7 @@ def _linear(target: Any, result: Result, play: Player, runs: int) -> tuple[Rule,
     seen, left = _together(play, _CHOOSE, 0.5, runs)
     scores, delta, alpha = rule.score(columns_of(seen, arms)), result.claim.delta, result.certificate.alpha
     if result.certificate.method == "anytime":
-        event = _most_telling(scores, left)
+        event, _ = _most_telling(scores, left)
     else:
         event = choose_event(scores, left, delta=delta, alpha=alpha, runs=COUNTED)
     return replace(rule, lower=event.lower, upper=event.upper), event.share

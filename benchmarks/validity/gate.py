@@ -47,7 +47,7 @@ ALPHA = 0.01
 RUNS = 2000
 #: The noise that is left.
 KEPT = (0.9, 0.8, 0.5)
-REGRESSION_RUNS = (2_000, 20_000, 50_000)
+REGRESSION_RUNS, EARLY_RUNS = (2_000, 20_000, 50_000), (20_000,)
 #: Claims of a plan of 20 that are new: no comparison looks at them.
 OTHERS = tuple(4.0 + i for i in range(10, 29))
 SUBJECTS = '''
@@ -164,7 +164,11 @@ def changes() -> list[Change]:
         Change("u < p to 1 - u < p", (one,), (learner("mirrored"),), "follower"),
         Change("another seed", (one, noise), tuple(spending(t, seed=10**6) for t in (one, noise))),
         Change("runs doubled", (one, noise), tuple(spending(t, runs=2 * RUNS) for t in (one, noise))),
-        Change("stop early", (spending(one, stop="early"),), (spending(one, stop="early", seed=10**6),)),
+        Change(
+            "stop early",
+            tuple(spending(t, stop="early") for t in (one, noise)),
+            tuple(spending(t, stop="early", seed=10**6) for t in (one, noise)),
+        ),
     ]
 
 
@@ -231,12 +235,12 @@ def unchanged(changes_made: list[Change], compared: list[Found]) -> tuple[tables
 def regressions(folder: str, comparisons: int, jobs: int) -> tables.Rows:
     """Return the table of what is caught."""
     rows: tables.Rows = []
+    stops = [(stop, runs) for stop, many in (("budget", REGRESSION_RUNS), ("early", EARLY_RUNS)) for runs in many]
     for name, make in (("follower", learner), ("laplace", mechanism)):
-        for runs in REGRESSION_RUNS:
-            old = make(name, budget=Budget(runs), epsilon=5.0)
+        for stop, runs in stops:
+            how = {"budget": Budget(runs, stop=stop), "epsilon": 5.0}
             shortened = [
-                Change("", (old,), (make(f"{name}_{round(100 * kept)}", budget=Budget(runs), epsilon=5.0),), name)
-                for kept in KEPT
+                Change("", (make(name, **how),), (make(f"{name}_{round(100 * kept)}", **how),), name) for kept in KEPT
             ]
             for kept, outcomes_of in zip(
                 KEPT, of_all(folder, shortened, range(1, comparisons + 1), jobs), strict=True
@@ -244,7 +248,8 @@ def regressions(folder: str, comparisons: int, jobs: int) -> tables.Rows:
                 caught = sum("regression" in kinds for _, kinds in outcomes_of)
                 low, high = stats.binomtest(caught, comparisons).proportion_ci(0.95)
                 less = f"{round(100 * (1 - kept))} %"
-                rows.append({"learner": name, "runs": runs, "noise less by": less, "comparisons": comparisons})
+                rows.append({"learner": name, "runs": runs, "stop": stop, "noise less by": less})
+                rows[-1] |= {"comparisons": comparisons}
                 rows[-1] |= {"caught": caught / comparisons, "from": round(low, 3), "to": round(high, 3)}
                 tables.show(rows)
     return rows
