@@ -229,7 +229,8 @@ class PrivateBandit:
     @property
     def loss_class(self) -> ConvexClass:
         """The losses that the lemmas are about: of values within L D on the domain."""
-        return ConvexClass(self.oracle, bound=self.lipschitz * self.oracle.diameter)
+        domain: LinearOracle = getattr(self.oracle, "shrunk_from", self.oracle)
+        return ConvexClass(domain, bound=self.lipschitz * domain.diameter)
 
     @property
     def batch(self) -> int:

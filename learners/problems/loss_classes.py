@@ -13,12 +13,8 @@ from .losses import TOLERANCE, Family, Linear, Quadratic, Switch
 
 
 @runtime_checkable
-class HoldsBall(Protocol):
-    """A domain around 0."""
-
-    @property
-    def inner_radius(self) -> float:
-        """The radius of a ball around 0 inside the domain."""
+class Minimises(Protocol):
+    """A domain over which linear functions can be minimised."""
 
     def minimise(self, linear: Floats) -> Floats:
         """Return argmin over the domain of <linear, x>."""
@@ -28,11 +24,12 @@ class HoldsBall(Protocol):
 class ConvexClass:
     """Convex losses on a domain.
 
-    What a class holds no loss of is refused; a user's own kind of loss is taken for one of it.
+    A loss that is surely outside is refused; a user's own kind of loss is taken for one that is inside.
 
     Parameters
     ----------
     domain : object
+        Over which linear functions can be minimised, or the bound is not looked at.
     curvature : float
         The least strong convexity.
     bound : float
@@ -59,10 +56,10 @@ class ConvexClass:
 
     def _most(self, loss: Family) -> float:
         """Return an |f| that a loss has on the domain: the largest of a linear one, and on balls."""
-        if not isinstance(self.domain, HoldsBall) or math.isinf(self.bound):
+        if not isinstance(self.domain, Minimises) or math.isinf(self.bound):
             return 0.0
         if not isinstance(loss, Linear):
-            return loss.bound(self.domain.inner_radius)
+            return loss.bound(getattr(self.domain, "inner_radius", 0.0))
         slope = np.array(loss.slope)[:, None]
         ends = [float(np.vdot(slope, self.domain.minimise(sign * slope))) for sign in (1.0, -1.0)]
         return max(abs(end + loss.offset) for end in ends)

@@ -13,7 +13,7 @@ from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.audit.regret.verdicts import VIOLATED
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners.catalogue.entries import lookup
-from overclaim.learners.problems.domains import L2Ball, ProbabilitySimplex
+from overclaim.learners.problems.domains import L1Ball, L2Ball, ProbabilitySimplex
 from overclaim.learners.problems.loss_classes import ConvexClass
 from overclaim.learners.problems.losses import Absolute, Linear, Quadratic, Switch
 from overclaim.tests.support.command_line import check, overclaim
@@ -40,6 +40,7 @@ def built(name, rounds=4, arms=1, **parameters):
         (ConvexClass(L2Ball(1), curvature=0.5), Switch(below=BOWL, above=UP), "must be 0.5-strongly convex, got 0"),
         (ConvexClass(L2Ball(1), bound=0.9), UP, "must be at most 0.9 in absolute value, got 1"),
         (ConvexClass(L2Ball(1, 4.0), bound=3.9), BOWL, "must be at most 3.9 in absolute value, got 4"),
+        (ConvexClass(L1Ball(2), bound=0.9), Linear(slope=(0.5, -1.0)), "must be at most 0.9 in absolute value, got 1"),
         (
             ConvexClass(ProbabilitySimplex(2), bound=1.0),
             Linear(slope=(0.5, 1.5)),
@@ -140,6 +141,7 @@ def test_a_shrunken_ball_is_compared_with_the_whole_one():
     entry = lookup("ene-nguyen-vladu/private-bandit-scaled")
     learner = entry.build(entry.setting(rounds=16, arms=1))
     assert learner.oracle.factor < 1
+    learner.loss_class.check(Linear(slope=(1.0,), offset=1.0), "the loss")  # 2 at an end of the whole ball
     assert best_fixed(learner, [UP] * 4)[0] == pytest.approx(-4.0)
     low, high = total_bounds(learner, [UP] * 4, points=True)
     assert (low, high) == pytest.approx((-4.0, 4.0))
