@@ -40,6 +40,9 @@ FALSE_ALARM = 1e-9
 _STEPS, _FEWEST_RUNS, _MOST_RUNS = 2**16, 8, 4096
 #: Arms are compared overall, and by what was played and told so many rounds before.
 _LAGS = 3
+#: Releases whose noise is compared with each other's at most, exact zeros of it that are too many to be chance, and
+#: the step of rounding, as a share of the noise, from which they may be.
+_MOST_DRAWS, _FEW_ZEROS, _COARSE = 256, 3, 1e-9
 #: The exponents of the supermartingales: small ones see small deviations of many runs, large ones rare events.
 _EXPONENTS = 2.0 ** np.arange(-8, 7)
 #: Pairs on which a user's kernel is compared with the user's protocol.
@@ -331,6 +334,10 @@ def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
     values = _distribution(learner.noise, noise)
     if values is None:
         return
+    # Where a release is far larger than its noise, rounding may leave none.
+    if np.spacing(np.abs(transcripts.releases).max()) < _COARSE * np.median(np.abs(noise)):
+        _check_missing(noise, name)
+    _check_anew(values, name)
     values = np.sort(values.ravel())
     ranks = np.arange(values.size + 1) / values.size
     gap = max(np.abs(values - ranks[1:]).max(), np.abs(values - ranks[:-1]).max())
@@ -339,6 +346,32 @@ def _check_noise(learner: Any, pair: Pair, seed: int, name: str) -> None:
             f"{name} does not release its release_means plus its noise: among {values.size:,} releases the share of "
             f"values below some level is {gap:.3g} off that of {learner.noise}"
         )
+
+
+def _check_missing(noise: Floats, name: str) -> None:
+    """Refuse noise that is missing now and then: too seldom to change the share of values below a level."""
+    if (missing := int(np.count_nonzero(noise == 0))) >= _FEW_ZEROS:
+        raise LearnerError(f"{name} releases {missing} of {noise.size:,} of its release_means without noise")
+
+
+def _check_anew(values: Floats, name: str) -> None:
+    """Refuse noise of two coordinates or rounds that goes together.
+
+    Parameters
+    ----------
+    values : array (..., runs)
+        The law's distribution function of what was drawn: uniform, and independent, if it is drawn as is stated.
+    """
+    shares = 2 * values.reshape(-1, values.shape[-1])[:_MOST_DRAWS] - 1
+    # In [-1, 1] of mean 0, as products of two that are independent are: Hoeffding's inequality. Alike in size is too.
+    for told in (shares, 2 * np.abs(shares) - 1):
+        together = np.abs(np.triu(told @ told.T / told.shape[1], 1))
+        if np.any(together**2 / 2 * told.shape[1] > np.log(4 * together.size / FALSE_ALARM)):
+            one, other = np.unravel_index(int(together.argmax()), together.shape)
+            raise LearnerError(
+                f"{name} does not draw its noise anew: that of {one + 1} and of {other + 1}, of {len(told)} released "
+                f"numbers in their order, goes together"
+            )
 
 
 def _distribution(noise: object, x: Floats) -> Floats | None:

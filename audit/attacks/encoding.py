@@ -107,7 +107,9 @@ def plain(output: object) -> object:
     if pandas is not None and isinstance(output, pandas.DataFrame):
         columns = [[name, *output.iloc[:, i].tolist()] for i, name in enumerate(output.columns.tolist())]
         named = {name: values for name, *values in columns} if output.columns.is_unique else columns
-        return named if isinstance(output.index, pandas.RangeIndex) else [output.index.tolist(), named]
+        rows = output.index
+        numbered = isinstance(rows, pandas.RangeIndex) and (rows.start, rows.step) == (0, 1)
+        return named if numbered else [rows.tolist(), named]
     return output.tolist() if hasattr(output, "tolist") else output
 
 

@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,13 +85,17 @@ def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    # The module stays out of sys.modules, so that its classes travel to worker processes by value.
+    # While it is loaded it is in sys.modules, where dataclasses look up their annotations. It does not stay there, so
+    # that its classes travel to worker processes by value.
+    sys.modules[loader.name] = module
     try:
         loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise raised(f"loading {path}", error) from error
+    finally:
+        sys.modules.pop(loader.name, None)
     return module
 
 

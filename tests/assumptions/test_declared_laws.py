@@ -8,6 +8,7 @@ import pytest
 
 from overclaim import Claim, Pair, check_learner, falsify
 from overclaim.audit.assumptions.declared_laws import WithoutProbabilities, check_stated
+from overclaim.audit.certification.verdict import Verdict
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError, MiniBatch
 from overclaim.learners.catalogue.entries import entries
@@ -208,3 +209,56 @@ def test_what_the_hidden_probabilities_leave_is_the_same_learner():
     assert (kept.arms, kept.feedback, hasattr(kept, "probabilities")) == (2, "bandit", False)
     played = [play(one, PAIR, Draws(3), 50).actions for one in (learner, kept)]
     np.testing.assert_array_equal(*played)
+
+
+class Anew:
+    """Releases every loss with Laplace noise, drawn as a way says."""
+
+    feedback, arms, noise = "full", 2, Laplace(2.0)
+
+    def __init__(self, way="anew"):
+        self.way = way
+
+    def start(self, runs, draws):
+        return {"sum": np.zeros((2, runs)), "once": self.noise.sample((2, runs), draws), "last": None, "t": 0}
+
+    def act(self, state, draws):
+        return state["sum"].argmin(axis=0)
+
+    def update(self, state, actions, feedback, draws):
+        fresh = self.noise.sample(state["sum"].shape, draws)
+        state["t"] += 1
+        told = {
+            "anew": fresh,
+            "one for both arms": np.repeat(fresh[:1], 2, axis=0),
+            "one for all rounds": state["once"],
+            "the other way round": state["once"] * (-1) ** state["t"],
+            "of one size": np.sign(fresh) * np.abs(state["once"]),
+            "missing": np.where(draws.uniform(fresh.shape) < 0.01, 0.0, fresh),
+        }[self.way]
+        state["last"] = feedback + told
+        state["sum"] += state["last"]
+
+    def release(self, state):
+        return state["last"].copy()
+
+    def release_means(self, actions, releases, feedback):
+        return np.stack([np.broadcast_to(f, r.shape) for f, r in zip(feedback, releases, strict=False)])
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("one for both arms", "does not draw its noise anew: that of"),
+        ("one for all rounds", "does not draw its noise anew: that of"),
+        ("the other way round", "does not draw its noise anew: that of"),
+        ("of one size", "does not draw its noise anew: that of"),
+        ("missing", "of 24,576 of its release_means without noise"),
+    ],
+)
+def test_noise_that_is_not_drawn_anew_is_refused(way, told):
+    """Every number had the stated law, so the likelihood ratio of independent ones was the attack: all survived."""
+    claim = Claim(epsilon=1.0, surface="release")
+    with pytest.raises(LearnerError, match=told):
+        falsify(Anew(way), claim, rounds=4, runs=2000)
+    assert falsify(Anew(), claim, rounds=4, runs=2000).verdict is Verdict.SURVIVED

@@ -253,6 +253,17 @@ def test_the_order_of_keys_labels_and_columns_is_seen(mechanism):
     assert result.epsilon_lower > 3.0
 
 
+def rows_of_a_slice(data, rng):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"v": rng.laplace(size=3)}, index=pandas.RangeIndex(data[0], data[0] + 3))
+
+
+def test_the_labels_of_a_slice_of_rows_are_seen():
+    """A range was taken for no labels at all, whatever it began with."""
+    result = falsify_mechanism(rows_of_a_slice, Claim(epsilon=1.0), left=[4], right=[3], runs=2_000)
+    assert result.epsilon_lower > 5.0
+
+
 def test_encoder_marks_unseen_categories_and_missing_scalars():
     encoder = Encoder.fit([("a", 1.0), ("b",)])
     columns = encoder([("c", 2.0), ("a",)])

@@ -397,3 +397,16 @@ expect = "falsified"
     assert f"<bdi>{left}</bdi>" in page
     assert f"<bdi>{right}</bdi>" in page
     assert "differs" not in page.partition('id="evidence"')[2].partition("</article>")[0]
+
+
+def test_a_file_may_look_itself_up_while_it_is_loaded(tmp_path):
+    """Dataclasses look up annotations that are text in `sys.modules`, where the file was not."""
+    (tmp_path / "own.py").write_text(
+        "from __future__ import annotations\n\nfrom dataclasses import dataclass\n\n\n"
+        "@dataclass\nclass Learner:\n    arms: int\n    rounds: int\n    rng: object\n\n"
+        "    def act(self):\n        return int(self.rng.integers(self.arms))\n\n"
+        "    def update(self, loss):\n        pass\n\n\nLearner.feedback = 'bandit'\n"
+    )
+    result = check(f"{tmp_path / 'own.py'}:Learner", "--epsilon", 1, "--runs", 2000, "--jobs", 2)
+    assert result.exit_code == 0, result.output
+    assert not any(name.startswith("overclaim_target_") for name in sys.modules)
