@@ -85,9 +85,9 @@ def _contradicted(claim: ClaimRecord) -> bool:
 
 
 def _top(claim: ClaimRecord) -> float:
-    pair, every = claim.get("epsilon_upper_pair"), claim.get("epsilon_upper")
-    known = every if pair is None else pair
-    return math.inf if known is None else float(known)
+    """Return the least of what is said of this pair, and of every one."""
+    known = claim.get("epsilon_upper_pair"), claim.get("epsilon_upper")
+    return min((float(one) for one in known if one is not None), default=math.inf)
 
 
 def _where(scope: str | None) -> str:

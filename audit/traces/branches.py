@@ -72,8 +72,11 @@ def branches(target: object, pair: object) -> Branches:
     linear = _gap(*losses) is not None and not any(isinstance(loss, Quadratic) for loss in losses)
     fixed = all(map(_of_action, losses))
     if isinstance(target, ExpertAdvice):  # the loss of the action is fed, whichever expert was followed
-        inner = branches(target.inner, pair)
-        return _every_arm(target) if isinstance(target.inner, BatchedLaplace) and fixed else inner
+        inner, arms = target.inner, hasattr(getattr(target.inner, "inner", None), "probabilities")
+        by_action = isinstance(inner, BatchedLaplace) or (
+            isinstance(inner, BanditReduction | GaussianReduction) and arms
+        )
+        return _every_arm(target) if by_action and fixed else SAMPLED
     if isinstance(target, Ftrl | Ftpl | NoisyOco):  # a node is a sum of loss vectors
         return CONSTANT if linear else SAMPLED
     if isinstance(target, Pftal):  # a node is a sum of gradients at points that both worlds share

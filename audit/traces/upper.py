@@ -114,9 +114,9 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
 
 
 def _largest(
-    target: Any, pair: Any, claim: Claim, replays: list[Trace], seed: int
+    target: Any, pair: Any, claim: Claim, replays: list[Trace], seed: int, *, composed: bool = True
 ) -> tuple[float, Branches, Trace, int]:
-    """Return the largest epsilon of a path, how it was found, and the path."""
+    """Return the largest epsilon of a path, how it was found, and the path; `composed` exactly, if it may be."""
     how = branches(target, pair)
     if isinstance(pair, Pair) and pair.t0 == pair.rounds - 1 and claim.surface != "publication":
         how = Branches("maximised", "the last round is not learned from")
@@ -129,7 +129,7 @@ def _largest(
     which = int(np.argmax([value.max() for value in values]))
     worst, run = paths[which], int(values[which].argmax())
     epsilon = float(values[which][run])
-    if claim.delta and how.how == "maximised":
+    if composed and claim.delta and how.how == "maximised":
         epsilon = _composed(paths, claim.delta, epsilon)
     if how.bound is not None:
         epsilon = float(how.bound.epsilon(claim.delta)[0]) if any(one.calls for one in replays) else epsilon
@@ -199,11 +199,13 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
 
     A cost is a norm of the difference of the two losses of round t0, whatever the losses of other rounds: it is convex
     in both, so the largest is at extreme losses. For a box these are all coordinates at opposite ends, for the L1 ball
-    single coordinates, for the L2 ball these and the diagonal (L1 norms).
+    single coordinates, for the L2 ball these and the diagonal (L1 norms). What Laplace noise costs at a delta when it
+    is composed exactly is no norm: on a box it grows with every coordinate, but on a ball some may make it largest.
     """
     rows = _extremes(learner, claim, pair)
     if not rows or pair.rounds**2 * len(rows) * learner.arms > _MOST_PAIRS:
         return None
+    grows = claim.losses in ("unit", "symmetric") or learner.arms == 1
     largest, how = 0.0, Branches("maximised", "")
     for t0 in range(pair.rounds - (claim.surface != "publication")):  # the last round is not learned from
         for left, right in rows:
@@ -217,7 +219,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
             paths = [trace(learner_playing(learner, extreme, _FORCED, surface), seed, 0, _FORCED)]
             if any(path.leak is not None or path.bare for path in paths):
                 return None
-            largest = max(largest, _largest(learner, extreme, claim, paths, seed)[0])
+            largest = max(largest, _largest(learner, extreme, claim, paths, seed, composed=grows)[0])
             how = here if here.how == "bounded" or how.reason == "" else how
     law, _, _, arithmetic = _rests_on(how, replays)
     runs = sum(one.runs for one in replays)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..draws import Draws, Floats
 from ..noise import Laplace
 from ..parameters import check_positive
+from ..weakening import NoNoiseError
 
 Data = Sequence[float]
 Outputs = NDArray[Any]
@@ -150,6 +151,10 @@ class TruncatedGeometric(OneShot):
     def claimed(self) -> float:
         """The epsilon that Theorem 4.7 states."""
         return math.log1p(2.0**-self.k)
+
+    def weakened(self, factor: float) -> TruncatedGeometric:
+        """Raise NoNoiseError: the noise changes by powers of two, and not at all from an epsilon of 2 / e on."""
+        raise NoNoiseError("truncated geometric noise cannot be divided: its base is a power of two")
 
     def cumulative(self, count: int) -> tuple[list[int], int]:
         """Return F(0), ..., F(n) of the released count, and their common denominator."""

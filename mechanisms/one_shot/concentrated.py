@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..discrete import DiscreteGaussianNoise, integers
 from ..draws import Draws, Floats
 from ..measures.approximate import ApproxDP
-from ..measures.gaussian_dp import GDP, gaussian_mu
+from ..measures.gaussian_dp import GDP, gaussian_epsilon, gaussian_mu
 from ..measures.measure import Measure
 from ..measures.renyi import ZCDP
 from ..noise import Gaussian
@@ -127,6 +127,10 @@ class DiscreteGaussianSigmaForVariance(DiscreteGaussianMechanism):
         """The standard deviation of the noise."""
         return 1 / (2 * self.rho)
 
+    def weakened(self, factor: float) -> object:
+        """Return the same mechanism with its noise divided by a factor, by the rho that its noise is for."""
+        return type(self)(self.rho * factor)
+
 
 @dataclass(frozen=True)
 class AnalyticGaussian:
@@ -167,6 +171,13 @@ class AnalyticGaussian:
         """The standard deviation of the noise."""
         return 1 / gaussian_mu(self.epsilon, self.delta)
 
+    def weakened(self, factor: float) -> AnalyticGaussian:
+        """Return the same mechanism with its noise divided by a factor, by the epsilon that its noise is for."""
+        if factor == 1:
+            return self
+        mu = gaussian_mu(self.epsilon, self.delta) * factor
+        return type(self)(gaussian_epsilon(mu, self.delta), self.delta)
+
     def __call__(self, data: Data, draws: Draws, runs: int) -> Floats:
         """Return the noisy numbers, (runs,)."""
         return _noisy_number(data, Gaussian(self.sigma), draws, runs)
@@ -179,6 +190,10 @@ class AnalyticGaussianSigmaForVariance(AnalyticGaussian):
     def sigma(self) -> float:
         """The standard deviation of the noise."""
         return math.sqrt(1 / gaussian_mu(self.epsilon, self.delta))
+
+    def weakened(self, factor: float) -> AnalyticGaussian:
+        """As that of `AnalyticGaussian`: the deviation is a square root."""
+        return super().weakened(factor**2)
 
 
 @dataclass(frozen=True)

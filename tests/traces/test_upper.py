@@ -19,12 +19,15 @@ from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Htinf, Thr
 from overclaim.learners.abilities import batch_of
 from overclaim.learners.bandits.exp2 import Exp2
 from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.conversions.expert_advice import ExpertAdvice
+from overclaim.learners.problems.advice import Advice
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.mechanisms.noise import Laplace
 from overclaim.mechanisms.one_shot.zoo import zoo
+from overclaim.reports.upper_words import trace_lines
 
 
 def upper_of(name, *, pair=None, rounds=None, losses=None, neighbours="replace", surface="actions", **own):
@@ -209,3 +212,47 @@ def test_a_difference_without_noise_bounds_nothing_though_no_replay_shows_it():
     assert traced.leak is None
     assert not traced.pair_upper.binds
     assert any("has noise of scale 0" in line for line in traced.pair_upper.rests_on)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_a_bound_for_every_pair_of_a_ball_holds_between_its_axes_and_its_diagonal(delta):
+    """At a delta the exact composition is largest for two of three coordinates: .697 was said for .741."""
+    half = math.sqrt(0.5)
+    pair = Pair([[half, half, 0.0], [0.0] * 3], [[-half, -half, 0.0], [0.0] * 3])
+    traced = upper_of(
+        "agarwal-singh/ftrl-ball", pair=pair, rounds=2, arms=3, epsilon=0.7, delta=delta, surface="release"
+    )
+    assert traced.claim_upper.epsilon >= traced.pair_upper.epsilon
+    assert traced.pair_upper.epsilon >= exact_of(traced, pair, delta) - 1e-3
+
+
+def exact_of(traced, pair, delta):
+    entry = lookup("agarwal-singh/ftrl-ball")
+    learner = entry.build(entry.setting(rounds=2, arms=3, epsilon=0.7, delta=delta))
+    return exact_epsilon(learner, pair, surface="release", deltas=(delta,))[delta]
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        (BanditReduction(Threshold(arms=2, threshold=1.0), epsilon=1.0, sensitivity=1.0), 2.0),
+        (BatchedLaplace(Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1), 2.0),
+        (BanditReduction(Exp3(arms=2, eta=1.0, gamma=0.1), epsilon=1.0, sensitivity=1.0), 2.0),
+    ],
+)
+def test_every_arm_of_advised_learners_is_forced(inner, expected):
+    """The experts were taken for the arms: the third arm, which alone differs, was never played."""
+    learner = ExpertAdvice(inner, advice=Advice([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]))
+    pair = Pair([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+    upper = tracing(learner, pair, Claim(epsilon=3.0, losses="symmetric")).pair_upper
+    assert (upper.epsilon, upper.how) == (pytest.approx(expected), "maximised")
+
+
+def test_what_is_certified_beyond_a_bound_on_every_pair_contradicts_it():
+    record = {"epsilon_lower": 0.73, "epsilon_upper": 0.69, "upper_scope": "claim", "epsilon_upper_pair": 0.75}
+    record |= {"upper_how": "maximised", "upper_rests_on": ["real arithmetic"], "verdict": "FALSIFIED"}
+    record |= {
+        "measure": {"kind": "approximate", "epsilon": 0.7, "delta": 0.1},
+        "claimed": {"epsilon": 0.7, "delta": 0.1},
+    }
+    assert "traced: at most 0.6900, below what is certified" in "\n".join(trace_lines(record))
