@@ -135,7 +135,7 @@ def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     # delta = Phi(a) - e^epsilon Phi(b): both terms may be 1e-16 and nearly equal, hence logarithms and expm1.
     first = float(special.log_ndtr(mu / 2 - epsilon / mu))
     second = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))
-    share = -math.expm1(second - first)
+    share = -math.expm1(min(second - first, 0.0))  # rounding may make it positive
     return first + math.log(share) if share > 0 else -math.inf
 
 
