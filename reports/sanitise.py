@@ -156,7 +156,8 @@ def untested_words(claim: ClaimRecord) -> str:
     if slack > 1:
         true = f"the claim is true up to {slack:.3g} times too little noise on the standard pairs"
         return f"untested: {true}, and three times beyond that was not caught; no attack known"
-    return "untested: this audit would not have caught three times too little noise; no attack known"
+    why = "no attack known" if spot.get("true_to") else "no attack known, or more noise than the claim needs"
+    return f"untested: this audit would not have caught three times too little noise; {why}"
 
 
 def by_holm(claim: ClaimRecord) -> bool:

@@ -67,7 +67,7 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
     return {
         "epsilon_upper": upper.epsilon,
         "epsilon_upper_pair": (own or upper).epsilon,
-        "upper": in_measure(tracing, claim.measure) if own is not None and own.how != "bounded" else None,
+        "upper": in_measure(tracing, claim.measure) if own is not None and own.how == "maximised" else None,
         "upper_scope": upper.scope,
         "upper_how": upper.how,
         "upper_rests_on": list(upper.rests_on),
