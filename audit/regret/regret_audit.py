@@ -215,6 +215,8 @@ def audit_regret(
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
+    if verdicts["bound_verdict"] == VIOLATED and not claim.constant:  # it may be larger than 1
+        verdicts["bound_verdict"] = UNDECIDED
     return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 

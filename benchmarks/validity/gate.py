@@ -1,6 +1,6 @@
 """The gate: how often it fails an unchanged learner, and how often it catches one whose noise became smaller.
 
-    python benchmarks/validity/gate.py                     1,000 comparisons for each kind of change (half an hour of CPU)
+    python benchmarks/validity/gate.py                     1,000 comparisons of each kind (half an hour of CPU)
     python benchmarks/validity/gate.py --comparisons 50    a quick look
 
 Every comparison has a seed of its own: a baseline is audited, something changes, and what there is now is held against

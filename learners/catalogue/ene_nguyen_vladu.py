@@ -126,7 +126,10 @@ ENTRIES = (
         losses="lipschitz",
         fixed_losses=True,
         regret=RegretClaim(
-            bound=regret_laplace, exponent=0.75, source=f"{PAPER}, Lemma 8 without its unknown constant"
+            bound=regret_laplace,
+            exponent=0.75,
+            source=f"{PAPER}, Lemma 8 without its unknown constant",
+            constant=False,
         ),
         cases=(
             Case(expected="survived", **SUMS, surface="release", note="slack T^(1/4): one round of a batch changes"),
@@ -155,7 +158,10 @@ ENTRIES = (
         losses="lipschitz",
         fixed_losses=True,
         regret=RegretClaim(
-            bound=regret_gaussian, exponent=0.75, source=f"{PAPER}, Lemma 11 without its unknown constant"
+            bound=regret_gaussian,
+            exponent=0.75,
+            source=f"{PAPER}, Lemma 11 without its unknown constant",
+            constant=False,
         ),
         cases=(Case(expected="survived", **REPAIRED, surface="release"),),
         example=Case(expected="survived", **REPAIRED, surface="release"),

@@ -206,7 +206,7 @@ def oco_entry(
         arms=dim,
         losses="l1-ball",
         fixed_losses=True,
-        regret=RegretClaim(bound=oco_bound, exponent=0.5, source=source, measured=not slow),
+        regret=RegretClaim(bound=oco_bound, exponent=0.5, source=source, constant=False, measured=not slow),
         cases=cases,
     )
 
@@ -245,7 +245,9 @@ ENTRIES = (
         arms=1,
         losses="lipschitz",
         fixed_losses=True,
-        regret=RegretClaim(bound=scaled_bound, exponent=0.75, source=f"{PAPER}, Lemma 8; the rest is derived"),
+        regret=RegretClaim(
+            bound=scaled_bound, exponent=0.75, source=f"{PAPER}, Lemma 8; the rest is derived", constant=False
+        ),
         cases=(
             Case(
                 expected="survived",
@@ -269,7 +271,9 @@ ENTRIES = (
         arms=1,
         losses="lipschitz",
         fixed_losses=True,
-        regret=RegretClaim(bound=doubling_bound, exponent=0.75, source=f"{PAPER}, Lemma 8, summed over the runs"),
+        regret=RegretClaim(
+            bound=doubling_bound, exponent=0.75, source=f"{PAPER}, Lemma 8, summed over the runs", constant=False
+        ),
         cases=(
             Case(
                 expected="survived",

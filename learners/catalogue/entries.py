@@ -189,6 +189,8 @@ class RegretClaim:
         The growth in T that it promises, up to logarithms.
     source : str
         Where it is printed, or derived.
+    constant : bool
+        Whether its constant is known: where it is not, 1 stands for it, and no measured regret refutes it.
     measured : bool
         Whether `overclaim run` measures it; where that takes long, `overclaim regret` alone does.
     """
@@ -196,6 +198,7 @@ class RegretClaim:
     bound: Callable[[Setting, Any], float]
     exponent: float
     source: str
+    constant: bool = True
     measured: bool = True
 
 

@@ -10,7 +10,7 @@ from overclaim.audit.play.pairs import Pair, check_pair
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.comparator import best_fixed, total_bounds
 from overclaim.audit.regret.regret_audit import audit_regret
-from overclaim.audit.regret.verdicts import VIOLATED
+from overclaim.audit.regret.verdicts import UNDECIDED, VIOLATED
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import L1Ball, L2Ball, ProbabilitySimplex
@@ -163,3 +163,12 @@ def test_conditional_gradient_stays_in_its_domain():
     learner = entry.build(entry.setting(rounds=16))
     losses = np.tile([0.5, -0.5], (4, 1))
     assert total_bounds(learner, losses, points=True) == pytest.approx((-4 * math.sqrt(0.5), 4 * math.sqrt(0.5)))
+
+
+def test_a_bound_without_its_constant_is_not_violated():
+    """A learner that learns nothing pays more than 1 times the rate; the constant may be as large."""
+    entry = lookup("ene-nguyen-vladu/noisy-oco")
+    parameters = {"eta": 1e-6, "precision": 1e-3}
+    audit = audit_regret(entry, entry.setting(rounds=256), Budget(runs=50), horizons=(), parameters=parameters)
+    assert audit.regret.interval[0] > audit.bound
+    assert audit.bound_verdict == UNDECIDED
