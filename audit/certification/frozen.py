@@ -216,7 +216,8 @@ def _told_best(result: Result, seen: Seen, left: NDArray[np.bool_]) -> Result:
     less noise makes rarer, or none at all: then the score may even be a number that is larger in the right world. The
     runs here are counted for nothing, so their labels may choose.
     """
-    ways = [replace(result, scorer=scorer) for scorer in (result.scorer, _Reversed(result.scorer))]
+    scorers: list[Any] = [result.scorer, _Reversed(result.scorer)]
+    ways = [replace(result, scorer=scorer) for scorer in scorers]
     events = [_most_telling(way.scorer.score(seen), left) for way in ways]
     best = int(events[1][1] > events[0][1])
     return replace(ways[best], event=events[best][0])
