@@ -9,20 +9,21 @@ from ..mechanisms.parameters import check_positive
 
 def check_arms(arms: int) -> None:
     """Raise ValueError unless `arms` is an integer of at least 1."""
-    _check_count("arms", arms)
+    check_whole("arms", arms)
 
 
 def check_rounds(rounds: int) -> None:
     """Raise ValueError unless `rounds` is an integer of at least 1."""
-    _check_count("rounds", rounds)
+    check_whole("rounds", rounds)
 
 
 def check_batch(batch: int) -> None:
     """Raise ValueError unless `batch` is an integer of at least 1."""
-    _check_count("batch", batch)
+    check_whole("batch", batch)
 
 
-def _check_count(name: str, value: int) -> None:
+def check_whole(name: str, value: int) -> None:
+    """Raise ValueError unless `value` is an integer of at least 1."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
 

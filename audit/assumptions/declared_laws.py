@@ -34,7 +34,8 @@ from ..play.pairs import Pair
 from ..play.transcripts import play
 from .blocks import LearnerBlock, draws_of
 
-#: The probability that a learner which plays what it says is accused, all tests of one check together.
+#: The probability that a learner which plays what it says is accused, all tests of one check together; whether noise
+#: is drawn anew is a check beside that of its law.
 FALSE_ALARM = 1e-9
 #: Steps (rounds times runs times arms) of the play, and the fewest and most runs.
 _STEPS, _FEWEST_RUNS, _MOST_RUNS = 2**16, 8, 4096

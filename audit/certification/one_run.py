@@ -21,6 +21,7 @@ from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Draws, Floats, Stage
+from ..play.execution import check_confidence
 from ..play.pairs import differing_losses
 from ..play.transcripts import play_rounds
 from ..statistics.bounds import intervals
@@ -162,8 +163,7 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     LearnerError
         If the learner misbehaves.
     """
-    if not 0 < 1 - confidence < 1:  # as computed
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    check_confidence(confidence)
     if not claim.measure.is_epsilon:
         raise ValueError(f"one run tests claims of an epsilon, got {claim.measure!r}")
     if claim.surface != "actions":

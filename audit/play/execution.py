@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from ...learners.checks import check_whole
 from ..statistics.events import Counts
 from .cluster import Cluster
 
@@ -16,6 +17,13 @@ STOPS = ("budget", "early")
 
 #: The largest number of runs, and seed.
 LARGEST = 2**53 - 1
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise ValueError unless the confidence is in (0, 1), and 1 less it too, as computed."""
+    if not 0 < 1 - confidence < 1:
+        where = "farther from 0 and 1 than floating point" if 0 < confidence < 1 else "in (0, 1)"
+        raise ValueError(f"confidence must be {where}, got {confidence!r}")
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,7 @@ class Budget:
     tests: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 < 1 - self.confidence < 1:  # as computed
-            where = "farther from 0 and 1 than floating point" if 0 < self.confidence < 1 else "in (0, 1)"
-            raise ValueError(f"confidence must be {where}, got {self.confidence!r}")
+        check_confidence(self.confidence)
         for name, value in (("runs", self.runs), ("seed", self.seed)):
             try:
                 operator.index(value)
@@ -175,8 +181,7 @@ class Execution:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.jobs, bool) or not hasattr(self.jobs, "__index__") or self.jobs < 1:
-            raise ValueError(f"jobs must be an integer of at least 1, got {self.jobs!r}")
+        check_whole("jobs", self.jobs)
 
     def prefixed(self, prefix: str) -> PrefixedMemory | None:
         """Return the memory of an audit inside this one."""

@@ -11,18 +11,11 @@ import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.leaders.private_bandit import NoisyOco
+from ...learners.problems.domains import LinearMinimiser
 from ...learners.problems.losses import feedback
-from ...learners.protocol import Actions, Learner
+from ...learners.protocol import Learner
 from ...mechanisms.draws import Floats
 from ..play.pairs import World
-
-
-@runtime_checkable
-class LinearMinimiser(Protocol):
-    """A domain over which linear functions can be minimised."""
-
-    def minimise(self, linear: Floats) -> Actions:
-        """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
 
 
 @runtime_checkable
@@ -94,9 +87,9 @@ def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
     domain = getattr(domain, "shrunk_from", domain)  # regret is against the best point of the whole one
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
-        for advised in (one for one in _inward(learner) if hasattr(one, "advice")):
-            rounds = enumerate(table)
-            return float(np.sum([advised.advice.at(t) @ loss for t, loss in rounds], axis=0).min()), 0.0
+        advice = next((one.advice for one in _inward(learner) if hasattr(one, "advice")), None)
+        if advice is not None:
+            return float(np.sum([advice.at(t) @ loss for t, loss in enumerate(table)], axis=0).min()), 0.0
         total = table.sum(axis=0)[:, None]
         return float(total.min() if domain is None else (total * _minimisers(domain, total)).sum()), 0.0
     if domain is None:

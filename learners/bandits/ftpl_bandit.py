@@ -8,7 +8,7 @@ import numpy as np
 
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_positive
-from ..checks import _check_count, check_arms
+from ..checks import check_arms, check_whole
 from ..protocol import Arms, FeedbackKind
 from ..sampling import of_arm, smallest_type
 from ..weights import WeightsState
@@ -46,7 +46,7 @@ class FtplBandit:
     def __post_init__(self) -> None:
         check_arms(self.arms)
         check_positive("eta", self.eta)
-        _check_count("cap", self.cap)
+        check_whole("cap", self.cap)
 
     def start(self, runs: int, draws: Draws) -> WeightsState:
         """Return estimates of 0; the log-weights are -eta L."""

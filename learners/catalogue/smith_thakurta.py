@@ -191,7 +191,7 @@ ENTRIES = (
         arms=1,
         losses="lipschitz",
         fixed_losses=True,
-        regret=RegretClaim(bound=bandit_regret_bound, exponent=2 / 3, source=f"{PROOF_6}"),
+        regret=RegretClaim(bound=bandit_regret_bound, exponent=2 / 3, source=PROOF_6),
         cases=(
             Case(expected="falsified", **BANDIT_OUTPUTS),
             Case(expected="falsified", **BANDIT_SUMS, surface="release"),

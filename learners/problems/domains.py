@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,14 @@ class Regularised(Protocol):
 
     def prox(self, linear: Floats) -> Floats:
         """Return argmin over the domain of <linear, x> + R(x), (dim, runs)."""
+
+
+@runtime_checkable
+class LinearMinimiser(Protocol):
+    """A domain over which linear functions can be minimised."""
+
+    def minimise(self, linear: Floats) -> Actions:
+        """Return argmin over the domain of <linear, x>: points (dim, runs), or (runs,) arms for unit vectors."""
 
 
 class Minimiser(Protocol):

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ...mechanisms.draws import Floats
+from .domains import LinearMinimiser
 from .losses import TOLERANCE, Family, Linear, Quadratic, Switch
-
-
-@runtime_checkable
-class Minimises(Protocol):
-    """A domain over which linear functions can be minimised."""
-
-    def minimise(self, linear: Floats) -> Floats:
-        """Return argmin over the domain of <linear, x>."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class ConvexClass:
 
     def _most(self, loss: Family) -> float:
         """Return an |f| that a loss has on the domain: the largest of a linear one, and on balls."""
-        if not isinstance(self.domain, Minimises) or math.isinf(self.bound):
+        if not isinstance(self.domain, LinearMinimiser) or math.isinf(self.bound):
             return 0.0
         if not isinstance(loss, Linear):
             return loss.bound(getattr(self.domain, "inner_radius", 0.0))

@@ -30,13 +30,13 @@ from .task_options import task_of
 @command
 def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: bool) -> None:
     """Say what a budget can at best catch: the least epsilon of Laplace noise a perfect attack falsifies, 9 in 10."""
+    from ...audit.play.execution import check_confidence
     from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
     from ...mechanisms.claim import Claim
     from ..record import finite
 
     Claim(epsilon=epsilon, delta=delta)  # checks both
-    if not 0 < 1 - confidence < 1:  # as computed
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    check_confidence(confidence)
     alpha = 1 - confidence
     detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
     ceiling = ceiling_epsilon(runs, delta=delta, alpha=alpha)
