@@ -71,7 +71,7 @@ class Table(OutputAttack):
         """Count the outcomes of the training runs."""
         codes = _Codes(train.features, self.projection)
         keys, known = codes(train)
-        outcomes, first, places = np.unique(keys[known], return_index=True, return_inverse=True)
+        outcomes, places, times = np.unique(keys[known], return_inverse=True, return_counts=True)
         if not outcomes.size:
             return nothing
         lookup, prior, weight = Places.of(outcomes, codes.size), np.full(outcomes.size, 0.5), 1.0
@@ -79,9 +79,9 @@ class Table(OutputAttack):
         few = FEW_OUTCOMES if train.coupled else FEWER_OUTCOMES
         if self.smooth and outcomes.size > few and len(train.features.rows) > 2:
             fallback = Logistic().learn(train)
-            # The runs of one outcome have nearly the same log odds by the regression, so one run of each is asked.
-            representative = train.part(np.flatnonzero(known)[first])
-            prior = special.expit(np.clip(fallback(representative), -30, 30))
+            # Of a projection, runs of one outcome may differ by the regression.
+            shares = special.expit(np.clip(fallback(train)[known], -30, 30))
+            prior = np.bincount(places, shares, outcomes.size) / times
             weight = worth_of(prior, places, train.left[known])
         ratios = log_ratio(places, train.left[known], outcomes.size, weight * prior, weight * (1 - prior))
         table = np.append(ratios, 0.0)  # of strange outcomes
