@@ -264,8 +264,8 @@ def laplace_sum_coefficients(draws: int) -> list[float]:
     ]
 
 
-#: Numbers that a sum's density is computed of at once.
-_CACHED = 2**14
+#: Numbers that a sum's density is computed of at once; and a size where exp(-size) is 0, and its powers are numbers.
+_CACHED, _VANISHED = 2**14, 1e3
 
 
 def laplace_sum_density(x: Floats, draws: int) -> Floats:
@@ -275,6 +275,7 @@ def laplace_sum_density(x: Floats, draws: int) -> Floats:
     density = np.empty_like(size)
     for start in range(0, size.size, _CACHED):  # a stretch stays near the processor through all passes
         part = size.reshape(-1)[start : start + _CACHED]
+        np.minimum(part, _VANISHED, out=part)
         value = density.reshape(-1)[start : start + _CACHED]
         value.fill(first)
         for coefficient in others:

@@ -320,9 +320,11 @@ class EntropySimplex(Simplex):
         return x
 
     def invert(self, x: Floats) -> Floats:
-        """Return the linear functions that lead to points x, up to a constant: those with coordinate 0 equal to 0."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(x)
+        """Return the linear functions that lead to points x, up to a constant: those with coordinate 0 equal to 0.
+
+        Probabilities that have vanished, below about exp(-708), are read as the least that are numbers still.
+        """
+        logs = np.log(np.maximum(x, np.finfo(float).tiny))
         inverse: Floats = logs[0] - logs
         return inverse
 

@@ -179,6 +179,7 @@ def test_the_density_of_a_sum_of_laplace_draws(transposed):
         np.testing.assert_allclose(laplace_sum_density(given, draws), polynomial * np.exp(-size), rtol=1e-14)
     assert laplace_sum_density(np.array([[0, -1]]), 2) == pytest.approx(np.array([[1 / 4, 1 / (2 * math.e)]]))
     assert laplace_sum_density(np.array(3), 1).shape == ()
+    assert laplace_sum_density(np.array([800.0, 1e140, np.inf]), 5).tolist() == [0, 0, 0]
 
 
 def test_the_sum_of_normal_draws_is_normal():

@@ -86,6 +86,15 @@ def test_inside_the_domain_invert_undoes_prox(kind, dim, seed):
     np.testing.assert_allclose(back, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("gap", [700.0, 720.0, 5000.0])
+def test_experts_that_have_vanished_invert_to_numbers(gap):
+    """At epsilon 0.05 some do: an infinite sum, or none, made their runs tell nothing, with warnings."""
+    domain = EntropySimplex(3)
+    back = domain.invert(domain.prox(np.array([[0.0, gap], [gap, gap], [gap, 0.0]])))
+    seen = min(gap, -np.log(np.finfo(float).tiny))
+    np.testing.assert_allclose(back, [[0, 0], [seen, 0], [seen, -seen]], rtol=1e-12)
+
+
 @dataclass(frozen=True)
 class Box:
     """A user's domain: [0, 1]^N with R(x) = sum x^4, whose prox step has no need of being ours."""
