@@ -23,12 +23,13 @@ from .entries import Setting
 
 def l1_norm(setting: Setting) -> float:
     """Return ||Y||_1, the largest L1 norm of a loss."""
-    return {"l1-ball": 1.0, "l2-ball": math.sqrt(setting.arms)}.get(setting.losses, float(setting.arms))
+    root = math.sqrt(setting.arms)
+    return {"l1-ball": 1.0, "l2-ball": root, "lipschitz": root}.get(setting.losses, float(setting.arms))
 
 
 def l2_norm(setting: Setting) -> float:
     """Return ||Y||_2, the largest L2 norm of a loss."""
-    return 1.0 if setting.losses in ("l1-ball", "l2-ball") else math.sqrt(setting.arms)
+    return 1.0 if setting.losses in ("l1-ball", "l2-ball", "lipschitz") else math.sqrt(setting.arms)
 
 
 def expected_size(draws: int) -> float:

@@ -10,6 +10,7 @@ from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
 from ..problems.losses import Adaptive, Linear, Loss, Quadratic, Switch
+from .agarwal_singh_bounds import l2_norm
 from .entries import Case, Entry, RegretClaim, Setting, WhoseReading
 from .smith_thakurta import (
     BANDIT_OUTPUTS,
@@ -68,14 +69,14 @@ def pftal_bandit_adaptive(
 def pftal_experts(setting: Setting, *, curvature: float | None = None) -> Pftal:
     """Return PFTAL over the simplex of `arms` experts (Table 1): Appendix C's regulariser with Theorem 11's H.
 
-    Losses of experts in [0, 1], or in [-1, 1], are L-Lipschitz with L = sqrt(p). Replace-one changes a gradient by at
-    most L times their range.
+    Losses of experts are L-Lipschitz with L their largest L2 norm, sqrt(p) in [0, 1] and in [-1, 1]. Replace-one
+    changes a gradient by at most L times their range.
     """
     p, t = setting.arms, setting.rounds
     if curvature is None:
         epsilon = 1.0 if math.isinf(setting.epsilon) else setting.epsilon
         curvature = math.sqrt(p * max(math.log2(t), 1.0) ** 2.5 / (epsilon * t))
-    size = math.sqrt(p)
+    size = l2_norm(setting)
     noise = L2Laplace(node_scale(setting, size + curvature, size * setting.range), p)
     return Pftal(domain=ProbabilitySimplex(p), rounds=t, curvature=curvature, noise=noise, regulariser=curvature)
 
@@ -86,10 +87,10 @@ def adaptive_bound(setting: Setting, learner: BanditPftal) -> float:
 
 
 def experts_regret_bound(setting: Setting, learner: Pftal) -> float:
-    """Return Theorem 4's bound (see `smith_thakurta.regret_bound`) for L = sqrt(p), plus H T / 2 (equation 16)."""
+    """Return Theorem 4's bound (see `smith_thakurta.regret_bound`) for the losses' L, plus H T / 2 (equation 16)."""
     h, p, t = learner.curvature, setting.arms, setting.rounds
     private = 0.0 if math.isinf(setting.epsilon) else 8 * p * math.log2(t) ** 2.5 / setting.epsilon
-    return (math.sqrt(p) + h) ** 2 * (2 * (1 + math.log(t)) + private) / h + h * t / 2
+    return (l2_norm(setting) + h) ** 2 * (2 * (1 + math.log(t)) + private) / h + h * t / 2
 
 
 def flat_pair(

@@ -15,10 +15,11 @@ from overclaim.audit.play.transcripts import play
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import linear_alphabet
 from overclaim.learners.catalogue import agarwal_singh, agarwal_singh_bounds
-from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.catalogue.entries import Setting, lookup
 from overclaim.learners.leaders.ftpl import Ftpl, gaussian_sigma, published_sigma
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex, Simplex
+from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.measures.gaussian_dp import gaussian_delta
 from overclaim.mechanisms.noise import Gaussian, Laplace
@@ -151,6 +152,17 @@ def test_published_noise_is_as_printed():
         entry("reduction-exp2-actions").setting(**settings), points="hypercube"
     )
     assert hyper.noise.scale == pytest.approx(4 / 0.5)
+
+
+@pytest.mark.parametrize("losses", LOSS_SETS)
+def test_the_norms_are_those_of_the_loss_set(losses):
+    """Lipschitz losses had those of [-1, 1]: at N = 2 FTRL had 1.41 times the printed noise."""
+    extremes = [np.eye(4)[0], np.full(4, LOSS_SETS[losses].scale(4))]
+    for x in extremes:
+        LOSS_SETS[losses].check(x, "an extreme loss")
+    setting = Setting(rounds=4, arms=4, losses=losses)
+    assert agarwal_singh_bounds.l1_norm(setting) == max(np.abs(x).sum() for x in extremes)
+    assert agarwal_singh_bounds.l2_norm(setting) == max(np.linalg.norm(x) for x in extremes)
 
 
 def test_scrible_takes_the_printed_rate():

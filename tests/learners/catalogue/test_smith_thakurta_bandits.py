@@ -87,6 +87,8 @@ def test_published_parameters():
     experts = ENTRIES["pftal-experts"].build(setting(4, arms=2, losses="symmetric"))
     h = math.sqrt(2 * 2**2.5 / 4)
     assert (experts.curvature, experts.noise.scale) == (pytest.approx(h), pytest.approx((math.sqrt(2) + h) * 3))
+    short = ENTRIES["pftal-experts"].build(setting(4, arms=2, losses="l2-ball"))  # of losses that are 1-Lipschitz
+    assert short.noise.scale == pytest.approx((1 + h) * 3)
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
