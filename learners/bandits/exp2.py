@@ -18,6 +18,8 @@ from ..sampling import draw_arm, draw_arm_block
 #: The exploration design's largest variance s^T M^-1 s is within this factor of the least possible, N.
 DESIGN_TOLERANCE = 0.01
 _DESIGN_STEPS = 10_000
+#: Its vertices take hundreds of megabytes; each dimension more doubles them.
+_LARGEST_CUBE = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +266,9 @@ def signed_axes(dim: int) -> Floats:
 
 
 def hypercube(dim: int) -> Floats:
-    """Return the 2^N vertices of [-1, 1]^N, (N, 2^N)."""
+    """Return the 2^N vertices of [-1, 1]^N, (N, 2^N); raise ValueError where there are too many."""
+    if dim > _LARGEST_CUBE:
+        raise ValueError(f"a hypercube of points must have at most {_LARGEST_CUBE} dimensions, got {dim!r}")
     bits = np.indices((2,) * dim).reshape(dim, -1).astype(np.float64)
     signs: Floats = 1.0 - 2.0 * bits
     return signs

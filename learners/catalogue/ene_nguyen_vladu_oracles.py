@@ -43,6 +43,8 @@ def oco_ball(setting: Setting, *, eta: float | None = None, precision: float = 0
 def oco_spanning_trees(setting: Setting, *, eta: float | None = None, precision: float = 0.25) -> NoisyOco:
     """Return NoisyOCO over the spanning trees of a cycle of `arms` edges: a matroid base polytope."""
     n = setting.arms
+    if n < 2:
+        raise ValueError(f"arms must be at least 2, the edges of a cycle, got {n}")
     return noisy_oco(setting, SpanningTrees(n, tuple((i, (i + 1) % n) for i in range(n))), eta, precision)
 
 
@@ -58,8 +60,8 @@ def oco_paths(setting: Setting, *, eta: float | None = None, precision: float = 
 def oco_assignments(setting: Setting, *, eta: float | None = None, precision: float = 0.25) -> NoisyOco:
     """Return NoisyOCO over the assignments of sqrt(`arms`) tasks: the Birkhoff polytope."""
     size = math.isqrt(setting.arms)
-    if size**2 != setting.arms:
-        raise ValueError(f"arms must be a square, the entries of a permutation matrix, got {setting.arms}")
+    if size**2 != setting.arms or size == 1:
+        raise ValueError(f"arms must be 4, 9, 16, ..., the entries of a permutation matrix, got {setting.arms}")
     return noisy_oco(setting, Assignments(size), eta, precision)
 
 

@@ -119,6 +119,7 @@ class NoisyOco:
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
+        _check_domain(self.oracle)
         check_positive("eta", self.eta)
         check_positive("precision", self.precision)
 
@@ -218,8 +219,7 @@ class PrivateBandit:
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
         check_positive("lipschitz", self.lipschitz)
-        if self.oracle.diameter <= 0:
-            raise ValueError("the domain must have more than one point")
+        _check_domain(self.oracle)
 
     @property
     def arms(self) -> int:
@@ -310,6 +310,11 @@ class PrivateBandit:
             sums.append(gradient)
             x = released[n:]
         return np.concatenate([self.template.tree.means(releases[:, :n], sums), releases[:, n:]], axis=1)
+
+
+def _check_domain(oracle: LinearOracle) -> None:
+    if oracle.diameter <= 0:
+        raise ValueError("the domain must have more than one point")
 
 
 def batch_rounds(rounds: int) -> int:

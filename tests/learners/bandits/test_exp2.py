@@ -65,6 +65,9 @@ def test_a_hypercube_is_asked_for():
         HypercubeExp2(actions=signed_axes(2), eta=0.1, gamma=0.1)
     with pytest.raises(ValueError, match="uniform"):
         HypercubeExp2(actions=hypercube(1), eta=0.1, gamma=0.1, exploration=[0.75, 0.25])
+    for dim in (40, 70):  # an array of 320 TiB, or of more dimensions than NumPy has
+        with pytest.raises(ValueError, match=f"must have at most 20 dimensions, got {dim}"):
+            hypercube(dim)
 
 
 def test_exp2_over_unit_vectors_is_exp3():

@@ -14,6 +14,7 @@ from overclaim.learners.catalogue import ene_nguyen_vladu, ene_nguyen_vladu_orac
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling
 from overclaim.learners.leaders.private_bandit import NoisyOco
+from overclaim.learners.problems.domains import ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
@@ -56,8 +57,13 @@ def test_oracles_have_the_vertices_that_they_should():
         np.testing.assert_allclose((linear * best).sum(axis=0), (vertices.T @ linear).min(axis=0))
     with pytest.raises(ValueError, match="arms must be even"):
         ene_nguyen_vladu_oracles.oco_paths(setting("oco-paths", arms=3))
-    with pytest.raises(ValueError, match="arms must be a square"):
-        ene_nguyen_vladu_oracles.oco_assignments(setting("oco-assignments", arms=5))
+    for arms in (1, 5):  # 1 named an eta of 0
+        with pytest.raises(ValueError, match=rf"arms must be 4, 9, 16, .* got {arms}"):
+            ene_nguyen_vladu_oracles.oco_assignments(setting("oco-assignments", arms=arms))
+    with pytest.raises(ValueError, match=r"arms must be at least 2, .* got 1"):  # 1 named an edge
+        ene_nguyen_vladu_oracles.oco_spanning_trees(setting("oco-spanning-trees", arms=1))
+    with pytest.raises(ValueError, match="more than one point"):
+        NoisyOco(oracle=ProbabilitySimplex(1), rounds=4, eta=1.0, noise=Laplace(1.0), precision=0.1)
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
