@@ -51,7 +51,7 @@ def reduction(data: object, draws: Draws, runs: int, *, bug: str) -> object:
         "first round without noise": _FirstRoundBare,
     }
     # Published with the largest loss; replacing a loss moves twice as far.
-    sensitivity = {"norm for difference": 1.0, "epsilon squared": 2.0 / 3}.get(bug, 2.0)
+    sensitivity = {"norm for difference": 1.0, "noise divided by three": 2.0 / 3}.get(bug, 2.0)
     learner = kinds.get(bug, BanditReduction)(
         inner=Threshold(arms=2, threshold=0.0), epsilon=1.0, sensitivity=sensitivity
     )
@@ -119,7 +119,7 @@ class StateKept(_Sound):
 
     def act(self) -> int:
         """Return the arm."""
-        return int(np.argmin(self.totals + self.rng.laplace(0, 1.0, 2)))
+        return int(np.argmin(self.totals + self.rng.laplace(0, self.scale, 2)))
 
     def update(self, feedback: Floats) -> None:
         """Learn."""

@@ -55,7 +55,7 @@ def ball(data: Sequence[float], draws: Draws, runs: int, *, bug: str) -> object:
     if bug == "radius without dimension":
         direction = draws.normal((dim, runs))
         direction /= np.sqrt(np.square(direction).sum(axis=0))
-        return exact + direction * -np.log1p(-draws.uniform((runs,))) * 1.0
+        return exact + direction * -np.log1p(-draws.uniform((runs,))) * 2.0
     if bug == "coordinates alone":  # Laplace noise for the L2 norm
         return exact + draws.noise(Laplace(2.0 / dim), (dim, runs), exact)
     return exact + draws.noise(L2Laplace(2.0, dim), (dim, runs), exact)

@@ -138,7 +138,7 @@ SUBJECTS = (
         right=[[-1, -1], [0, 0]],
         bugs={
             "norm for difference": "noise for the largest loss, not for the largest difference",
-            "epsilon squared": "a third of the noise",
+            "noise divided by three": "a third of the noise",
             "noise after learning": "the inner learner sees the exact loss",
             "first arm without noise": "<Z, x> leaves the first arm out",
             "first round without noise": "the noise starts in round 2",

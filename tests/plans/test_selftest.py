@@ -62,6 +62,15 @@ def test_every_bug_changes_the_law(subject):
         assert any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(changed, same, strict=True)), bug
 
 
+def test_a_bug_is_the_only_one():
+    """A second one, noise too small, was what traces found of shared totals, and made a wrong radius easy to catch."""
+    assert selftest._traced(-1, "StateKept").startswith("nothing: the calls cost at most")
+    ball = next(subject for subject in plants.SUBJECTS if subject.name == "L2 ball")
+    released = plants.planted(ball, "radius without dimension")(ball.left, Draws(0), 10_000)
+    radius = np.sqrt(np.square(released - np.array(ball.left)[:, None]).sum(axis=0))
+    assert radius.mean() == pytest.approx(2.0, abs=0.1)  # 5 standard deviations
+
+
 def test_a_bug_that_does_not_exist():
     with pytest.raises(ValueError, match="bug must be one of noise halved"):
         plants.planted(plants.SUBJECTS[0], "nothing")
