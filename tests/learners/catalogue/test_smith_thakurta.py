@@ -19,7 +19,7 @@ from overclaim.learners.catalogue import smith_thakurta
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.pftal import BanditPftal, Pftal
 from overclaim.learners.problems.domains import L2Ball, LInfBall
-from overclaim.learners.problems.losses import Quadratic, Switch
+from overclaim.learners.problems.losses import Linear, Quadratic, Switch
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import L2Laplace
@@ -164,6 +164,15 @@ def test_corrected_is_tight_at_every_horizon(rounds):
     assert largest == pytest.approx(1.0, abs=1e-3)
 
 
+def test_with_its_own_curvature_theorem_3_is_false_on_the_unit_ball_from_307_rounds_on():
+    """As docs/findings.md has it, which said 512, the first power of two."""
+    for rounds, false in ((256, False), (306, False), (307, True), (512, True), (513, True)):
+        learner = smith_thakurta.pftal_lipschitz(setting(rounds))
+        up, down, flat = (Linear(slope=(s,)) for s in (1.0, -1.0, 0.0))
+        pair = Pair([up, *[flat] * (rounds - 1)], [down, *[flat] * (rounds - 1)])
+        assert (release_loss(learner, pair).epsilon(0) > 1) == false
+
+
 def leaf(low, high, mean):
     """The mass of an interval, or the density of a point, of a standard Laplace variable around `mean`."""
     if low == high:
@@ -281,6 +290,15 @@ def test_regret_stays_below_the_bound_and_the_best_response():
         learner.update(state, x, loss.gradient(x), draws)
     best = minimize_scalar(lambda w: loss.value(np.array([[w]]))[0], bounds=(-1, 1), method="bounded").fun
     assert 0 < (total - rounds * best).mean() < entry.regret.bound(chosen, learner)
+
+
+@pytest.mark.parametrize(("rounds", "beta"), [(1, 0.1), (1, 0.5), (2, 0.1)])
+def test_the_bandit_bound_holds_for_one_round(rounds, beta):
+    """Its printed ln T is 0 there: a bound of 0.4 was called violated by the regret of any first point."""
+    chosen = setting(rounds)
+    learner = ENTRIES["pftal-bandit"].build(chosen, beta=beta)
+    largest = 2 * learner.domain.outer_radius * rounds  # of 1-Lipschitz losses
+    assert smith_thakurta.bandit_regret_bound(chosen, learner) >= largest
 
 
 @pytest.mark.parametrize("name", list(ENTRIES))
