@@ -225,7 +225,7 @@ def smith_thakurta():
     rows = [
         row(
             f"Smith & Thakurta 2013, Theorem {n} (its sums)",
-            "T = 2..4096, H ‖C‖ to 0, p = 1",
+            "T = 2..4096, powers of two; H ‖C‖ to 0, p = 1",
             "exact, release",
             corners,
         )
@@ -239,9 +239,9 @@ def smith_thakurta():
             pair = Pair([Linear(slope=[1.0]), *flat], [Linear(slope=[-1.0]), *flat])
             corners.append((exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0], 1.0, f"T={t}"))
         least = next((where for epsilon, _, where in corners if epsilon > 1), "nowhere")
-        searched = f"T = 2..4096, Theorem 11's own H, a ball of radius {radius:g}"
+        searched = f"T = 2..4096, powers of two; Theorem 11's own H, a ball of radius {radius:g}"
         worst = row("Smith & Thakurta 2013, Theorem 3 (its sums)", searched, "exact, release", corners)
-        rows.append({**worst, "note": f"above 1 from {least} on"})
+        rows.append({**worst, "note": f"of these above 1 from {least} on"})
     return rows
 
 
