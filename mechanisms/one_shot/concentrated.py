@@ -8,10 +8,8 @@ References
 .. [2] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential privacy. NeurIPS 2020, Theorem 4.
 .. [3] B. Balle, Y.-X. Wang. Improving the Gaussian mechanism for differential privacy. ICML 2018, Theorem 8.
 .. [4] T.-H. H. Chan, E. Shi, D. Song. Private and continual release of statistics. TISSEC 2011 (the binary tree).
-.. [5] M. Henzinger, J. Upadhyay. Constant matters: fine-grained error bound on differentially private continual
-   observation. ICML 2023.
-.. [6] H. Fichtenberger, M. Henzinger, J. Upadhyay. Constant matters: fine-grained complexity of differentially private
-   continual observation using completely bounded norms. ICML 2023, Theorem 3.
+.. [5] H. Fichtenberger, M. Henzinger, J. Upadhyay. Constant matters: fine-grained error bound on differentially
+   private continual observation. ICML 2023.
 """
 
 from __future__ import annotations
@@ -226,7 +224,7 @@ class TreeSumsForAddRemove(TreeSumsGaussian):
 
 @dataclass(frozen=True)
 class SquareRootSums(Concentrated):
-    """Release every prefix sum through the square root of the matrix of prefix sums [5]_ [6]_.
+    """Release every prefix sum through the square root of the matrix of prefix sums [5]_.
 
     The lower triangular matrix A of ones is B B, where B is Toeplitz with the coefficients binom(2k, k) / 4^k. What is
     released is B (B x + z), z normal; replacing a value moves B x by 2 times the norm of B's first column.

@@ -146,7 +146,7 @@ class Specimen:
 _REPLACED: tuple[Inputs, ...] = tuple(
     ([0.0] * t + [1.0] + [0.0] * (7 - t), [0.0] * t + [-1.0] + [0.0] * (7 - t)) for t in (0, 4, 7)
 )
-_BUN, _ROOT = "Bun & Steinke 2016, Proposition 1.6", "Henzinger & Upadhyay 2023; Fichtenberger et al. 2023"
+_BUN, _ROOT = "Bun & Steinke 2016, Proposition 1.6", "Fichtenberger, Henzinger & Upadhyay 2023"
 _DING, _LYU = "Ding et al. 2018, Algorithm {}", "Lyu, Su & Li 2017, Algorithm {}"
 _SNIPER, _SHADOW = "Bichsel et al. 2021", "Wang et al. 2019"
 _VALUE = "releases the noisy maximum, not its index"
