@@ -17,6 +17,7 @@ import numpy as np
 from .discrete import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from .draws import Floats
 from .noise import Gaussian, Laplace
+from .parameters import check_finite, check_positive
 
 
 def laplace(value: Any, scale: float, rng: np.random.Generator) -> Any:
@@ -93,10 +94,13 @@ def randomised_response(category: int, categories: int, epsilon: float, rng: np.
     epsilon : float
         In nats, at least 0.
     """
-    if not 0 <= category < categories or categories < 2:
+    if not hasattr(category, "__index__") or not 0 <= category < categories or categories < 2:
         raise ValueError(f"category must be in 0..categories - 1, of at least 2, got {category!r} of {categories!r}")
-    law = np.ones(categories)
-    law[category] = math.exp(epsilon)
+    check_finite("epsilon", epsilon)
+    if epsilon < 0:
+        raise ValueError(f"epsilon must be at least 0, got {epsilon!r}")
+    law = np.full(categories, math.exp(-epsilon))
+    law[category] = 1.0
     return _choice(law / law.sum(), rng, "randomised_response")
 
 
@@ -110,12 +114,16 @@ def exponential_mechanism(
     Parameters
     ----------
     utilities : sequence of float
-        One for each candidate.
+        One for each candidate, finite.
     epsilon, sensitivity : float
         In nats; positive.
     """
-    scores = epsilon * np.asarray(utilities, dtype=float) / (2 * sensitivity)
-    law = np.exp(scores - scores.max())
+    check_positive("epsilon", epsilon)
+    check_positive("sensitivity", sensitivity)
+    scores = np.asarray(utilities, dtype=float)
+    if scores.ndim != 1 or not scores.size or not np.isfinite(scores).all():
+        raise ValueError(f"utilities must be a finite number for each candidate, got {utilities!r}")
+    law = np.exp((scores - scores.max()) * (epsilon / (2 * sensitivity)))
     return _choice(law / law.sum(), rng, "exponential_mechanism")
 
 

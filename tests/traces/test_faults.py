@@ -133,11 +133,23 @@ def test_discrete_gaussian_noise():
         (lambda rng: gaussian(1.0, float("nan"), rng), "sigma must be finite and at least 0, got nan"),
         (lambda rng: discrete_laplace(0.5, 1, rng), "discrete noise needs integers, got 0.5"),
         (lambda rng: randomised_response(3, 3, 1.0, rng), "category must be in 0..categories - 1"),
+        (lambda rng: randomised_response(1.5, 3, 1.0, rng), "category must be in 0..categories - 1, .* got 1.5"),
+        (lambda rng: randomised_response(1, 3, -1.0, rng), "epsilon must be at least 0, got -1.0"),
+        (lambda rng: randomised_response(1, 3, float("inf"), rng), "epsilon must be a finite number, got inf"),
+        (lambda rng: exponential_mechanism([1, 2], -1.0, rng), "epsilon must be positive and finite, got -1.0"),
+        (lambda rng: exponential_mechanism([1], 1.0, rng, sensitivity=0), "sensitivity must be positive .* got 0"),
+        (lambda rng: exponential_mechanism([], 1.0, rng), r"utilities must be a finite number .* got \[\]"),
     ],
 )
 def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.random.default_rng(0))
+
+
+def test_a_huge_epsilon_tells_the_truth():
+    rng = np.random.default_rng(0)
+    assert {randomised_response(1, 3, 1e6, rng) for _ in range(20)} == {1}  # e^1e6 is no number
+    assert exponential_mechanism([1.0, 2.0, 3.0], 1e100, rng) == 2
 
 
 @pytest.mark.parametrize(
