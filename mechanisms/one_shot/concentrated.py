@@ -33,6 +33,8 @@ from ..parameters import check_positive
 from ..tree import parent
 from .classic import Data, column
 
+#: Of exact noise, in steps of 1/1024: `DiscreteGaussianNoise` takes no more of them.
+_LARGEST_SIGMA = 32
 #: How far replacing a value of [-1, 1] moves it.
 REPLACED = 2.0
 
@@ -104,6 +106,11 @@ class DiscreteGaussianMechanism(Concentrated):
     """
 
     rho: float = 1.0  # at 1/2 a standard deviation is its variance
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sigma > _LARGEST_SIGMA:
+            raise ValueError(f"rho must be so large that sigma is at most {_LARGEST_SIGMA}, got {self.rho!r}")
 
     @property
     def noise(self) -> DiscreteGaussianNoise:

@@ -120,6 +120,10 @@ class Rappor(OneTimeRappor):
         super().__post_init__()
         if not is_finite(self.p) or not is_finite(self.q) or not 0 <= self.p < self.q <= 1:
             raise ValueError(f"p and q must be rates with 0 <= p < q <= 1, got {self.p!r} and {self.q!r}")
+        low, high = self.rates()
+        if low == 0 or high == 1:
+            given = f"{self.f!r}, {self.p!r} and {self.q!r}"
+            raise ValueError(f"f, p and q must leave a released bit in doubt, got {given}")
 
     @property
     def claimed(self) -> float:
