@@ -8,6 +8,9 @@ from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.philox import LANES, Stream, draw
 from .protocol import Arms
 
+#: Divided by in place of a probability below it: an arm that is clamped may have none in the other world.
+LEAST = 1e-300
+
 
 def smallest_type(arms: int) -> type[np.int8 | np.int16 | np.int32]:
     """Return the type that holds the arms in the least memory."""

@@ -12,7 +12,7 @@ from ...mechanisms.parameters import check_positive
 from ...mechanisms.philox import LANES, Stream, draw, lanes
 from ..checks import check_arms, check_fraction
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
-from ..sampling import smallest_type
+from ..sampling import LEAST, smallest_type
 from ..weights import WeightsState, shift_block
 
 
@@ -98,7 +98,10 @@ class Exp3:
     def update(self, state: WeightsState, actions: Arms, feedback: Floats, draws: Draws) -> None:
         """Subtract eta times the importance-weighted loss from the played arm's log-weight."""
         places = state.places(actions)
-        change = feedback / self.probability_at(state, places)
+        played = self.probability_at(state, places)
+        if self.gamma == 0:
+            np.maximum(played, LEAST, out=played)
+        change = feedback / played
         change *= -self.eta
         state.shift_at(places, change)
 

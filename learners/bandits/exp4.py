@@ -17,7 +17,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction
 from ..problems.advice import Advice, observed
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
-from ..sampling import draw_arm, draw_arm_block, of_arm, of_arm_block
+from ..sampling import LEAST, draw_arm, draw_arm_block, of_arm, of_arm_block
 from ..weights import softmin_block
 
 
@@ -42,7 +42,7 @@ def mixture(q: Floats, advice: Floats, gamma: float) -> Floats:
 def expert_losses(advice: Floats, p: Floats, arms: Arms, loss: Floats) -> Floats:
     """Return every expert's importance-weighted loss, advice(arm) * loss / p(arm): (experts, runs)."""
     estimates = advice.take(arms, axis=1) if advice.ndim == 2 else advice[:, arms, np.arange(arms.size)]
-    estimates *= loss / of_arm(p, arms)
+    estimates *= loss / np.maximum(of_arm(p, arms), LEAST)
     return estimates
 
 

@@ -305,3 +305,14 @@ def test_bad_input_is_named(call, message):
 def test_graded_advice_is_advice_of_distinct_experts(experts, arms):
     table = graded_advice(experts, arms).table
     assert len({tuple(row) for row in table.tolist()}) == (experts if arms > 1 else 1)
+
+
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+@pytest.mark.parametrize("learner", [Exp3(arms=2, eta=1.0), Exp4(advice=Advice(np.eye(2)), eta=1.0)])
+def test_an_arm_that_is_clamped_without_any_probability_is_no_fault(learner, loss):
+    """A replay of the other world's actions divided by 0, with warnings: without exploration weights vanish."""
+    draws = Draws(0)
+    state = learner.start(1, draws)
+    for fed in (400.0, loss, loss):
+        learner.update(state, np.array([0]), np.array([fed]), draws)
+    assert learner.probabilities(state).tolist() == [[0.0], [1.0]]
