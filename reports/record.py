@@ -240,6 +240,8 @@ def note_of(prepared: Prepared, result: Result) -> str:
         return "" if isinstance(prepared.case, LibraryCase) else prepared.case.note
     if result.verdict is not Verdict.FALSIFIED or prepared.setting is None or not prepared.source:
         return ""
+    if prepared.source.startswith("none: "):
+        return f"nobody's claim: {prepared.source.removeprefix('none: ')}"
     return f"the catalogue has no case of this game: we have not read whether {prepared.source} claims it"
 
 

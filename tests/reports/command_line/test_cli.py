@@ -348,3 +348,10 @@ def test_whose_claim_is_false_is_said_of_every_game(words, note):
     assert claim["verdict"] == ("FALSIFIED" if note else "SURVIVED")
     assert claim["note"].startswith(note)
     assert bool(claim["note"]) == bool(note)
+
+
+def test_what_nobody_claims_is_said_to_be_nobodys_claim():
+    """The note had "we have not read whether none: ... show that it leaks claims it"."""
+    claim = json.loads(check("asi-raman-talwar/exp3", "--set", "gamma=0.2", "--runs", 2_000, "--json").stdout)
+    assert claim["verdict"] == "FALSIFIED"
+    assert claim["note"] == "nobody's claim: Asi, Raman & Talwar 2025, Appendix G.1, show that it leaks"
