@@ -85,6 +85,8 @@ def ftpl(setting: Setting, domain: Minimiser, noise_delta: float | None, theorem
     """
     t, n, delta = setting.rounds, setting.arms, setting.delta if noise_delta is None else noise_delta
     epsilon = setting.epsilon
+    if noise_delta is not None and not 0 < noise_delta < 1:
+        raise ValueError(f"noise_delta must be in (0, 1), got {noise_delta!r}")
     if theorem not in ("3.5", "A.1"):
         raise ValueError(f"theorem must be 3.5 or A.1, got {theorem!r}")
     if theorem == "3.5":

@@ -136,6 +136,7 @@ def exp4_batched(
     Our choice where not given: tau and gamma make the noise on a mean about 1 and tau T ln N, (c T / tau)^2 equal,
     with c = 3 K sqrt(N ln(1 / delta)) / epsilon, which gives regret of order T^(2/3); `constant` is that 3.
     """
+    check_positive("constant", constant)
     advice = advice_of(setting, experts)
     t, log_n = setting.rounds, math.log(max(advice.experts, 2))
     spread = math.sqrt(advice.experts * math.log(1 / setting.delta)) if 0 < setting.delta < 1 else 1.0

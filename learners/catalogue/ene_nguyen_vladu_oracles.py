@@ -9,6 +9,7 @@ from functools import partial
 
 from ...mechanisms.draws import Floats
 from ...mechanisms.noise import Laplace, scale_of
+from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
 from ..leaders.doubling import Doubling
 from ..leaders.ftrl import Ftrl
@@ -20,6 +21,9 @@ from . import statements as said
 from .ene_nguyen_vladu import PAPER, REPAIRED, private_bandit_laplace, regret_laplace, released_levels, slope_pair
 from .entries import Case, Entry, RegretClaim, Setting, WhoseReading, WhoseSums
 
+#: In diameters: a response may take 4 / precision^2 calls of the oracle.
+LEAST_PRECISION = 1e-2
+
 
 def noisy_oco(setting: Setting, oracle: LinearOracle, eta: float | None, precision: float) -> NoisyOco:
     """Return NoisyOCO (Algorithm 2) told gradients of L1 norm at most 1, with Theorem 4's noise Y_1 log2 T / epsilon.
@@ -28,6 +32,7 @@ def noisy_oco(setting: Setting, oracle: LinearOracle, eta: float | None, precisi
     reading. eta = D / sqrt(T) is line 1 of Algorithm 2 with kappa = 1 and D_omega = D. Corrected, the noise is the L1
     diameter 2 times the nodes that a round reaches.
     """
+    check_positive("precision", precision, least=LEAST_PRECISION)
     t = setting.rounds
     size = math.log2(max(t, 2)) if setting.published else 2.0 * max(depth(t), 1)
     noise = Laplace(0.0 if math.isinf(setting.epsilon) else size / setting.epsilon)

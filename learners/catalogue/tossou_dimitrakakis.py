@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..bandits.exp3 import Exp3
-from ..checks import check_batch
+from ..checks import check_batch, check_fraction
 from ..conversions.batched import MiniBatch
 from .entries import Case, Entry, Setting
 
@@ -23,6 +23,10 @@ def exp3_minibatch(
     batch = max(1, round(t ** (1 / 3))) if batch is None else batch
     check_batch(batch)
     n = max(1, t // batch)
+    if gamma is not None:
+        check_fraction("gamma", gamma)
+        if eta is None and gamma == 0:
+            raise ValueError(f"gamma must be positive where no eta is given, got {gamma!r}")
     gamma = min(1.0, math.sqrt(k * math.log(max(k, 2)) / ((math.e - 1) * n))) if gamma is None else gamma
     return MiniBatch(inner=Exp3(arms=k, eta=gamma / k if eta is None else eta, gamma=gamma), batch=batch)
 

@@ -197,6 +197,8 @@ def test_bad_settings_are_named():
         one.build(one.setting(rounds=1))
     with pytest.raises(ValueError, match=r"delta must be in \(0, 1\) for Gaussian noise, got 0"):
         one.build(one.setting(delta=0.0))
+    with pytest.raises(ValueError, match=r"noise_delta must be in \(0, 1\), got 7"):
+        one.build(one.setting(), noise_delta=7.0)
     with pytest.raises(ValueError, match="points must be axes or hypercube, got 'ball'"):
         agarwal_singh.reduction_exp2_actions(entry("reduction-exp2-actions").setting(), points="ball")
     with pytest.raises(ValueError, match="domain must be one of cube, ball, simplex, got 'moon'"):

@@ -263,3 +263,19 @@ def test_losses_that_answer_the_actions_catch_little_noise(name):
     sound, weak = (entry.build(entry.setting(epsilon=epsilon), **case.parameters) for epsilon in (1.0, 3.0))
     assert falsify(sound, Claim(epsilon=1.0), pair=pair, **how).verdict.value == "SURVIVED"
     assert falsify(weak, Claim(epsilon=1.0), pair=pair, **how).verdict.value == "FALSIFIED"
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("asi-raman-talwar/exp4-batched", {"constant": 0.0}, "constant must be positive and finite, got 0.0"),
+        ("asi-raman-talwar/exp4-batched", {"constant": math.nan}, "constant must be positive and finite, got nan"),
+        ("tossou-dimitrakakis/exp3-minibatch", {"gamma": -1.0}, r"gamma must be in \[0, 1\], got -1.0"),
+        ("tossou-dimitrakakis/exp3-minibatch", {"gamma": 0.0}, "gamma must be positive where no eta is given, got 0"),
+    ],
+)
+def test_what_is_wrong_is_named_as_it_was_given(name, parameters, message):
+    """They named the eta or the gamma that is computed from it, or no value at all."""
+    entry = lookup(name)
+    with pytest.raises(ValueError, match=message):
+        entry.build(entry.setting(), **parameters)

@@ -62,6 +62,8 @@ def test_oracles_have_the_vertices_that_they_should():
             ene_nguyen_vladu_oracles.oco_assignments(setting("oco-assignments", arms=arms))
     with pytest.raises(ValueError, match=r"arms must be at least 2, .* got 1"):  # 1 named an edge
         ene_nguyen_vladu_oracles.oco_spanning_trees(setting("oco-spanning-trees", arms=1))
+    with pytest.raises(ValueError, match=r"precision must be at least 0.01, got 1e-09"):  # it went on for ever
+        ene_nguyen_vladu_oracles.oco_ball(setting("noisy-oco"), precision=1e-9)
     with pytest.raises(ValueError, match="more than one point"):
         NoisyOco(oracle=ProbabilitySimplex(1), rounds=4, eta=1.0, noise=Laplace(1.0), precision=0.1)
 
