@@ -62,8 +62,9 @@ def pftal_lipschitz(setting: Setting, *, curvature: float | None = None, radius:
     if curvature is None:
         epsilon = 1.0 if math.isinf(setting.epsilon) else setting.epsilon
         curvature = math.sqrt(p * max(math.log2(t), 1.0) ** 2.5 / (epsilon * t))
-    noise = L2Laplace(node_scale(setting, 1 + curvature * radius, 2.0), p)
+    check_positive("curvature", curvature)
     domain = L2Ball(p, radius)
+    noise = L2Laplace(node_scale(setting, 1 + curvature * radius, 2.0), p)
     return Pftal(domain=domain, rounds=t, curvature=curvature, noise=noise, regulariser=curvature)
 
 
@@ -83,6 +84,7 @@ def pftal_bandit(
     p, t = setting.arms, setting.rounds
     beta = p / t ** (1 / 4 if adaptive else 1 / 3) if beta is None else beta
     check_positive("beta", beta)
+    check_positive("bound", bound)
     norm = p * bound / beta
     noise = L2Laplace(node_scale(setting, norm, 2 * norm), p)
     domain = curved_ball(p, radius, curvature)

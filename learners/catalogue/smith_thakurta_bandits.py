@@ -76,6 +76,7 @@ def pftal_experts(setting: Setting, *, curvature: float | None = None) -> Pftal:
     if curvature is None:
         epsilon = 1.0 if math.isinf(setting.epsilon) else setting.epsilon
         curvature = math.sqrt(p * max(math.log2(t), 1.0) ** 2.5 / (epsilon * t))
+    check_positive("curvature", curvature)
     size = l2_norm(setting)
     noise = L2Laplace(node_scale(setting, size + curvature, size * setting.range), p)
     return Pftal(domain=ProbabilitySimplex(p), rounds=t, curvature=curvature, noise=noise, regulariser=curvature)

@@ -11,7 +11,7 @@ import numpy as np
 from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.noise import Gaussian, Laplace, Noise, deviation_of, scale_of
 from ...mechanisms.weakening import weakened
-from ..checks import check_rounds
+from ..checks import check_whole
 from ..protocol import Actions, FeedbackKind, HasRelease, State
 
 
@@ -46,7 +46,7 @@ class Doubling:
     first: int = 4
 
     def __post_init__(self) -> None:
-        check_rounds(self.first)
+        check_whole("first", self.first)
 
     @property
     def feedback(self) -> FeedbackKind:

@@ -225,7 +225,7 @@ def test_pairs_meet_the_papers_assumptions(entry):
         (lambda: ene_nguyen_vladu.private_bandit_gaussian(setting()), "delta must be in"),
         (lambda: PrivateBandit(oracle=ProbabilitySimplex(1), rounds=4, noise=Laplace(1.0)), "more than one point"),
         (lambda: PrivateBandit(oracle=L2Ball(1), rounds=0, noise=Laplace(1.0)), "rounds must be"),
-        (lambda: Doubling(build=lambda rounds: None, first=0), "rounds must be"),
+        (lambda: Doubling(build=lambda rounds: None, first=0), "first must be"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -326,6 +326,10 @@ def test_pairs_are_in_the_loss_class(name, case):
     [
         (lambda: smith_thakurta.pftal_bandit(setting(4, arms=2)), "beta must be less than .* radius 1"),
         (lambda: smith_thakurta.pftal(setting(), curvature=0.0), "curvature must be positive"),
+        # These named the scale of the noise that is computed from them.
+        (lambda: smith_thakurta.pftal_lipschitz(setting(), radius=-1.0), "radius must be positive .* got -1"),
+        (lambda: smith_thakurta.pftal_lipschitz(setting(), curvature=math.nan), "curvature must be positive .* nan"),
+        (lambda: smith_thakurta.pftal_bandit(setting(), bound=-1.0), "bound must be positive .* got -1"),
         (
             lambda: Pftal(domain=L2Ball(1), rounds=2, curvature=1.0, noise=L2Laplace(0, 1), regulariser=-1.0),
             "regularis",
