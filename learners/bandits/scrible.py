@@ -43,8 +43,8 @@ class Scrible:
     """Play a random end of an axis of the Dikin ellipsoid at `argmin eta <sum of l~, x> + R(x)`.
 
     From the centre z with Hessian eigenpairs (lambda_i, v_i), the point is `z + s v_i / sqrt(lambda_i)`, i and the
-    sign s uniform; with y the fed loss the estimate is `l~ = N y s sqrt(lambda_i) v_i`, unbiased along the body's
-    affine hull. Abernethy, Hazan & Rakhlin 2012, as used by Agarwal & Singh 2017, Theorem 4.5.
+    sign s uniform; with y the fed loss the estimate is `l~ = n y s sqrt(lambda_i) v_i`, n the number of axes, unbiased
+    along the body's affine hull. Abernethy, Hazan & Rakhlin 2012, as used by Agarwal & Singh 2017, Theorem 4.5.
 
     On a ball, a cube and a simplex a round costs some N operations a run, as centres and axes have closed forms.
     Elsewhere it costs an eigendecomposition and typically 4 to 10 Newton steps, each of m N^2 + N^3 operations for m
@@ -104,7 +104,7 @@ class Scrible:
         return points
 
     def estimate(self, state: ScribleState, actions: Floats, feedback: Floats) -> Floats:
-        """Return the loss estimates in the barrier's coordinates, (dim, runs): N y times the Hessian of the move."""
+        """Return the loss estimates in the barrier's coordinates, (dim, runs): dim y times the Hessian of the move."""
         move = self.barrier.basis.T @ (actions - self.barrier.offset[:, None]) - state.centre
         if self._closed is not None:
             dual = self._closed.curved(state.centre, move)
