@@ -19,16 +19,21 @@ from overclaim.mechanisms.weakening import weakened
 PAGE = " ".join((Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text(encoding="utf-8").split())
 
 
-def ones(rounds):
-    rest = [[1.0, 1.0]] * (rounds - 1)
-    return Pair([[1.0, 1.0], *rest], [[0.0, 0.0], *rest])
+def ones(rounds, differing=1):
+    left, right = ([[1.0, 1.0]] * rounds for _ in range(2))
+    right[differing - 1] = [0.0, 0.0]
+    return Pair(left, right)
 
 
 def test_htinf_without_noise():
-    def bare(sigma, rounds):
-        return exact_epsilon(MiniBatch(Htinf(arms=2, sigma=sigma), batch=1), ones(rounds), deltas=(0.0, 0.01))
+    def bare(sigma, rounds, differing=1):
+        learner = MiniBatch(Htinf(arms=2, sigma=sigma), batch=1)
+        return exact_epsilon(learner, ones(rounds, differing), deltas=(0.0, 0.01))
 
-    assert bare(6**0.5, 9) == {0.0: 0.0, 0.01: 0.0}
+    assert all(bare(6**0.5, 8, t) == {0.0: 0.0, 0.01: 0.0} for t in range(1, 9))
+    assert [t for t in range(1, 10) if bare(6**0.5, 9, t)[0.0] > 0] == [8]
+    assert "the same in both worlds up to T = 8" in PAGE
+    assert f"at T = 9 epsilon is {bare(6**0.5, 9, 8)[0.0]:.2f} where the worlds differ there" in PAGE
     six, nine = bare(7.0, 6), bare(7.0, 9)
     assert f"{six[0.0]:.2f} at T = 6 and {nine[0.0]:.2f} at T = 9, and {nine[0.01]:.2f} at delta = 0.01" in PAGE
 
