@@ -185,8 +185,8 @@ class Gaussian:
 class L2Laplace:
     """Noise with density proportional to exp(-||n||_2 / scale) in `dim` dimensions.
 
-    The radius is Gamma(shape `dim`, scale `scale`) and the direction uniform; the text of Smith & Thakurta 2013
-    (Algorithm 2) swaps shape and scale.
+    The radius is Gamma(shape `dim`, scale `scale`) and the direction uniform: the noise of Algorithm 2 of Smith &
+    Thakurta 2013. The proof of their Lemma 8 swaps shape and scale.
 
     **Claim**: epsilon = (L2 sensitivity) / scale, delta = 0.
     """

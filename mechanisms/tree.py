@@ -69,7 +69,7 @@ def nodes_holding(t0: int, last: int) -> list[int]:
 class TreeState:
     """The open path: `level[i]` is the noise of the last prefix whose lowest node has level i.
 
-    Memory is (ceil(lg T) + 2) * dim * runs, whatever T.
+    Memory is (floor(lg T) + 3) * dim * runs numbers.
     """
 
     t: int
