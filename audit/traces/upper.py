@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
         If it raises.
     """
     replays = traces(target, pair, seed=seed, surface=claim.surface)
-    leak = next((one.leak for one in replays if one.leak is not None), None)
+    leak = _leak(replays)
     epsilon, how, worst, run = _largest(target, pair, claim, replays, seed)
     if leak is not None:
         at = next(one for one in replays if one.leak is not None)
@@ -111,6 +111,15 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     every = every_pair and isinstance(pair, Pair) and bare is None
     on_all = _claim_upper(target, pair, claim, seed, replays) if every else None
     return Tracing(replays, None, on_pair, on_all, worst, run)
+
+
+def _leak(replays: list[Trace]) -> Leak | None:
+    """Return the first leak, counted in all replayed runs: of a plain target each is a trace of its own."""
+    leaks = [one.leak for one in replays if one.leak is not None]
+    if not leaks:
+        return None
+    alike = sum(leak.runs for leak in leaks if leak.what == leaks[0].what)
+    return replace(leaks[0], runs=alike, tried=sum(one.runs for one in replays))
 
 
 def _largest(
@@ -169,13 +178,14 @@ def _both_played(replay: Trace, pair: Pair) -> bool:
 def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
     runs = sum(one.runs for one in replays)
     calls = len(replays[0].calls)
+    counted = "1 noisy call is all there is" if calls == 1 else f"{calls} noisy calls are all there are"
     paths = how.reason
     if how.how == "sampled":
         same = " (the inputs were the same in all of them)" if _fixed_inputs(replays) else ""
         paths += f": the largest of {runs}{same}, another may cost more"
     return (
         "the noise has the law that each call names",
-        f"the {calls} noisy call{'s' * (calls != 1)} are all there are: nothing else differed in {runs} replayed runs",
+        f"the {counted}: nothing else differed in {runs} replayed runs",
         paths,
         "real arithmetic",
     )

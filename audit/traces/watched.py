@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,15 +67,21 @@ class UnreadNoiseError(ValueError):
 class Bare:
     """Noise that was drawn with no value, until it is added to one.
 
-    It may be negated and multiplied by numbers before. Used otherwise it is noise for 0. When it is added again it is
-    the same noise: nothing more is recorded, and in a replay the sum shows by what the first call's input was moved.
+    It may be negated and multiplied by numbers before. Used otherwise it is noise for 0. When it is added again, it or
+    a multiple of it, it is the same noise: nothing more is recorded, and in a replay the sum shows by what the first
+    call's input was moved. So it is where one number is added to several: it is noise for the first of them.
     """
 
     def __init__(self, recorder: Recorder, law: Callable[[float], Law], scale: float, size: ArrayLike | None) -> None:
         self.recorder, self.law, self.scale, self.size = recorder, law, scale, size
         self.where = recorder.place()
-        self.drawn: float | Floats | None = None
         self.factor = 1.0
+        self.cell: list[float | Floats] = []  # shared by all multiples
+
+    @property
+    def drawn(self) -> float | Floats | None:
+        """The noise before it is multiplied, once it was drawn."""
+        return self.cell[0] if self.cell else None
 
     def settled(self) -> float | Floats:
         """Return the noise as a number or an array: noise for 0, unless it was added to a value before."""
@@ -85,19 +91,29 @@ class Bare:
         """Draw the noise for a value, before it is multiplied."""
         scale = self.scale * abs(self.factor)
         noise = noisy(self.recorder, self.law(scale), value, self.size, "noise", self.where)[1]
-        self.drawn = noise / self.factor
-        return self.drawn
+        self.cell.append(noise / self.factor)
+        return self.cell[0]
 
     def _added(self, value: object) -> object:
         if self.drawn is None and not isinstance(value, Bare):
-            self._drawn_for(value)
+            self._drawn_for(self._first_of(value))
         return settled(value) + self.settled()
+
+    def _first_of(self, value: object) -> object:
+        """Return what each number of the noise is for: of several values that it is added to, the first."""
+        exact = np.asarray(settled(value))
+        shape = () if self.size is None else tuple(np.atleast_1d(self.size).tolist())
+        full = np.broadcast_shapes(exact.shape, shape)
+        if full == shape or 0 in full:
+            return value
+        rows = np.broadcast_to(exact, full)[(0,) * (len(full) - len(shape))]
+        return rows[tuple(slice(1) if n == 1 else slice(None) for n in shape)]
 
     def _scaled(self, factor: Any) -> object:
         if self.drawn is not None or isinstance(factor, Bare) or np.ndim(factor) or factor == 0:
             return self.settled() * settled(factor)
         scaled = Bare(self.recorder, self.law, self.scale, self.size)
-        scaled.where, scaled.factor = self.where, self.factor * float(factor)
+        scaled.where, scaled.factor, scaled.cell = self.where, self.factor * float(factor), self.cell
         return scaled
 
     def __add__(self, value: object) -> object:
@@ -132,6 +148,10 @@ class Bare:
             np.subtract: operator.sub,
             np.multiply: operator.mul,
         }
+        if method == "__call__" and ufunc in own and list(kwargs) == ["out"]:  # such as values += noise
+            (into,) = cast("tuple[Floats]", kwargs["out"])
+            np.copyto(into, settled(ufunc(*inputs)), casting="same_kind")
+            return into
         if method == "__call__" and ufunc in own and not kwargs:
             first, second = inputs
             if isinstance(first, Bare):

@@ -196,3 +196,51 @@ def test_what_is_shown_of_outputs_has_what_differs(mechanism, left, right):
     assert all(same), (leak.left, leak.right)
     assert same[0].groups() == same[1].groups()
     assert leak.left != leak.right
+
+
+def one_number_for_all(data, rng):
+    return list(np.array(data, dtype=float) + rng.laplace(0, 1))
+
+
+def one_row_for_all(data, rng):
+    return (np.array([data, [0, 0]], dtype=float).T + rng.laplace(0, 1, size=2)).tolist()
+
+
+def added_in_place(data, rng):
+    values = np.array(data, dtype=float)
+    values += rng.laplace(0, 1)
+    return list(values)
+
+
+def a_multiple_of_it(data, rng):
+    noise = rng.laplace(0, 1)
+    twice = 2 * noise
+    return [data[0] + twice, data[1] + noise]
+
+
+@pytest.mark.parametrize("mechanism", [one_number_for_all, one_row_for_all, added_in_place, a_multiple_of_it])
+def test_noise_that_is_added_to_several_values_hides_one_of_them(mechanism):
+    """What the values differ by is released as it is: it was traced as noise of its own for each, at a cost of 1."""
+    outcome = tracing(mechanism, DataPair([0, 0], [1, 0]), Claim(epsilon=1.0))
+    assert outcome.leak.what == "output"
+    assert outcome.leak.runs == outcome.leak.tried == 24
+
+
+def test_one_number_for_values_that_move_alike_costs_as_much_as_for_one():
+    outcome = tracing(one_number_for_all, DataPair([0, 0], [1, 1]), Claim(epsilon=1.0))
+    assert outcome.leak is None
+    assert outcome.pair_upper.epsilon == 1
+    assert "the 1 noisy call is all there is" in outcome.pair_upper.rests_on[1]
+
+
+def test_noise_that_is_added_in_place_is_noise_for_what_it_is_added_to():
+    def own_noise(data, rng):
+        values = np.array(data, dtype=float)
+        values += rng.laplace(0, 1, size=2)
+        values -= rng.normal(0, 2, size=2)
+        return list(values)
+
+    outcome = tracing(own_noise, DataPair([0, 0], [1, 1]), Claim(epsilon=1.0))
+    assert outcome.leak is None
+    assert [call.value.ravel().tolist() for call, _ in outcome.traces[0].calls[:1]] == [[0, 0]]
+    assert [call.value.ravel().tolist() for _, call in outcome.traces[0].calls[:1]] == [[1, 1]]
