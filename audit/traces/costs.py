@@ -104,6 +104,9 @@ def _over(size: Floats, scale: Floats) -> Floats:
 
 def difference(left: Call, right: Call) -> Floats:
     """Return by how much the inputs of a call differ, 0 within rounding; inf where one is no number."""
+    if left.value.dtype.kind in "iu" and right.value.dtype.kind in "iu":  # exactly, also beyond 2^53
+        gap: Floats = np.abs(left.value.astype(object) - right.value.astype(object)).astype(float)
+        return gap
     a, b = (np.asarray(call.value, dtype=float) for call in (left, right))
     with np.errstate(invalid="ignore"):
         d: Floats = np.abs(a - b)

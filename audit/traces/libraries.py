@@ -56,7 +56,7 @@ def _randomise(kind: type, recorder: Recorder) -> Callable[..., object]:
     """Return `randomise` of a class of diffprivlib, reported."""
     original = vars(kind)["randomise"]
 
-    def randomise(self: object, value: object) -> object:
+    def randomise(self: object, value: object = None) -> object:  # those that choose take no value
         name = f"diffprivlib {kind.__name__}"
         law = _law_of(self, kind.__name__)
         if law is None:

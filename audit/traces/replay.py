@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming, name_of
-from ...learners.protocol import Actions, FeedbackKind, Learner
+from ...learners.protocol import Actions, FeedbackKind, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws, Floats
 from ..attacks.encoding import scalars
@@ -20,7 +20,7 @@ from ..play.transcripts import play_rounds
 from .libraries import watched_libraries
 from .parting import Leak, last_call, of_one_kind, parting, without_noise
 from .tape import Call, Tape, TapeEvent, UntraceableError
-from .watched import CallSite, settled
+from .watched import CallSite, UnreadNoiseError, settled
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
@@ -105,7 +105,12 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
 
 def _play(playing: Playing, left: bool, tape: Tape, direct: set[CallSite]) -> Tape:
     tape.direct |= direct
-    playing(tape, left)
+    try:
+        playing(tape, left)
+    except LearnerError as error:
+        if isinstance(error.__cause__, UnreadNoiseError):  # our refusal, whichever code asked for the noise
+            raise UntraceableError(str(error.__cause__)) from None
+        raise
     return tape
 
 

@@ -140,7 +140,7 @@ class Tape(Draws):
         before = self.frozen[self._made - 1].output if self._made <= len(self.frozen) else None
         output = make() if before is None else copy.copy(before)
         known = isinstance(value, int | float | np.number) and hasattr(law, "sample")
-        self._note(name, law, as_floats(value) if known else whole, output)
+        self._note(name, law, np.asarray(value).reshape(-1, 1) if known else whole, output)
         return output
 
     def run_generator(self, run: int) -> np.random.Generator:
@@ -211,8 +211,3 @@ def _relative(file: str) -> str:
         if path.is_relative_to(folder):
             return path.relative_to(folder).as_posix()
     return str(path)
-
-
-def as_floats(value: object) -> Floats:
-    """Return a value of one run with the run on the last axis, (dim, 1)."""
-    return np.asarray(value, dtype=float).reshape(-1, 1)

@@ -13,7 +13,6 @@ from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.libraries import Mapped
 from overclaim.audit.traces.upper import tracing
 from overclaim.audit.traces.watched import UnreadNoiseError
-from overclaim.learners.protocol import LearnerError
 
 EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples")
 
@@ -54,8 +53,16 @@ def test_diffprivlib(diffprivlib):
     assert (why.place.file, why.differs, why.calibrated_for) == ("tests/traces/test_libraries.py", 2.0, 1.0)
     nothing = tracing(made("Laplace", epsilon=1.0, sensitivity=0.0), DataPair(0.0, 1.0), Claim(epsilon=1.0))
     assert "diffprivlib Laplace at tests/traces/test_libraries.py:" in str(nothing.leak)
-    with pytest.raises(LearnerError, match="diffprivlib Snapping is not watched"):
+    one = 2**60  # as floats 2^60 and 2^60 + 1 are the same number
+    assert bound(made("Geometric", epsilon=1.0, sensitivity=1), one, one + 1) == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"^diffprivlib Snapping is not watched in a trace$"):
         bound(made("Snapping", epsilon=1.0, sensitivity=1.0, lower=0.0, upper=1.0), 0.0, 1.0)
+
+    def chosen(data, rng):
+        return diffprivlib.PermuteAndFlip(epsilon=1.0, sensitivity=1.0, utility=data, random_state=1).randomise()
+
+    with pytest.raises(ValueError, match=r"^diffprivlib PermuteAndFlip is not watched in a trace$"):
+        bound(chosen, [1.0, 2.0], [2.0, 2.0])
     assert diffprivlib.Laplace.randomise.__name__ == "randomise"
     assert "recorder" not in diffprivlib.Laplace.randomise.__code__.co_freevars  # it was put back
 

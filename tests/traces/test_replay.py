@@ -16,7 +16,6 @@ from overclaim.learners import Exp3
 from overclaim.learners.conversions.batched import MiniBatch
 from overclaim.learners.planted import planted_learners
 from overclaim.learners.planted.plants import SUBJECTS, planted
-from overclaim.learners.protocol import LearnerError
 from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.draws import Draws
@@ -147,7 +146,7 @@ def test_batched_targets_that_draw_from_the_generator_are_watched():
         return np.array(data, dtype=float)[:, None] + draws.generator.laplace(scale=2.0) * np.ones(runs)
 
     once.batched = True
-    with pytest.raises(LearnerError, match=r"must have the shape \(..., runs\)"):
+    with pytest.raises(UntraceableError, match=r"must have the shape \(..., runs\)"):
         traces(once, DataPair([1.0, 0.0], [0.0, 0.0]))
 
 
