@@ -80,7 +80,7 @@ class Task(Request):
         if is_mechanism(target):
             raise ValueError(
                 f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
-                "them (--inputs)"
+                "them (--inputs), as overclaim check takes them"
             )
         self._check_learner()
         claim = Claim(

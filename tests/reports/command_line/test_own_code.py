@@ -148,6 +148,16 @@ def test_a_mechanism_asked_for_wrongly(tmp_path, name, options, message):
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("command", ["smoke", "exact", "check"])
+def test_what_takes_a_mechanisms_inputs_is_named(tmp_path, command):
+    """Also by commands that take none."""
+    file = tmp_path / "mine.py"
+    file.write_text(PRINTING)
+    result = overclaim(command, f"{file}:noisy", "--epsilon", 1)
+    assert result.exit_code == 2
+    assert "(--inputs), as overclaim check takes them" in result.stderr
+
+
 def test_a_mechanism_may_read_null(tmp_path):
     """null is an input; what is missing is none."""
     file = tmp_path / "mine.py"
