@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -58,7 +59,9 @@ class ApproxDP(Measure):
 
     def at(self, level: float) -> ApproxDP:
         """Return the claim of another epsilon, or of another delta below 1 where epsilon is 0."""
-        return ApproxDP(level, self.delta) if self.epsilon > 0 else ApproxDP(0.0, min(level, _BELOW_ONE))
+        if self.epsilon == 0:
+            return ApproxDP(0.0, min(level, _BELOW_ONE))
+        return ApproxDP(min(level, sys.float_info.max), self.delta)  # a multiple may be beyond
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the epsilon that such an event needs at this delta, by itself and by its complement."""
@@ -69,20 +72,23 @@ class ApproxDP(Measure):
     def allowed(self, q: ArrayLike) -> Floats:
         """Return the largest probability that the claim allows, in closed form."""
         q = np.asarray(q, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            most = np.minimum(np.exp(self.epsilon) * q + self.delta, 1 - np.exp(-self.epsilon) * (1 - self.delta - q))
-        clipped: Floats = np.clip(most, 0.0, 1.0)
+        clipped: Floats = np.clip(np.minimum(*self._lines(q)), 0.0, 1.0)
         return clipped
 
     def slope(self, q: ArrayLike) -> Floats:
         """Return ``e^epsilon``, then ``e^-epsilon``, then 0."""
         q = np.asarray(q, dtype=np.float64)
+        steep, flat = self._lines(q)
         with np.errstate(over="ignore"):
-            steep = np.exp(self.epsilon) * q + self.delta < 1 - np.exp(-self.epsilon) * (1 - self.delta - q)
-        slopes: Floats = np.where(
-            q + self.delta >= 1, 0.0, np.where(steep, np.exp(self.epsilon), np.exp(-self.epsilon))
-        )
+            ends = np.where(steep < flat, np.exp(self.epsilon), np.exp(-self.epsilon))
+        slopes: Floats = np.where(q + self.delta >= 1, 0.0, ends)
         return slopes
+
+    def _lines(self, q: Floats) -> tuple[Floats, Floats]:
+        """Return what the claim allows the event, and what it allows by the event's complement."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = np.where(q > 0, np.exp(self.epsilon) * q, 0.0)  # e^epsilon may be infinite
+            return grown + self.delta, 1 - np.exp(-self.epsilon) * (1 - self.delta - q)
 
     def approximate(self, delta: float) -> float:
         """Return epsilon, at its own delta and above."""

@@ -32,16 +32,10 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and is_finite(value)
 
 
-def require(name: str, value: float, least: float, *, inclusive: bool = False) -> None:
-    """Raise ValueError for what is no finite number above the least, or at it where that is included."""
-    if not is_number(value) or value < least or (value == least and not inclusive):
-        bound = f"at least {least:g}" if inclusive else "positive" if least == 0 else f"above {least:g}"
-        raise ValueError(f"{name} must be {bound} and finite, got {value!r}")
-
-
-def require_level(name: str, value: float) -> None:
-    """Raise ValueError for a level that is not positive, or beyond what is computed with."""
-    require(name, value, 0.0)
+def require_level(name: str, value: float, least: float = 0.0) -> None:
+    """Raise ValueError for a level that is not above the least, or beyond what is computed with."""
+    if not is_number(value) or value <= least:
+        raise ValueError(f"{name} must be {f'above {least:g}' if least else 'positive'} and finite, got {value!r}")
     if value > _LARGEST:
         raise ValueError(f"{name} must be at most {_LARGEST:g}, got {value!r}")
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .divergences import either_way
-from .measure import Floats, Measure, MeasureJson, directed, require, require_level
+from .measure import Floats, Measure, MeasureJson, directed, require_level
 
 #: Orders, less 1, at which a divergence is looked at before and after its largest share of the order is bracketed; 0
 #: is the limit, the Kullback-Leibler divergence.
@@ -47,8 +47,8 @@ class RDP(Measure):
     epsilon: float
 
     def __post_init__(self) -> None:
-        require("order", self.order, 1.0)
-        require("epsilon", self.epsilon, 0.0)
+        require_level("order", self.order, 1.0)
+        require_level("epsilon", self.epsilon)
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the divergence of the two coins, the larger of both ways."""

@@ -1,6 +1,7 @@
 """Measures against their definitions: both directions, monotone corners, and what they translate to."""
 
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -125,6 +126,15 @@ def test_a_profile_is_refuted_where_one_of_its_points_is():
     assert profile.needed(0.5, 0.25) < 1
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_epsilon_whose_exponential_is_infinite_allows_nothing_of_what_cannot_be_but_for_delta():
+    for delta in (0.0, 0.1):
+        measure = ApproxDP(800.0, delta)
+        assert measure.allowed([0.0, 1e-300, 0.5]).tolist() == [delta, 1.0, 1.0]
+        assert measure.slope([0.0, 0.5])[0] == math.inf
+    assert Profile(((1e-300, 0.0), (1e10, 0.1))).at(1e300).points == ((1.0, 0.0), (sys.float_info.max, 0.1))
+
+
 def test_the_short_form_and_replacements_of_a_claim():
     assert Claim(epsilon=1.0, delta=0.1) == Claim(measure=ApproxDP(1.0, 0.1))
     assert replace(Claim(epsilon=1.0, delta=0.1), epsilon=2.0).measure == ApproxDP(2.0, 0.1)
@@ -143,6 +153,8 @@ def test_the_short_form_and_replacements_of_a_claim():
         (lambda: GDP(0.0), "mu must be positive and finite, got 0.0"),
         (lambda: ZCDP(math.nan), "rho must be positive and finite, got nan"),
         (lambda: RDP(1.0, 1.0), "order must be above 1 and finite, got 1.0"),
+        (lambda: RDP(1e308, 1.0), "order must be at most 1e.100, got 1e.308"),
+        (lambda: RDP(2.0, 1e308), "epsilon must be at most 1e.100, got 1e.308"),
         (lambda: RDP(2.0, -1.0), "epsilon must be positive and finite, got -1.0"),
         (lambda: ApproxDP(0.0), "epsilon must be positive and finite, got 0.0"),
         (lambda: Claim(epsilon=10**400), "epsilon must be positive and finite, got 1000"),

@@ -37,6 +37,8 @@ _CELLS, _AROUND, _FINER = 48, 3, 24
 _STEPS, _STEPS_OF_ERROR = 4096, 8
 #: Larger claims are tested as finely as this one.
 _USUAL = 10.0
+#: The least step, as a share of the claim: some times what floating point tells apart.
+_PRECISION = 2.0**-50
 #: Tails below this have the score of this: about 37.
 _LEAST = 1e-300
 
@@ -148,6 +150,7 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
     floor = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
     smallest = min(claim.level for claim in measure.claims) if isinstance(measure, Profile) else 1.0
     step = max(min(measure.level, _USUAL) / _STEPS, 1 / (_STEPS_OF_ERROR * math.sqrt(n_p + n_q) * smallest))
+    step = max(step, measure.level * _PRECISION)  # beside which a smaller one would not be seen
     first = measure.level * (1 + 1e-9)  # so that a bound is above the claim if the claim is refuted
     lower, k = floor, math.ceil((floor - first) / step)
     while (level := first + k * step) <= 0 or refuted(measure.at(level), *counts, alpha=alpha):

@@ -248,3 +248,8 @@ def test_of_a_large_order_counts_that_show_nothing_bound_nothing():
     """The least value e^(-16 * 99) is 0 in floating point: the limit of the mean may be that."""
     function = StepFunction(edges=(0.0,), values=(-8.0, 8.0), order=100.0)
     assert divergence_lower(function, [1000, 0], [1000, 0], alpha=0.01) == 0.0
+
+
+@pytest.mark.parametrize("level", [1e13, 1e20, 1e100])
+def test_a_claim_beside_which_a_step_would_not_be_seen_is_tested_all_the_same(level):
+    assert 0.8 < level_lower(GDP(level), 5_000, 10_000, 1_587, 10_000, alpha=0.01) < 1
