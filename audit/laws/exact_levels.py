@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy  # its parts load when first used
 from numpy.typing import NDArray
 from scipy import special
 
@@ -22,9 +23,8 @@ from .exact import NotExactError, check_exact, release_loss, release_mu
 from .privacy_loss import PLAIN, PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
-#: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit. And steps around the best.
+#: Orders, less 1, at which the divergence by its order is looked at; 0 is its limit.
 ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 80)])
-_AROUND = 9
 #: Levels of laws that rounding alone tells apart.
 _NOTHING = 1e-12
 #: Sums of a law's masses are less than this off.
@@ -91,8 +91,12 @@ def _divergence_level(measure: RDP | ZCDP, p: Floats, loss: Floats) -> float:
     best = int(np.argmax(shares))
     if not best:
         return float(shares[0])
-    near = np.geomspace(ORDERS[max(best - 1, 1)], ORDERS[min(best + 1, ORDERS.size - 1)], _AROUND)
-    return float(max(*shares, *(_divergence(more, p, loss) / (1 + more) for more in near)))
+    near = scipy.optimize.minimize_scalar(
+        lambda more: -_divergence(more, p, loss) / (1 + more),
+        bounds=(ORDERS[max(best - 1, 1)], ORDERS[min(best + 1, ORDERS.size - 1)]),
+        method="bounded",
+    )
+    return float(max(*shares, -near.fun))
 
 
 def _divergence(more: float, p: Floats, loss: Floats) -> float:

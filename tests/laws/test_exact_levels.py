@@ -60,6 +60,16 @@ def test_levels_of_few_outcomes_are_those_of_the_worst_event_or_of_the_divergenc
     assert level_of_laws(ZCDP(1.0), np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
 
 
+def test_an_exact_rho_is_right_to_six_digits_where_its_order_lies_between_two_that_were_looked_at():
+    for p, q in ((0.999, 0.9), (0.1, 0.002)):
+        a = 1 + np.geomspace(1e-3, 100, 200_000)
+        terms = [a * np.log(x) + (1 - a) * np.log(y) for x, y in ((p, q), (1 - p, 1 - q))]
+        back = [a * np.log(y) + (1 - a) * np.log(x) for x, y in ((p, q), (1 - p, 1 - q))]
+        rho = max(np.max(np.logaddexp(*both) / (a - 1) / a) for both in (terms, back))
+        laws = np.array([p, 1 - p]), np.array([q, 1 - q])
+        assert level_of_laws(ZCDP(1.0), *laws) == pytest.approx(rho, rel=1e-6)
+
+
 def test_nothing_to_see_is_exactly_0():
     """A mu of 1e-15 was printed as exact where actions cannot differ, an epsilon of -0 where nothing is released."""
     learner = Task(target="asi-raman-talwar/batched-exp3", rounds=4, surface="actions").prepare().target

@@ -102,8 +102,25 @@ def test_rho_is_the_largest_share_of_an_order_not_only_its_limit():
     p, q = 1e-2, 1e-9
     fine = max(max(divergence(a, p, q), divergence(a, q, p)) / a for a in 1 + np.geomspace(1e-3, 9, 5_000))
     needed = float(ZCDP(1.0).needed(p, q))
-    assert needed == pytest.approx(fine, rel=1e-3)
+    assert needed == pytest.approx(fine, rel=1e-4)
     assert needed > 1.5 * divergence(1, p, q)
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.9946, 0.97787), (7.4e-6, 3.5e-6), (8.8e-4, 3.2e-6), (0.9955, 0.8953)])
+def test_rho_is_within_1e_4_of_itself_also_near_order_1_and_between_orders(p, q):
+    orders = 1 + np.geomspace(1e-5, 300, 20_000)
+    with np.errstate(invalid="ignore"):
+        both = np.maximum(bernoulli_divergence(orders, p, q), bernoulli_divergence(orders, q, p))
+    fine = np.max(both / orders)
+    assert fine * (1 - 1e-4) < float(ZCDP(1.0).needed(p, q)) < fine * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 5.0, 1e3, 1e6])
+def test_the_epsilon_that_rho_implies_is_that_of_the_best_order(rho):
+    a = 1 + np.geomspace(1e-5, 1e5, 400_000)
+    least = np.min(rho * a + np.log1p(-1 / a) - (math.log(DELTA) + np.log(a)) / (a - 1))
+    assert least <= ZCDP(rho).approximate(DELTA) < 1.001 * least
+    assert ZCDP(1e100).approximate(DELTA) < 1.001e100
 
 
 def test_translations_are_implied_by_the_claim():
