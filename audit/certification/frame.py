@@ -159,7 +159,7 @@ class Certified:
     pilot: int  # runs spent on choosing
     certificate: Certificate
     detectable: float  # the smallest epsilon that a perfect attack would have caught from all the runs, nan if unknown
-    ceiling: float | None = None  # the most they could have certified, if not epsilon in a fixed number of runs
+    ceiling: float | None = None  # none above it could be certified, if not epsilon in a fixed number of runs
     blocks: tuple[Counts, ...] = ()
 
 

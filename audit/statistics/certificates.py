@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TypedDict
 
+import numpy as np
+
 from ...mechanisms.measures.approximate import epsilon_needed
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import DELTA, Measure
@@ -17,6 +19,8 @@ from .events import Certificate, Counts, Event, bound_of, certify, sides_of
 
 #: The deltas at which a region of (p, q) is told as an epsilon.
 TRANSLATED = (0.0, DELTA, 1e-2)
+#: The shares of the runs that `event_rule.allotment` may give the left world.
+_SHARES = np.arange(10, 91) / 100
 
 
 def certify_claim(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> Certificate:
@@ -84,12 +88,13 @@ def refutes(
 
 
 def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
-    """Return the level that a perfect attack would certify: its event happens in every run of one world alone.
+    """Return the claim's own level if not even a perfect attack would certify more, and infinity if one would.
 
-    Half of the runs are in each world.
+    Its event happens in every run of one world alone, to which it may give any share of the runs that an audit gives.
     """
-    half = max(1, runs // 2)
-    return level_lower(measure, half, half, 0, half, alpha=alpha)
+    left = np.unique(np.rint(runs * _SHARES).clip(1, max(1, runs - 1)).astype(np.int64))
+    caught = refuted(measure, left, left, 0, np.maximum(1, runs - left), alpha=alpha)
+    return math.inf if caught.any() else measure.level
 
 
 class TranslationJson(TypedDict):

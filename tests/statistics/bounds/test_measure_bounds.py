@@ -241,7 +241,15 @@ def test_refutations_agree_with_certificates_and_nothing_is_certified_of_one_wor
     alone = Counts(runs=10, runs_left=10, left_upper=10)
     assert certify_claim(GDP(1.0), event, alone, alpha=0.01).lower == 0
     assert certify_claim(GDP(1.0), Event(UNUSED, UNUSED, "guess"), counts, alpha=0.01).lower == 0
-    assert ceiling(GDP(1.0), 20, alpha=0.01) < 3 < ceiling(GDP(1.0), 2000, alpha=0.01)
+    assert ceiling(GDP(3.0), 20, alpha=0.01) == 3 < ceiling(GDP(3.0), 2000, alpha=0.01)
+
+
+def test_a_perfect_attack_may_share_the_runs_as_an_audit_does():
+    """Of 3,200 runs, 400 in the world of the event refute a rho that 1,600 in each do not."""
+    assert not refuted(ZCDP(6.0), 1600, 1600, 0, 1600, alpha=0.01)
+    assert refuted(ZCDP(6.0), 400, 400, 0, 2800, alpha=0.01)
+    assert ceiling(ZCDP(6.0), 3200, alpha=0.01) > 6
+    assert ceiling(ZCDP(6.2), 3200, alpha=0.01) == 6.2
 
 
 def test_of_a_large_order_counts_that_show_nothing_bound_nothing():
