@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..audit.statistics.digits import at_most, within
-from ..audit.statistics.measure_words import is_epsilon, unit_of
+from ..audit.statistics.measure_words import beside, is_epsilon, unit_of
 from .record_types import ClaimRecord
 from .sanitise import measure_of
 
@@ -64,7 +64,8 @@ def _bounds(claim: ClaimRecord) -> list[str]:
             return []
         against = (claim.get("lower") or 0.0) > own * (1 + _SAME)
         on = ", below what is certified: not all that this rests on holds" if against else " on this pair"
-        return [f"traced: {unit_of(measure_of(claim))} at most {at_most(own, '.4f')}{on}", rests]
+        unit, at = unit_of(measure_of(claim)), beside(measure_of(claim))
+        return [f"traced: {unit} at most {at_most(own, '.4f')}{at}{on}", rests]
     if _contradicted(claim):
         top = at_most(_top(claim), ".4f")
         return [f"traced: at most {top}, below what is certified: not all that this rests on holds", rests]

@@ -66,7 +66,8 @@ def claimed_words(measure: MeasureJson) -> str:
 
 def bound_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:
     """Return a level behind "at least"."""
-    times = " times the claimed profile" if measure.get("kind") == "profile" else beside(measure)
+    of_profile = measure.get("kind") == "profile"
+    times = " times the claimed profile at one of its points" if of_profile else beside(measure)
     return f"{at_least(lower, digits)}{times}"
 
 

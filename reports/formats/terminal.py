@@ -244,7 +244,7 @@ def _bar(claim: ClaimRecord, size: int) -> str:
     if ratio > RULER_END:
         cells[-1] = beyond
     cells[claim_at] = mark if ratio <= 1 else click.style(mark, fg=colour(claim["verdict"]), bold=True)
-    if upper is not None and (at := round(upper / claim["claimed"]["epsilon"] * size / RULER_END)) < size:
+    if upper is not None and (at := round(upper / level(claim) * size / RULER_END)) < size:
         at = max(at, filled) if filled < size else at
         cells[at] = ("┫" if at == claim_at else "╎") if _unicode() else "]"
     paint = colour(claim["verdict"])

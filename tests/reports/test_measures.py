@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.execution import HERE
+from overclaim.audit.statistics.measure_words import lower_words
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
@@ -15,12 +16,14 @@ from overclaim.mechanisms.measures.stated import option_words, stated_measure
 from overclaim.reports.baseline import compare
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import run_plan
+from overclaim.reports.formats import terminal
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.formats.terminal import claims_table
 from overclaim.reports.record_schema import fault
+from overclaim.reports.upper_words import trace_lines
 
 PLAN = """
 confidence = 0.99
@@ -89,6 +92,24 @@ def test_every_report_speaks_the_unit_of_the_claim(record, monkeypatch):
     assert any("mu 0.7" in name for name in names)
     assert any("a profile of 2 points" in name for name in names)
     assert "0.25" in markdown(record)
+
+
+def test_an_upper_bound_from_traces_is_in_the_unit_of_the_claim(record, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(terminal, "_unicode", lambda: True)
+    bound = {"epsilon_upper": 9.0, "upper_how": "maximised", "upper_scope": "pair"}
+    gdp, _, renyi, *_ = record["claims"]
+    line = "traced: epsilon at most 3.0000 at Rényi order 2 on this pair"
+    assert trace_lines({**renyi, **bound, "upper": 3.0})[0] == line
+    assert trace_lines({**gdp, **bound, "upper": 1.0})[0] == "traced: mu at most 1.0000 on this pair"
+    assert "┫" in claims_table({**record, "claims": [{**renyi, **bound, "upper": 3.0}]})  # at the claim
+
+
+def test_of_a_profile_one_point_is_beyond_its_claim_and_the_others_may_not_be(record):
+    """Normal noise of mu 1 has delta 0.38 at epsilon 0 and 0.13 at 1: beyond 0.2, and within 0.6."""
+    words = "the true profile is at least {} times the claimed profile at one of its points"
+    assert words.format("1.5") in lower_words({"kind": "profile", "points": [[0, 0.2], [1, 0.6]]}, 1.5)
+    assert "times the claimed profile at one of its points" in sarif(record)
 
 
 def test_a_weaker_claim_in_any_measure_is_a_finding(record):
