@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ...mechanisms.claim import Claim
+from ...mechanisms.measures.approximate import ApproxDP, Profile
 from ...mechanisms.measures.gaussian_dp import GDP
 from ...mechanisms.measures.measure import Measure
 from ...mechanisms.measures.renyi import RDP, ZCDP
@@ -36,7 +38,7 @@ class Cause:
     kind : {"leak", "calls", "law"}
         A leak around the noise; noisy calls whose inputs differ by more than their noise is calibrated for; or
         neither: then the noise has not the law that its calls name, calls are missing, double precision leaks, or a
-        path that was not sampled costs more.
+        path that was not sampled costs more; or what they cost in the measure of the claim is not known.
     place : CallSite or None
         Where the first of these calls is written.
     call, calls : int or None
@@ -77,7 +79,9 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     calls, runs = tracing.worst.calls, tracing.worst.runs
     if tracing.pair_upper is None or not calls:
         return None
-    account = Account.of(tracing, claim)
+    # A profile is false at one of its points: of that its account tells.
+    accounts = [(Account.of(tracing, point, claim), point) for point in _points(tracing, claim)]
+    account, claim = max(accounts, key=lambda both: both[0].share)
     if account.spent <= account.allowed:
         sampled = tracing.pair_upper.how == "sampled"
         calls_of = "noisy calls of the sampled paths" if sampled else "noisy calls"
@@ -86,6 +90,11 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
             f"not the {calls_of}: with the laws that they name they cost at most {account.words} on this pair; so "
             f"{other}the noise has another law, calls are missing, or rounding leaks"
         )
+        if account.translated:
+            text = (
+                f"not known: with the laws that they name the {calls_of} cost at most {account.words} on this pair, "
+                f"which the claim allows; what they cost in {claim.measure.unit}{account.own} is not known"
+            )
         return Cause(text, "law")
     sizes = np.array([_size(cost(left, right, runs), tracing.run) for left, right in calls])
     largest = int(np.argmax(sizes >= sizes.max() * (1 - _ALIKE)))
@@ -117,6 +126,10 @@ class Account:
         What the unit is stated at, behind a number.
     translated : str
         Where the claim's own measure has no such sum: what it was translated to, behind what it allows.
+    own : str
+        What the unit of that measure is stated at.
+    about : str
+        Before what was spent, where a measure's own sum is of more than normal noise: that is known from above.
     """
 
     unit: str
@@ -124,6 +137,13 @@ class Account:
     allowed: float
     beside: str = ""
     translated: str = ""
+    own: str = ""
+    about: str = ""
+
+    @property
+    def share(self) -> float:
+        """What was spent, in multiples of what is allowed."""
+        return self.spent / self.allowed if self.allowed else math.inf if self.spent else 0.0
 
     @property
     def words(self) -> str:
@@ -131,40 +151,67 @@ class Account:
         return f"{self.unit} {self.spent:.4g}{self.beside}"
 
     @classmethod
-    def of(cls, tracing: Tracing, claim: Claim) -> Account:
-        """Return that of a pair that was traced."""
+    def of(cls, tracing: Tracing, claim: Claim, traced: Claim) -> Account:
+        """Return that of a pair that was traced for a claim: for it, or for one of its points."""
         assert tracing.pair_upper is not None
         measure, spent = claim.measure, tracing.pair_upper.epsilon
-        if measure.is_epsilon:
-            return cls("epsilon", spent, claim.epsilon)
-        own = own_level(measure, *_parts(tracing))
-        if own is not None and tracing.pair_upper.how != "bounded":
-            return cls(measure.unit, own, measure.level, measure_words.beside(measure.to_json()))
+        if claim.delta != traced.delta and tracing.pair_upper.how != "bounded":
+            spent = _epsilon_of_path(tracing, claim.delta)
         at = f" at delta {claim.delta:g}"
-        return cls(
-            "epsilon", spent, claim.epsilon, at, f", for the epsilon {claim.epsilon:.4g}{at} that the claim implies"
-        )
+        if measure.is_epsilon:
+            return cls("epsilon", spent, claim.epsilon, at if isinstance(traced.measure, Profile) else "")
+        own, beside = level_of_path(tracing, measure), measure_words.beside(measure.to_json())
+        if own is not None and tracing.pair_upper.how != "bounded":
+            pure, _, rho = _parts(tracing)
+            return cls(measure.unit, own, measure.level, beside, about="at most " if pure or rho else "")
+        implied = f", for the epsilon {claim.epsilon:.4g}{at} that the claim implies"
+        return cls("epsilon", spent, claim.epsilon, at, implied, beside)
+
+
+def level_of_path(tracing: Tracing, measure: Measure) -> float | None:
+    """Return what the largest path comes to in a measure; None where that is not known."""
+    return own_level(measure, *_parts(tracing))
 
 
 def own_level(measure: Measure, pure: float, mu_squared: float, rho: float) -> float | None:
     """Return the level of a measure that a path's cost comes to; None where no sum of such costs is known in it.
 
-    A pure epsilon is at most epsilon^2 / 2 in rho, and epsilon at every Renyi order; mu is mu^2 / 2 in rho.
+    A pure epsilon is at most epsilon^2 / 2 in rho, epsilon at every Renyi order, and what randomised response is in
+    mu and in total variation; mu is mu^2 / 2 in rho. Total variations add up, of which rho is at most sqrt(rho / 2).
 
     References
     ----------
     M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016, Propositions 1.4 and 1.6.
     """
+    mu = math.sqrt(mu_squared)
+    if isinstance(measure, ApproxDP) and not measure.is_epsilon:
+        return min(1.0, math.tanh(pure / 2) + 2 * float(special.ndtr(mu / 2)) - 1 + math.sqrt(rho / 2))
     if sum(part > 0 for part in (pure, mu_squared, rho)) > 1:
         return None  # the path that costs most in one measure need not in another
     if isinstance(measure, GDP):
-        return math.sqrt(mu_squared) if pure == rho == 0 else None
+        return mu - 2 * float(special.ndtri(special.expit(-pure))) if rho == 0 else None
     of_normal = rho + mu_squared / 2
     if isinstance(measure, ZCDP):
         return of_normal + pure**2 / 2
     if isinstance(measure, RDP):
         return measure.order * of_normal + min(pure, measure.order * pure**2 / 2)
     return None
+
+
+def _points(tracing: Tracing, claim: Claim) -> list[Claim]:
+    """Return the points of a profile of which traces can tell, as claims; another claim as it is."""
+    if not isinstance(claim.measure, Profile):
+        return [claim]
+    points = [replace(claim, measure=point) for point in claim.measure.claims]
+    bounded = tracing.pair_upper is not None and tracing.pair_upper.how == "bounded"  # at the delta of the claim
+    return [point for point in points if not bounded or point.delta >= claim.delta]
+
+
+def _epsilon_of_path(tracing: Tracing, delta: float) -> float:
+    """Return what the largest path costs at a delta."""
+    calls, run, runs = tracing.worst.calls, tracing.run, tracing.worst.runs
+    shifts = laplace_shifts(calls, run, runs)
+    return float(path_cost(calls, runs).epsilon(delta)[run]) if shifts is None else composed_epsilon(shifts, delta)
 
 
 def _parts(tracing: Tracing) -> tuple[float, float, float]:
@@ -185,13 +232,13 @@ def _words(left: Call, right: Call, differs: float, allowed: float | None, claim
     if allowed is None:
         return "an input is no finite number in one world"
     law = words_of(left.law)
-    if allowed == 0:
+    if allowed == 0 and claim.epsilon > 0:
         return f"inputs differ by {differs:.6g}; {law} noise bounds no ratio at delta {claim.delta:g}"
     return f"inputs differ by {differs:.6g}, noise is calibrated for {allowed:.4g} ({law})"
 
 
 def _together(changed: NDArray[np.signedinteger], account: Account) -> str:
-    total = f"no finite {account.unit}" if math.isinf(account.spent) else account.words
+    total = f"no finite {account.unit}" if math.isinf(account.spent) else account.about + account.words
     if len(changed) == 1:
         return f"; it costs {total}"
     listed = ", ".join(map(str, changed[:6])) + (", ..." if len(changed) > 6 else "")

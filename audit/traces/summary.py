@@ -10,11 +10,8 @@ import numpy as np
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
-from ...mechanisms.measures.gaussian_dp import GDP
-from ...mechanisms.measures.measure import Measure
-from ...mechanisms.measures.renyi import RDP, ZCDP
-from .causes import cause
-from .costs import Cost, cost, path_cost, words_of
+from .causes import cause, level_of_path
+from .costs import Cost, cost, words_of
 from .tape import Call
 from .trace_types import CallJson, CauseJson, LeakJson, LossJson, TracesJson
 from .upper import Tracing, Upper, tracing
@@ -67,27 +64,12 @@ def fields_of(tracing: Tracing, claim: Claim) -> TracesJson:
     return {
         "epsilon_upper": upper.epsilon,
         "epsilon_upper_pair": (own or upper).epsilon,
-        "upper": in_measure(tracing, claim.measure) if own is not None and own.how == "maximised" else None,
+        "upper": level_of_path(tracing, claim.measure) if own is not None and own.how == "maximised" else None,
         "upper_scope": upper.scope,
         "upper_how": upper.how,
         "upper_rests_on": list(upper.rests_on),
         "leak": leak,
     }
-
-
-def in_measure(tracing: Tracing, measure: Measure) -> float | None:
-    """Return the cost of the pair's largest path in a claim's own measure, other than (epsilon, delta)-DP, or None.
-
-    Pure epsilon is (epsilon^2 / 2)-zCDP, mu-GDP (mu^2 / 2)-zCDP, and rho-zCDP gives Renyi DP of order a at a rho.
-    """
-    total = path_cost(tracing.worst.calls, tracing.worst.runs)
-    pure, mu_squared, rho = (float(part[tracing.run]) for part in (total.pure, total.mu_squared, total.rho))
-    if isinstance(measure, GDP):
-        return math.sqrt(mu_squared) if pure == rho == 0 else None
-    concentrated = pure**2 / 2 + mu_squared / 2 + rho
-    if isinstance(measure, RDP):
-        return measure.order * concentrated
-    return concentrated if isinstance(measure, ZCDP) else None
 
 
 def place_of_fault(target: object, pair: object, claim: Claim) -> str:

@@ -14,7 +14,7 @@ from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.upper import tracing
-from overclaim.mechanisms.measures.approximate import Profile
+from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 from overclaim.testing import (
@@ -160,7 +160,10 @@ def test_a_huge_epsilon_tells_the_truth():
         (RDP(4.0, 2.0), 0.5, "it costs epsilon 8 at R\u00e9nyi order 4"),
         # The epsilon that rho implies at 1e-5 is more than that of the noise: in it nothing would be wrong.
         (ZCDP(1.9), 0.95**0.5, "it costs rho 2"),
-        (Profile(((0.1, 0.1), (1.0, 1e-2))), None, "for the epsilon 1 at delta 0.01 that the claim implies"),
+        (ApproxDP(0.0, 0.5), None, "it costs delta 0.6827 at epsilon 0"),
+        # At its first point, the largest epsilon, nothing is wrong.
+        (Profile(((1.0, 0.6), (0.0, 0.5))), None, "it costs delta 0.6827 at epsilon 0"),
+        (Profile(((0.1, 0.1), (1.0, 1e-2))), None, "it costs epsilon 3.808 at delta 0.1"),
     ],
     ids=str,
 )
@@ -186,3 +189,35 @@ def test_a_cause_is_told_in_the_claims_own_measure(measure, allowed, words):
         assert "another path" not in cause(bounded, enough).text
         assert cause(sampled, enough).text.startswith("not the noisy calls of the sampled paths: ")
         assert "so another path costs more, the noise has another law" in cause(sampled, enough).text
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (GDP(0.5), "it costs at most mu 1.232"),  # as randomised response of the same epsilon
+        (
+            ApproxDP(0.0, 0.2),
+            "noise is calibrated for 0.4055 (Laplace(scale 1)); it costs at most delta 0.4621 at epsilon 0",
+        ),
+        (Profile(((2.0, 0.1), (0.0, 0.2))), "it costs at most delta 0.4621 at epsilon 0"),
+    ],
+    ids=str,
+)
+def test_laplace_noise_is_blamed_for_claims_that_it_breaks_in_another_measure(measure, words):
+    claim = Claim(measure=measure)
+    why = cause(tracing(lambda data, rng: data + rng.laplace(), DataPair(1, 0), claim), claim)
+    assert why.kind == "calls"
+    assert words in why.text
+
+
+def test_where_a_measure_has_no_sum_of_two_noises_nothing_else_is_blamed():
+    def two(data, rng):
+        return data + rng.laplace(scale=2), data + rng.normal(scale=2)
+
+    claim = Claim(measure=RDP(4.0, 0.3))
+    why = cause(tracing(two, DataPair(1, 0), claim), claim)
+    assert why.kind == "law"
+    assert why.text.startswith(
+        "not known: with the laws that they name the noisy calls of the sampled paths cost at most"
+    )
+    assert why.text.endswith("what they cost in epsilon at R\u00e9nyi order 4 is not known")
