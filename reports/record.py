@@ -71,7 +71,7 @@ def claim_record(
         "mechanism": prepared.is_mechanism,
         "parameters": {name: to_json(value) for name, value in task.parameters.items()},
         **promised(result),
-        **exact_levels(prepared, result),
+        **(levels := exact_levels(prepared, result)),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,
         "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
         "verdict": result.verdict.value,
@@ -88,7 +88,7 @@ def claim_record(
         "platform_dependent": task.bits,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
-        "untested": untested(result, exact.get(claim.delta)),
+        "untested": untested(result, exact.get(claim.delta) if claim.measure.is_epsilon else levels["exact_level"]),
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
@@ -170,13 +170,13 @@ def untested(result: Result, exact: float | None) -> bool:
     Parameters
     ----------
     exact : float or None
-        The exact epsilon on the audited pair.
+        The exact level on the audited pair, in the measure of the claim.
     """
     if result.verdict.value != "SURVIVED":
         return False
     if result.blind_spot is not None:
         return result.blind_spot.untested
-    return exact is not None and exact < UNSEEN and result.claim.epsilon > 0  # a claim of 0 may hold as tightly as any
+    return exact is not None and exact < UNSEEN
 
 
 def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, object]:

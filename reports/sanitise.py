@@ -148,8 +148,9 @@ def untested_words(claim: ClaimRecord) -> str:
     """Return why an audit that a claim survived is no test of it."""
     spot = claim.get("blind_spot")
     if not spot:
-        at = f" at delta {claim['claimed']['delta']:g}" if claim["claimed"]["delta"] else ""
-        return f"untested: nothing can be seen here, on this pair epsilon is exactly 0{at}"
+        measure = measure_of(claim)
+        unit = "the multiple of the profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
+        return f"untested: nothing can be seen here, on this pair {unit} is exactly 0{measure_words.beside(measure)}"
     slack = spot.get("true_to") or 1.0
     if slack == spot.get("tried"):
         return "untested: nothing can be seen on the standard pairs, by exact laws"

@@ -68,9 +68,11 @@ class Cells:
 
     @classmethod
     def of_laws(cls, scores: ArrayLike, p: ArrayLike, q: ArrayLike) -> Cells:
-        """Return those of exact laws of the same outcomes, whose scores are given."""
-        values, places = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
-        laws = [np.bincount(places, weights=np.asarray(law), minlength=values.size) for law in (p, q)]
+        """Return those of exact laws of the same outcomes, whose scores are given: nan of one that cannot be."""
+        of_outcomes = np.asarray(scores, dtype=np.float64)
+        possible = ~np.isnan(of_outcomes)
+        values, places = np.unique(of_outcomes[possible], return_inverse=True)
+        laws = [np.bincount(places, weights=np.asarray(law)[possible], minlength=values.size) for law in (p, q)]
         return cls(values[1:], laws[0] / laws[0].sum(), laws[1] / laws[1].sum(), (math.inf, math.inf))
 
 

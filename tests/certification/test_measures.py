@@ -76,6 +76,17 @@ def test_an_exact_law_is_audited_without_a_pilot_by_the_claims_own_measure():
     assert falsify(learner, Claim(measure=GDP(1.02 * mu)), **game).verdict.value == "SURVIVED"
 
 
+@pytest.mark.parametrize(
+    "measure", [GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0), ApproxDP(0.0, 0.5), Profile(((1.0, 0.1),))], ids=str
+)
+def test_an_exact_law_that_shows_nothing_certifies_nothing(measure):
+    """In one round the first arm is played: the other is impossible in both worlds, and its score nan."""
+    learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+    result = falsify(learner, Claim(measure=measure), rounds=1, runs=2_000)
+    assert result.verdict.value == "SURVIVED"
+    assert result.lower == 0
+
+
 def test_the_blind_spot_is_found_in_the_claims_own_measure():
     how = Weakening(lambda factor: Gaussian(1.25 / factor))
     result = audit(GDP(1.0), mu=0.8, weaken=how, runs=8_000)

@@ -71,6 +71,20 @@ def test_blind_spots_can_be_switched_off(here):
     assert record["claims"][1]["blind_spot"] is None
 
 
+def test_what_an_exact_law_shows_is_told_in_the_measure_of_the_claim(here):
+    words = ["check", "asi-raman-talwar/batched-threshold", "--runs", 2000, "--set", "epsilon=1"]
+    profile = ["--profile", "[[3, 0.01], [4, 0.6]]"]  # at delta 0.6 epsilon is 0, at 0.01 it is not
+    assert overclaim(*words, "--rounds", 2, *profile).exit_code == 0
+    for claim, nothing in (
+        (profile, "the multiple of the profile is exactly 0"),
+        (["--gdp", 1], "mu is exactly 0"),
+        (["--epsilon", 0, "--delta", 0.9], "delta is exactly 0 at epsilon 0"),
+    ):
+        alike = overclaim(*words, "--rounds", 1, *claim)
+        assert alike.exit_code == 3
+        assert f"untested: nothing can be seen here, on this pair {nothing}" in " ".join(alike.stdout.split())
+
+
 def test_check_measures_on_request_and_ends_with_3(here):
     words = ["asi-raman-talwar/batched-threshold", "--rounds", 2, "--runs", 4000, "--set", "batch=2"]
     alike = overclaim("check", *words)
