@@ -36,7 +36,8 @@ def measure(claim: ClaimRecord) -> MeasureJson:
     stated = dict(claim.get("measure") or claim["claimed"])
     if not stated.keys() - {"kind", "epsilon", "delta"}:
         stated = {"delta": 0.0, **stated, "kind": "approximate"}
-    return cast("MeasureJson", {"kind": None, **stated})
+    floats = {name: float(value) for name, value in stated.items() if isinstance(value, int)}  # 1 is 1.0
+    return cast("MeasureJson", {"kind": None, **stated, **floats})
 
 
 def details(claim: ClaimRecord) -> dict[str, object]:

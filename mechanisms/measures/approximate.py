@@ -46,6 +46,7 @@ class ApproxDP(Measure):
         if not (is_number(self.epsilon) and self.epsilon >= 0 and self.epsilon + self.delta > 0):
             least = "at least 0" if self.delta else "positive"
             raise ValueError(f"epsilon must be {least} and finite, got {self.epsilon!r}")
+        super().__post_init__()
 
     @property
     def is_epsilon(self) -> bool:

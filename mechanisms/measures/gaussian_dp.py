@@ -43,6 +43,7 @@ class GDP(Measure):
 
     def __post_init__(self) -> None:
         require_level("mu", self.mu)
+        super().__post_init__()
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return ``Phi^-1(p) - Phi^-1(q)``."""

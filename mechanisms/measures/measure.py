@@ -36,7 +36,7 @@ def require_level(name: str, value: float, least: float = 0.0) -> None:
     """Raise ValueError for a level that is not above the least, or beyond what is computed with."""
     if not is_number(value) or value <= least:
         raise ValueError(f"{name} must be {f'above {least:g}' if least else 'positive'} and finite, got {value!r}")
-    if value > _LARGEST:
+    if float(value) > _LARGEST:
         raise ValueError(f"{name} must be at most {_LARGEST:g}, got {value!r}")
 
 
@@ -60,6 +60,11 @@ class Measure(ABC):
     """
 
     kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Keep numbers of every type, such as NumPy's, as floats: records and words know no others."""
+        for field in fields(self):
+            object.__setattr__(self, field.name, float(getattr(self, field.name)))
 
     @property
     def unit(self) -> str:

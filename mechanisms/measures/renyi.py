@@ -56,6 +56,7 @@ class RDP(Measure):
     def __post_init__(self) -> None:
         require_level("order", self.order, 1.0)
         require_level("epsilon", self.epsilon)
+        super().__post_init__()
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the divergence of the two coins, the larger of both ways."""
@@ -86,6 +87,7 @@ class ZCDP(Measure):
 
     def __post_init__(self) -> None:
         require_level("rho", self.rho)
+        super().__post_init__()
 
     def needed(self, p: ArrayLike, q: ArrayLike) -> Floats:
         """Return the largest divergence of the coins by its order, to about 1e-4 of itself from below."""

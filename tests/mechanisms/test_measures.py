@@ -1,14 +1,17 @@
 """Measures against their definitions: both directions, monotone corners, and what they translate to."""
 
+import json
 import math
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from overclaim import Claim
+from overclaim.audit.statistics.measure_words import claimed_words
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.divergences import bernoulli_divergence
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_delta
@@ -150,6 +153,18 @@ def test_an_epsilon_whose_exponential_is_infinite_allows_nothing_of_what_cannot_
         assert measure.allowed([0.0, 1e-300, 0.5]).tolist() == [delta, 1.0, 1.0]
         assert measure.slope([0.0, 0.5])[0] == math.inf
     assert Profile(((1e-300, 0.0), (1e10, 0.1))).at(1e300).points == ((1.0, 0.0), (sys.float_info.max, 0.1))
+
+
+@pytest.mark.parametrize("half", [np.float32(0.5), np.float64(0.5), Fraction(1, 2)], ids=repr)
+@pytest.mark.filterwarnings("error")
+def test_numbers_of_every_type_are_claimed_as_what_they_are(half):
+    for measure in (ApproxDP(half, half), GDP(half), ZCDP(half), RDP(1 + half, half), Profile(((half, half),))):
+        data = measure.to_json()
+        assert json.loads(json.dumps(data)) == data
+        assert measure_from_json(data) == measure
+        assert measure.kind == "profile" or claimed_words(data).split()[1] == "0.5"
+    assert claimed_words(ApproxDP(0, half).to_json()) == "delta 0.5 at epsilon 0"
+    assert RDP(np.int64(8), half).to_json() == {"kind": "rdp", "order": 8.0, "epsilon": 0.5}
 
 
 def test_the_short_form_and_replacements_of_a_claim():

@@ -22,6 +22,7 @@ from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.formats.terminal import claims_table
+from overclaim.reports.identity import matched
 from overclaim.reports.record_schema import fault
 from overclaim.reports.upper_words import trace_lines
 
@@ -189,3 +190,10 @@ def test_an_audit_that_stops_early_has_no_intervals_of_one_event():
     assert run.exit_code in (0, 1), run.output
     assert "anytime" in run.output
     assert "in all measures" not in run.output
+
+
+def test_a_whole_number_of_an_older_record_is_the_same_claim(record):
+    claims = [{**record["claims"][0], "measure": {"kind": "gdp", "mu": mu}} for mu in (2.0, 1.0)]
+    before = json.loads(json.dumps(claims).replace('"mu": 2.0', '"mu": 2').replace('"mu": 1.0', '"mu": 1'))[::-1]
+    pairs, _ = matched(claims, before)
+    assert [old["measure"]["mu"] for _, old in pairs] == [2, 1]
