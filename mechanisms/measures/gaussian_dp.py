@@ -129,6 +129,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     def excess(log_mu: float) -> float:
         return math.exp(_log_gaussian_delta(math.exp(log_mu), epsilon)) - delta
 
+    if epsilon > _HUGE**2:  # then delta is that normal tail, and a little less
+        quantile = float(special.ndtri(delta))
+        return quantile + math.sqrt(quantile**2 + 2 * epsilon)
     return math.exp(float(scipy.optimize.brentq(excess, -40.0, 20.0, xtol=1e-13)))
 
 

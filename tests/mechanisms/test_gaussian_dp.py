@@ -55,3 +55,10 @@ def test_bad_input_is_named(call, message):
 def test_gaussian_epsilon_of_huge_means(mu):
     """Tails cannot be subtracted there: the root was not found. It is mu (mu / 2 + 2.33) at a delta of .01."""
     assert gaussian_dp.gaussian_epsilon(mu, 0.01) == pytest.approx(mu * (mu / 2 + 2.3263478740408408), rel=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [0.999e12, 1.001e12, 1e18, 1e300])
+def test_gaussian_mu_of_huge_epsilons(epsilon):
+    """Of more than 1e17 no mean up to e^20 is too large: the root was not found."""
+    mu = gaussian_dp.gaussian_mu(epsilon, 0.01)
+    assert gaussian_dp.gaussian_epsilon(mu, 0.01) == pytest.approx(epsilon, rel=1e-10)
