@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...audit.statistics.digits import at_least
-from ...audit.statistics.measure_words import unit_of
+from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ...mechanisms.measures.stated import measure_from_json
 from ..record_types import SIDES, ClaimRecord, EventRecord
 from ..sanitise import exact_level, level, lower, measure_of
@@ -169,19 +169,19 @@ def _profile(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
     x, estimate, lower = profile["epsilon"], _shape(profile["estimate"]), _shape(profile["lower"])
     known = profile.get("exact") or {"epsilon": (), "delta": ()}
     exact = [(e, d) for e, d in zip(known["epsilon"], known["delta"], strict=True) if e and e <= x[-1]]
+    points = measure_of(claim).get("points") or [[epsilon, delta]]
 
     def paint(axes: Axes) -> None:
         axes.fill_between(x, lower, color=LEFT, alpha=0.18, linewidth=0)
         axes.plot(x, lower, color=LEFT, linewidth=1.0, linestyle=(0, (4, 2)))
         axes.plot(x, estimate, color=LEFT)
         axes.axvline(epsilon, ymax=0.72, color=BAD, linewidth=1.0, linestyle=(0, (4, 2)))
-        points = measure_of(claim).get("points") or [[epsilon, delta]]
         axes.plot(*zip(*points, strict=True), color=BAD, marker="o", markersize=5, clip_on=False, linewidth=0)
         if exact:
             e, d = zip(*exact, strict=True)
             axes.plot(e, d, color=INK, marker="D", markersize=4, markerfacecolor="none", linewidth=0)
         axes.set_xlim(0, x[-1] or 1)
-        top = max([*estimate, *(d for _, d in exact), delta, 1e-6])
+        top = max([*estimate, *(d for _, d in exact), *(d for _, d in points), 1e-6])
         axes.set_ylim(0, 1.08 * top)
         axes.text(0.97, 0.95, "measured", color=LEFT, ha="right", va="top", transform=axes.transAxes)
         axes.text(0.97, 0.86, "the claim", color=BAD, ha="right", va="top", transform=axes.transAxes)
@@ -189,9 +189,11 @@ def _profile(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]
             axes.text(0.97, 0.77, "exact", color=INK, ha="right", va="top", transform=axes.transAxes)
 
     at = min(range(len(x)), key=lambda i: abs(x[i] - epsilon))
+    own = is_epsilon(measure_of(claim))  # of another claim it is an epsilon that it implies
+    near, most = ("the claimed epsilon of", "allows") if own else ("epsilon", "allows at most")
     alternative = (
-        f"delta falls from {estimate[0]:.3g} at epsilon 0 to {estimate[at]:.3g} near the claimed epsilon of "
-        f"{epsilon:.3g}, where the claim allows {delta:.3g}; it is at least {at_least(lower[at], '.3g')} there"
+        f"delta falls from {estimate[0]:.3g} at epsilon 0 to {estimate[at]:.3g} near {near} "
+        f"{epsilon:.3g}, where the claim {most} {delta:.3g}; it is at least {at_least(lower[at], '.3g')} there"
     )
     caption = "The delta that is needed at each epsilon. Dashed: lower bound of the measured one, point by point."
     return draw(paint, "epsilon", "delta"), alternative, caption

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.execution import HERE
@@ -16,7 +17,7 @@ from overclaim.mechanisms.measures.stated import option_words, stated_measure
 from overclaim.reports.baseline import compare
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import run_plan
-from overclaim.reports.formats import terminal
+from overclaim.reports.formats import figures, terminal
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
@@ -111,6 +112,25 @@ def test_of_a_profile_one_point_is_beyond_its_claim_and_the_others_may_not_be(re
     words = "the true profile is at least {} times the claimed profile at one of its points"
     assert words.format("1.5") in lower_words({"kind": "profile", "points": [[0, 0.2], [1, 0.6]]}, 1.5)
     assert "times the claimed profile at one of its points" in sarif(record)
+
+
+def test_the_figure_of_a_profile_shows_all_points_and_names_what_is_implied_so(record, monkeypatch):
+    seen = []
+    monkeypatch.setattr(figures, "draw", lambda paint, *words: seen.append(painted_limits(paint)) or "")
+    claim, learner = record["claims"][3], record["claims"][4]
+    _, alternative, _ = figures._profile({**claim, "measure": PROFILE, "claimed": CLAIMED}, learner["evidence"])
+    assert "near epsilon 1, where the claim allows at most 0.1;" in alternative
+    assert seen[0][1] > 0.9
+
+
+PROFILE = {"kind": "profile", "points": [[0.0, 0.9], [1.0, 0.1]]}
+CLAIMED = {"epsilon": 1.0, "delta": 0.1}
+
+
+def painted_limits(paint):
+    axes = Figure().subplots()
+    paint(axes)
+    return axes.get_ylim()
 
 
 def test_a_weaker_claim_in_any_measure_is_a_finding(record):
