@@ -185,6 +185,11 @@ def lower(claim: ClaimRecord) -> float:
     return float((claim.get("epsilon_lower") if bound is None else bound) or 0.0)
 
 
+def certified(claim: ClaimRecord, digits: str = ".4g") -> str:
+    """Return it in so many digits, or in as many more as tell it from the claim that it refutes."""
+    return at_least(lower(claim), digits, level(claim))
+
+
 def exact_level(claim: ClaimRecord) -> float | None:
     """Return the exact value on the audited pair, in that unit, where it is known."""
     epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None

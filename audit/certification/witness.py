@@ -118,7 +118,8 @@ def witness_lines(shrunk: ShrunkJson) -> list[str]:
     left, right = (_row(world, pair["round"] - 1) for world in worlds)
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
     heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
-    bound = f"epsilon at least {at_least(shrunk['epsilon_lower'])}, claimed {shrunk['claimed']:g}"
+    claimed = shrunk["claimed"]
+    bound = f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=claimed)}, claimed {claimed:g}"
     return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
 
 

@@ -12,9 +12,16 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 _SURE = Context(prec=12)
 
 
-def at_least(bound: float | None, digits: str = ".4g") -> str:
-    """Return a lower bound in the digits of a format such as ".4g" or ".4f", rounded down; a dash for none."""
-    return _directed(bound, digits, ROUND_FLOOR)
+def at_least(bound: float | None, digits: str = ".4g", beyond: float | None = None) -> str:
+    """Return a lower bound in the digits of a format such as ".4g" or ".4f", rounded down; a dash for none.
+
+    A bound that is `beyond` a claim has as many digits more as tell it from the claim.
+    """
+    text, places = _directed(bound, digits, ROUND_FLOOR), int(digits[1:-1])
+    while bound is not None and beyond is not None and float(text) <= beyond < bound and places < _SURE.prec:
+        places += 1
+        text = _directed(bound, f".{places}{digits[-1]}", ROUND_FLOOR)
+    return text
 
 
 def at_most(bound: float | None, digits: str = ".4g") -> str:

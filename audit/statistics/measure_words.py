@@ -68,7 +68,7 @@ def bound_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:
     """Return a level behind "at least"."""
     of_profile = measure.get("kind") == "profile"
     times = " times the claimed profile at one of its points" if of_profile else beside(measure)
-    return f"{at_least(lower, digits)}{times}"
+    return f"{at_least(lower, digits, level_of(measure))}{times}"
 
 
 def lower_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:

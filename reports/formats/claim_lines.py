@@ -17,12 +17,13 @@ from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon,
 from ..record_types import SIDES, ClaimRecord, SmokeRecord
 from ..sanitise import (
     REPLAY_WORDS,
+    certified,
     counted_words,
     exact_level,
     is_exceeded,
     is_mechanism,
     is_untested,
-    lower,
+    level,
     measure_of,
     replay_word,
     rounds_words,
@@ -53,7 +54,7 @@ def claim_lines(claim: ClaimRecord) -> str:
     claimed = visible_line(with_relation(claimed_words(measure), claim))
     lines = [
         f"{word}{bounded_words(claim)}  {claim['name']}: claimed {claimed}",
-        f"certified: {unit} >= {at_least(lower(claim), '.4f')}{bound} with {confidence(claim)} confidence{exact}",
+        f"certified: {unit} >= {certified(claim, '.4f')}{bound} with {confidence(claim)} confidence{exact}",
         *([f"at best, from {spent_words(claim['method'])}: {best}"] if is_epsilon(measure) else []),
         *([f"blind spot: {words(spot)}"] if (spot := claim.get("blind_spot")) else []),
         *[visible_line(line) for line in trace_lines(claim)],
@@ -101,7 +102,7 @@ def _searched_lines(claim: ClaimRecord) -> list[str]:
     if small:
         lines.append(
             f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "
-            f"epsilon at least {at_least(small['epsilon_lower'])}, certified afresh"
+            f"epsilon at least {at_least(small['epsilon_lower'], beyond=level(claim))}, certified afresh"
         )
     if claim.get("replayable") is False:
         digest = claim.get("outputs_digest")
@@ -147,7 +148,7 @@ def smoke_lines(smoke: SmokeRecord) -> str:
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
         f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
-        f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f')} with {sure} confidence",
+        f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f', claimed['epsilon'])} with {sure} confidence",
         f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
         f"p-value {at_most(smoke['p_value'], '.3g')}",
     ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline_words
 from ..identity import called
 from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import (
     by_holm,
+    certified,
     exact_words,
     expected_words,
     is_failing,
@@ -19,7 +19,6 @@ from ..sanitise import (
     is_violated,
     legible,
     level,
-    lower,
     replay_word,
 )
 from . import ruler
@@ -90,7 +89,7 @@ def _table(claims: Sequence[ClaimRecord]) -> list[str]:
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
         cells += [_text(ruler.setting(claim)), *standing, number(level(claim))]
         above = f", above {number(level(claim))} by Holm" if by_holm(claim) else ""
-        cells += [f"**{at_least(lower(claim))}**{above}", exact_words(claim, "∞")]
+        cells += [f"**{certified(claim)}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]
         cells += [number(ruler.baseline_of(claim))] if with_baseline else []
         lines.append("| " + " | ".join(cells) + " |")

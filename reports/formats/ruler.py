@@ -10,7 +10,17 @@ from ...audit.certification.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least, confidence_text
 from ...audit.statistics.measure_words import is_epsilon, unit_of
 from ..record_types import ClaimRecord
-from ..sanitise import by_holm, exact_level, is_mechanism, is_untested, level, lower, measure_of, relation_words
+from ..sanitise import (
+    by_holm,
+    certified,
+    exact_level,
+    is_mechanism,
+    is_untested,
+    level,
+    lower,
+    measure_of,
+    relation_words,
+)
 from ..upper_words import binding
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
@@ -51,7 +61,7 @@ def row(claim: ClaimRecord) -> Row:
 
     spot = claim.get("blind_spot")
     caught = spot["factor"] if spot else None
-    words = [f"{claim['verdict']}: {unit_of(measure)} claimed {claimed:.4g}", f"certified at least {at_least(bound)}"]
+    words = [f"{claim['verdict']}: {unit_of(measure)} claimed {claimed:.4g}", f"certified at least {certified(claim)}"]
     words += [
         f"{name} {value:.4g}"
         for name, value in (
@@ -167,6 +177,6 @@ def _lines(claim: ClaimRecord, top: int) -> Iterable[str]:
         yield f'<path class="e" d="M{_LABEL + marks.exact * scale:g} {middle - 6:g}l6 6l-6 6l-6 -6z"/>'
     if marks.upper is not None:
         yield f'<path class="u" d="M{_LABEL + marks.upper * scale + 5:g} {middle - 8:g}h-5v16h5"/>'
-    bound = f"> {at_least(level(claim), '.3g')}" if by_holm(claim) else f"≥ {at_least(lower(claim), '.3g')}"
+    bound = f"> {at_least(level(claim), '.3g')}" if by_holm(claim) else f"≥ {certified(claim, '.3g')}"
     value = f"{mark(claim)} {bound}"
     yield f'<text class="{verdict}" x="{_WIDTH - 16}" y="{middle + 5:g}" text-anchor="end">{value}</text></g>'

@@ -26,6 +26,7 @@ from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     by_holm,
+    certified,
     due_verdict,
     exact_words,
     is_mechanism,
@@ -228,7 +229,7 @@ def setting(claim: ClaimRecord) -> str:
 
 def _numbers(claim: ClaimRecord) -> str:
     claimed, exact = number(level(claim)), exact_words(claim)
-    return f"{at_least(lower(claim)):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
+    return f"{certified(claim):>10}{claimed:>8} {exact:>7}{factor_words(claim.get('blind_spot')):>7}"
 
 
 def _bar(claim: ClaimRecord, size: int) -> str:

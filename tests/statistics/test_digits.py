@@ -43,3 +43,20 @@ def test_examples(bound: float | None, digits: str, least: str, most: str) -> No
 )
 def test_no_confidence_is_certainty(confidence: float, text: str) -> None:
     assert confidence_text(confidence) == text
+
+
+@pytest.mark.parametrize(
+    ("bound", "digits", "claim", "text"),
+    [
+        (1.00006614, ".4g", 1.0, "1.00006"),
+        (1.00006614, ".4f", 1.0, "1.00006"),
+        (1.0011, ".3g", 1.0, "1.001"),
+        (1.4821, ".4g", 1.0, "1.482"),
+        (0.99996, ".4g", 1.0, "0.9999"),
+        (1.0, ".4g", 1.0, "1"),
+        (math.nextafter(1.0, 2.0), ".4f", 1.0, "1.000000000000"),
+        (None, ".4g", 1.0, "-"),
+    ],
+)
+def test_a_bound_beyond_a_claim_is_told_from_it(bound: float | None, digits: str, claim: float, text: str) -> None:
+    assert at_least(bound, digits, claim) == text

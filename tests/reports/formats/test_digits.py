@@ -38,6 +38,18 @@ def test_bounds_are_rounded_towards_what_is_known(between, written):
     assert not re.search(r"(?<!\d)(1\.477|1\.48|1\.4770|2\.5030|2\.503)(?!\d)", text)
 
 
+@pytest.mark.parametrize("written", [lines, render, junit, markdown, sarif, claims_table])
+def test_a_claim_that_is_narrowly_false_has_a_bound_that_shows_it(record, written):
+    claim = copy.deepcopy(next(c for c in record["claims"] if c["verdict"] == "FALSIFIED"))
+    claim |= {
+        "claimed": {"epsilon": 1.0, "delta": 0.0},
+        "measure": None,
+        "epsilon_lower": 1.00006614,
+        "expected": None,
+    }
+    assert "1.00006" in written({**record, "claims": [claim]})
+
+
 def test_an_interval_of_regret_is_rounded_outwards(between):
     least = {"rounds": 8, "sequence": "random signs", "confidence": 0.99999, "interval_method": "betting", "runs": 9}
     audit = {**between["regret"][0], "slope_lower": 0.4999996, "growth_lower": None, "growth_upper": None, **least}
