@@ -17,6 +17,7 @@ from ...mechanisms.libraries.entry import LibraryCase
 from ...mechanisms.measures.stated import MEASURES, stated_measure
 from ..play.execution import Budget
 from ..play.pairs import Pair
+from ..play.provenance import check_namesakes
 from .paths import read_text
 from .plan_schema import ALLOWED, CLAIM, PLAN, RELATION_NAMES
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
@@ -166,6 +167,10 @@ def read_plan(path: Path) -> Plan:
         key = "confidence" if alpha is None else "alpha"
         raise ValueError(f"{lines.at(key)}: {key} must be farther from 0 and 1 than floating point, got {data[key]!r}")
     tasks = tuple(_read_claim(claim, lines, i, seed, confidence) for i, claim in enumerate(claims))
+    try:
+        check_namesakes(place for task in tasks if (place := task.target.rpartition(":")[0]))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     regret = tuple(_regret_of(claim, task) for claim, task in zip(claims, tasks, strict=True) if "regret" in claim)
     return Plan(tasks, seed, confidence, alpha, regret)
 

@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import version
@@ -69,6 +69,29 @@ def digest_with_imports(place: str) -> str:
         A file's path, ending in .py, or the name of a module.
     """
     return hashlib.sha256(repr(sorted(_Imports.of(place).found.items())).encode()).hexdigest()
+
+
+def check_namesakes(places: Iterable[str]) -> None:
+    """Refuse targets that import different files under one name: a process holds one module of a name.
+
+    The other target would be audited with the first one's module, and which is first is chance.
+
+    Raises
+    ------
+    ValueError
+        If there are such; the message names the module and both targets.
+    """
+    held: dict[str, tuple[str, str]] = {}
+    for place in dict.fromkeys(places):
+        for name, digest in _Imports.of(place).found.items():
+            if not name or name.endswith(".py") or name.partition(".")[0] in sys.stdlib_module_names:
+                continue  # the target itself, what is loaded by its path, and what no file of a user's stands in for
+            other, known = held.setdefault(name, (place, digest))
+            if known != digest:
+                raise ValueError(
+                    f"{other} and {place} import different modules called {name}, and a process holds one of a name: "
+                    "rename one, or give each target a plan of its own"
+                )
 
 
 def loaded_files() -> dict[str, str]:

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from overclaim.audit.plans.ledger import Ledger, LedgerError
-from overclaim.audit.plans.plan import Plan
+from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.provenance import changed, digest_with_imports, loaded_files
 
@@ -121,3 +121,32 @@ def test_our_own_code_counts(folder, monkeypatch):
     monkeypatch.setattr("overclaim.audit.plans.ledger.own_code", lambda: "another")
     with pytest.raises(LedgerError, match=r"this is overclaim .* code another: its blocks would not fit"):
         Ledger.begin(folder / "out", plan(), resume=True)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_targets_that_import_different_modules_of_one_name_are_refused(tmp_path, monkeypatch, late):
+    body = "    from helper import SCALE\n" if late else "    pass\n"
+    for folder, scale in (("a", 1.0), ("b", 0.25)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "helper.py").write_text(f"SCALE = {scale}\n")
+        (tmp_path / folder / "mech.py").write_text(f"{'' if late else 'import helper'}\ndef count(data, rng):\n{body}")
+    monkeypatch.chdir(tmp_path)
+    claim = '[[claims]]\ntarget = "{}/mech.py:count"\nepsilon = 1.0\nleft = [1]\nright = [0]\n'
+    plan = tmp_path / "plan.toml"
+    plan.write_text(claim.format("a") + claim.format("b"))
+    with pytest.raises(ValueError, match=r"a/mech\.py and b/mech\.py import different modules called helper"):
+        read_plan(plan)
+    (tmp_path / "b" / "helper.py").write_text("SCALE = 1.0\n")  # the same text: nothing to mistake
+    assert len(read_plan(plan).tasks) == 2
+
+
+def test_modules_that_no_target_imports_may_share_a_name(tmp_path, monkeypatch):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for name in ("helper", "random"):
+            (tmp_path / folder / f"{name}.py").write_text(f"# {folder}\n")
+        (tmp_path / folder / "mech.py").write_text(f"# {folder}\nimport random\ndef count(data, rng): pass\n")
+    monkeypatch.chdir(tmp_path)
+    claim = '[[claims]]\ntarget = "{}/mech.py:count"\nepsilon = 1.0\nleft = [1]\nright = [0]\n'
+    (tmp_path / "plan.toml").write_text(claim.format("a") + claim.format("b"))
+    assert len(read_plan(tmp_path / "plan.toml").tasks) == 2
