@@ -46,9 +46,10 @@ def keep_own_names() -> None:
 def add_folder(folder: str) -> None:
     """Let modules be imported from the folder of a target, in this process and in workers that start later.
 
-    It comes behind Python's own modules and before what is installed, so that a target finds its neighbours.
+    It comes first, as the folder of a script does, so that a target finds its neighbours, and not what has their name
+    in the working directory or on PYTHONPATH.
     """
     keep_own_names()
-    if folder not in sys.path:
-        installed = (i for i, place in enumerate(sys.path) if Path(place).name in ("site-packages", "dist-packages"))
-        sys.path.insert(next(installed, len(sys.path)), folder)
+    if folder in sys.path:
+        sys.path.remove(folder)
+    sys.path.insert(0, folder)

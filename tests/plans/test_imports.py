@@ -6,6 +6,7 @@ import pytest
 
 from overclaim.audit.plans.ledger import Ledger, LedgerError
 from overclaim.audit.plans.plan import Plan, read_plan
+from overclaim.audit.plans.targets import resolve
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.provenance import changed, digest_with_imports, loaded_files
 
@@ -150,3 +151,13 @@ def test_modules_that_no_target_imports_may_share_a_name(tmp_path, monkeypatch):
     claim = '[[claims]]\ntarget = "{}/mech.py:count"\nepsilon = 1.0\nleft = [1]\nright = [0]\n'
     (tmp_path / "plan.toml").write_text(claim.format("a") + claim.format("b"))
     assert len(read_plan(tmp_path / "plan.toml").tasks) == 2
+
+
+def test_a_target_imports_from_its_own_folder_before_any_other(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "own_helper.py").write_text("SCALE = 0.25\n")
+    (tmp_path / "a" / "own_helper.py").write_text("SCALE = 1.0\n")
+    (tmp_path / "a" / "mech.py").write_text("from own_helper import SCALE\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # as with python -m, or by PYTHONPATH
+    monkeypatch.setattr(sys, "modules", sys.modules.copy())
+    assert resolve(f"{tmp_path}/a/mech.py:SCALE") == 1.0
