@@ -44,8 +44,8 @@ _Floats = NDArray[np.float64]
 
 #: Larger epsilons are taken as this one: exp(epsilon) stays finite, and its inverse is below 1e-300.
 _LARGEST = 700.0
-#: Below this the incomplete beta function is replaced by its series.
-_TINY = 1e-290
+#: Below this the incomplete beta function is replaced by its series: below 1e-240 its own terms may be lost.
+_TINY = 1e-200
 _MOST_TERMS = 200_000
 #: Of an interval of some nats that holds what a budget catches: to a millionth of it.
 _HALVINGS = 20

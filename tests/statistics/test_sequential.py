@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
@@ -41,6 +41,8 @@ def sigmoid(x):
 
 
 @given(st.integers(0, 400), st.integers(0, 400), st.floats(0, 6))
+@example(23, 133, 5.4375)
+@example(23, 308, 2.306212233903323)
 @settings(max_examples=60, deadline=None)
 def test_the_closed_form_is_the_mixture(right, wrong, epsilon):
     pi = sigmoid(epsilon)
