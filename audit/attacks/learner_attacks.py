@@ -30,7 +30,8 @@ from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
 from .features import Features
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
-from .learned import Boosting, LinearOdds
+from .outputs.learned import Boosting
+from .outputs.regressions import LinearOdds
 from .particle import ParticleRatio
 from .protocol import FittedAttack, LawAttack, LearnerAttack, log_ratio
 from .responses import NextArms, PointCounts, Responses, few_sequences, parts

@@ -16,7 +16,7 @@ from ..laws.sequences import index_of
 from ..play.transcripts import Transcripts
 from .encoding import rows_of, scalars, vectors
 from .features import Outputs
-from .learned import LinearOdds
+from .outputs.regressions import LinearOdds
 
 #: What is seen of a block of runs: of a learner's, or the outputs of a mechanism.
 Seen = Transcripts | Outputs

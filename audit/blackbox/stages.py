@@ -18,9 +18,9 @@ from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run
 from ..assumptions.unseeded import Digested, Unseeded
 from ..attacks.encoding import Encoder
 from ..attacks.features import Features, LabelledView, Outputs, View
-from ..attacks.float_leaks import BitColumns, Preimages
-from ..attacks.learned import OutputAttack
-from ..attacks.output_attacks import attacks_on
+from ..attacks.outputs.float_leaks import BitColumns, Preimages
+from ..attacks.outputs.learned import OutputAttack
+from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack, NoEvidence
 from ..certification.frame import Audit, Choice
 from ..play.processor import one_thread

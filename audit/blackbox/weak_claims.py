@@ -21,8 +21,8 @@ from ..assumptions.mechanism_runs import DataPair, Sample, outputs_of
 from ..assumptions.unseeded import Unseeded
 from ..attacks.encoding import Encoder
 from ..attacks.features import Features, LabelledView, Outputs, View
-from ..attacks.learned import OutputAttack
-from ..attacks.output_attacks import attacks_on
+from ..attacks.outputs.learned import OutputAttack
+from ..attacks.outputs.output_attacks import attacks_on
 from ..attacks.protocol import FittedAttack
 from ..certification.frame import Audit
 from ..play.processor import one_thread

@@ -26,8 +26,8 @@ from ...learners.abilities import batch_of, decisions
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.mechanism_runs import DataPair, join, run_block
 from ..attacks.encoding import vectors
-from ..attacks.learned import STANDARD_BITS, LinearOdds
 from ..attacks.learner_attacks import SequenceRatio, SequenceTable
+from ..attacks.outputs.regressions import STANDARD_BITS, LinearOdds
 from ..attacks.rules import (
     Intervals,
     LinearRule,

@@ -10,7 +10,7 @@ import pytest
 
 from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
 from overclaim.audit.attacks.features import LARGE, Features
-from overclaim.audit.attacks.output_attacks import attacks_on
+from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.learners.protocol import LearnerError

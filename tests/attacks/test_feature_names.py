@@ -3,7 +3,7 @@
 import numpy as np
 
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.output_attacks import attacks_on
+from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.mechanisms.claim import Claim
 

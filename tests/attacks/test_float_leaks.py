@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from overclaim.audit.attacks.float_leaks import NO_BIT, PreimageRatio, lowest_bit, preimages
+from overclaim.audit.attacks.outputs.float_leaks import NO_BIT, PreimageRatio, lowest_bit, preimages
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.mechanisms.claim import Claim

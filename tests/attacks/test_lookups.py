@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overclaim.audit.attacks.count_tables import NUDGE, UNIFORM, _bins, _kinds
 from overclaim.audit.attacks.features import FEW_VALUES, MOST_SPECIALS, REPEATS, Column, Features
-from overclaim.audit.attacks.learned import STRETCH, Coded, CodedRuns
+from overclaim.audit.attacks.outputs.count_tables import NUDGE, UNIFORM, _bins, _kinds
+from overclaim.audit.attacks.outputs.regressions import STRETCH, Coded, CodedRuns
 from overclaim.audit.statistics.coupling import MOST_KEYS, Places
 
 NUMBERS = st.one_of(

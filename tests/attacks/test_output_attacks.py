@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import special
 
-from overclaim.audit.attacks.count_tables import Patterns, Table
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.learned import worth_of
-from overclaim.audit.attacks.output_attacks import attacks_on, screen
+from overclaim.audit.attacks.outputs.count_tables import Patterns, Table
+from overclaim.audit.attacks.outputs.learned import worth_of
+from overclaim.audit.attacks.outputs.output_attacks import attacks_on, screen
 from overclaim.audit.statistics.odds.walks import likely, smoothed
 
 

@@ -8,10 +8,10 @@ import pytest
 from scipy import special
 
 from overclaim.audit.assumptions.mechanism_runs import DataPair
-from overclaim.audit.attacks import count_tables
-from overclaim.audit.attacks.count_tables import BinnedRegression
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.learned import Coded, CodedRuns
+from overclaim.audit.attacks.outputs import count_tables
+from overclaim.audit.attacks.outputs.count_tables import BinnedRegression
+from overclaim.audit.attacks.outputs.regressions import Coded, CodedRuns
 from overclaim.audit.blackbox import weak_claims
 from overclaim.audit.blackbox.pilot import Pilot
 from overclaim.audit.blackbox.stages import MechanismAudit

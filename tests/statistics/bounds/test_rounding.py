@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from overclaim.audit.attacks.learned import LinearOdds
 from overclaim.audit.attacks.learner_attacks import SequenceRatio
+from overclaim.audit.attacks.outputs.regressions import LinearOdds
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.bounds.rounding import best, rounded, significant
 from overclaim.audit.statistics.event_choice import choose

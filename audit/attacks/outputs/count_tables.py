@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ...mechanisms.draws import Floats
-from ..statistics.bounds.rounding import rounded
-from ..statistics.coupling import Codes, Places, reached
-from ..statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from .features import Features, LabelledView, Labels, View
-from .learned import BINS, SCREENED, STRETCH, Coded, CodedRuns, Logistic, OutputAttack, nothing, worth_of
-from .protocol import log_ratio
+from ....mechanisms.draws import Floats
+from ...statistics.bounds.rounding import rounded
+from ...statistics.coupling import Codes, Places, reached
+from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
+from ..features import Features, LabelledView, Labels, View
+from ..protocol import log_ratio
+from .learned import BINS, SCREENED, OutputAttack, nothing, worth_of
+from .regressions import STRETCH, Coded, CodedRuns, Logistic
 
 #: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
 MOST_OUTCOMES, REPEATED = 2**16, 16

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..features import LabelledView
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
-from .features import LabelledView
-from .learned import SCREENED, Boosting, Histogram, Logistic, OutputAttack, SingleFeature
+from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature
+from .regressions import Logistic
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8

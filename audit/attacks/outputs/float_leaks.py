@@ -14,11 +14,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Laplace
-from .features import LabelledView, Outputs, View
+from ....mechanisms.draws import Floats
+from ....mechanisms.noise import Laplace
+from ..features import LabelledView, Outputs, View
+from ..protocol import Scorer
 from .learned import OutputAttack, nothing
-from .protocol import Scorer
 
 #: Where there is no lowest bit: zero, infinities and nan.
 NO_BIT = 1100.0

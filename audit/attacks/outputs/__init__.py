@@ -1,0 +1,1 @@
+"""Attacks on what a mechanism put out: counts, regressions and trees on features, and bits of floats."""

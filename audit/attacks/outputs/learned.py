@@ -1,0 +1,169 @@
+"""Attacks learned from the features of outputs, by training runs alone: what they are, one feature, and trees.
+
+All are fitted before certification, so a poor one costs power and never validity.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ....mechanisms.draws import Floats
+from ...statistics.bounds.rounding import rounded
+from ...statistics.coupling import reached
+from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
+from ..features import LabelledView, Labels, View
+from ..protocol import Scorer, log_ratio
+
+#: The most training runs that screening and boosting use.
+SCREENED, BOOSTED = 50_000, 50_000
+#: Numbers of runs that a guess of an outcome's odds may be worth.
+PRIORS = (8.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+#: Bins of a histogram.
+BINS = 24
+
+
+class OutputAttack(ABC):
+    """An attack on what is known of a mechanism: its outputs, as features."""
+
+    exact, trained, wording = False, True, ""
+    #: Whether the score estimates the log odds of the left world.
+    log_odds: ClassVar[bool] = False
+    #: Whether the score is another attack's in a few steps: where it then promises more, that is mostly luck.
+    coarse: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The attack's name in the record."""
+
+    @property
+    def doubt(self) -> float:
+        """Standard errors to take off what the score's best event promises: see `event_choice.choose`."""
+        return DOUBT_OF_LOG_ODDS if self.log_odds else DOUBT
+
+    @property
+    def needs_other_runs(self) -> bool:
+        """Whether it can only be judged by other runs than those that it learned from."""
+        return True
+
+    def applies(self, mechanism: object, pair: object, surface: str) -> bool:
+        """Tell that it can: `attacks_on` lists what is worth it."""
+        return True
+
+    def fit(self, mechanism: object, pair: object, train: LabelledView | None) -> Scorer[View]:
+        """Return the score, fitted on training runs."""
+        assert train is not None
+        return Scorer(self.name, self.learn(train))
+
+    @abstractmethod
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Return the evidence for the left world, (runs,), as a function of views."""
+
+
+@dataclass(frozen=True)
+class SingleFeature(OutputAttack):
+    """One feature as it is, or its negative: the event's thresholds do the rest."""
+
+    index: int
+    feature: str
+    sign: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return f"single feature ({'' if self.sign > 0 else 'minus '}{self.feature})"
+
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Learn nothing."""
+        feature = train.features.rows[self.index]
+        return lambda view: self.sign * rounded(feature(view))
+
+
+@dataclass(frozen=True)
+class Histogram(OutputAttack):
+    """The smoothed log ratio of one feature's counts between its quantiles."""
+
+    coarse = True
+
+    index: int
+    feature: str
+
+    @property
+    def name(self) -> str:
+        """The attack's name in the record."""
+        return f"histogram ({self.feature})"
+
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Count."""
+        feature = train.features.rows[self.index]
+        row = feature(train)
+        edges = np.unique(np.quantile(np.sort(row), np.linspace(0, 1, BINS + 1)[1:-1]))
+        table = log_ratio(reached(edges, row)[0], train.left, edges.size + 1, 0.5, 0.5)
+        return lambda view: table[reached(edges, feature(view))[0]]
+
+
+def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:
+    """Return how many runs a guess of each outcome's share of the left world is worth: what makes the runs likeliest.
+
+    The shares stray from the guess by a beta distribution [1]_: a guess that says what the runs say is worth many.
+
+    Parameters
+    ----------
+    prior : array (outcomes,)
+    places : int array (runs,)
+        The outcome of each run.
+    left : bool array (runs,)
+
+    References
+    ----------
+    .. [1] D. Williams. The analysis of binary responses from toxicological experiments. Biometrics 31, 1975.
+    """
+    mine, others = (np.bincount(places[world], minlength=prior.size) for world in (left, ~left))
+    evidence = [
+        float(np.sum(special.betaln(mine + a, others + b) - special.betaln(a, b)))
+        for a, b in ((worth * prior, worth * (1 - prior)) for worth in PRIORS)
+    ]
+    return PRIORS[int(np.argmax(rounded(np.array(evidence), 6)))]
+
+
+def nothing(view: View) -> Floats:
+    """Return the score of an attack that had nothing to learn from: 0 for every run."""
+    return np.zeros(view.columns.shape[1])
+
+
+@dataclass(frozen=True)
+class Boosting(OutputAttack):
+    """Log odds of gradient-boosted trees on all features (scikit-learn)."""
+
+    name, log_odds = "gradient boosting", True
+
+    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        """Grow the trees."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        if train.left.all() or not train.left.any():
+            return nothing
+        features = train.features
+        model = HistGradientBoostingClassifier(
+            max_iter=60,
+            max_leaf_nodes=12,
+            min_samples_leaf=40,
+            learning_rate=0.15,
+            early_stopping=False,
+            random_state=0,
+        )
+        sample = train.thinned(BOOSTED)
+        model.fit(features.matrix(sample), sample.left)
+
+        def score(view: View) -> Floats:
+            odds: Floats = model.decision_function(features.matrix(view))
+            return rounded(odds)
+
+        return score
