@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -28,14 +28,17 @@ from .features import REPEATS, Outputs
 #: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
 WHOLE = 2**53
 #: With more different texts than this, those of a place are split into tokens; and the most tokens of a text.
-FEW_TEXTS, MOST_TOKENS = 64, 24
-#: The most bytes that are encoded one by one, the most characters of a text, and the most levels of nesting.
-MOST_BYTES, MOST_CHARACTERS, MOST_LEVELS = 16, 10_000, 50
+FEW_TEXTS, MOST_TOKENS = 64, 64
+#: The most bytes, or characters of texts of one length, that are read one by one; the most characters of a text that
+#: are read at all, and the most levels of nesting.
+ONE_BY_ONE, MOST_CHARACTERS, MOST_LEVELS = 64, 10_000, 50
 #: Codes of a category that training has not seen, and of a place that an output has not.
 UNSEEN, MISSING = -1.0, -2.0
 #: With more places than this, those that hardly any output has are left out.
 _MANY_PLACES = 64
-_TOKENS = re.compile(r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+|[^\W\d_]+|[\W_]+")
+#: Numbers, whose sign does not follow a letter or digit; words; and what stands between them.
+_NUMBER = r"(?:(?<!\w)[+-])?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?"
+_TOKENS = re.compile(rf"{_NUMBER}|[^\W\d_]+|[\W_]+?(?={_NUMBER}|[^\W_]|$)", re.DOTALL)
 _READABLE = "a number, a text, None, or lists, tuples, sets, dictionaries and arrays of them"
 
 Path = tuple[int, ...]
@@ -157,10 +160,15 @@ def as_float(number: Any) -> float:
         return math.nan
 
 
-def _tokens(text: str | bytes) -> Iterator[tuple[int, object]]:
-    """Yield the parts of a text with their places: numbers, words, what is between; the last one, and both ends."""
+def _tokens(text: str | bytes, *, aligned: bool) -> Iterator[tuple[int, object]]:
+    """Yield the parts of a text with their places: numbers, words, what is between; the last one, and both ends.
+
+    Bytes come one by one too, and so do the characters of texts that are aligned.
+    """
+    single: Iterable[object] = map(float, text[:ONE_BY_ONE]) if isinstance(text, bytes) else text[:ONE_BY_ONE]
+    if aligned or isinstance(text, bytes):
+        yield from enumerate(single, start=MOST_TOKENS + 3)
     if isinstance(text, bytes):
-        yield from ((MOST_TOKENS + 3 + i, float(byte)) for i, byte in enumerate(text[:MOST_BYTES]))
         text = text.decode("latin-1")
     text = text[:MOST_CHARACTERS]
     tokens = [_token(token) for token in _TOKENS.findall(text)]
@@ -172,9 +180,10 @@ def _tokens(text: str | bytes) -> Iterator[tuple[int, object]]:
 
 
 def _token(token: str) -> object:
-    if not token[0].isdecimal():
+    digits = token.lstrip("+-")
+    if not digits[:1].isdecimal():
         return token
-    return Digits(int(token[:300]), len(token)) if token.isdecimal() else float(token)
+    return Digits(int(token[:300]), len(digits)) if digits.isdecimal() else float(token)
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,8 @@ class Place:
         The code of each category, where there is more than one.
     split : bool
         Whether its texts are split.
+    aligned : bool
+        Whether its texts are all of one length.
     """
 
     path: Path
@@ -198,6 +209,7 @@ class Place:
     size: bool
     codes: dict[str, int] | None
     split: bool
+    aligned: bool = False
 
     def value(self, kind: str, leaf: object) -> float:
         """Return what the column of a kind holds for a scalar."""
@@ -219,6 +231,7 @@ class _Seen:
         self.number = self.big = self.size = False
         self.names: Counter[str] = Counter()
         self.texts = 0  # different ones
+        self.lengths: set[int] = set()  # of texts
 
     def add(self, leaf: object) -> None:
         nested = isinstance(leaf, Size | str | bytes)
@@ -226,16 +239,28 @@ class _Seen:
         self.number |= not nested and leaf is not None
         whole = leaf.number if isinstance(leaf, Digits) else leaf
         self.big |= isinstance(whole, int) and abs(whole) > WHOLE
+        if isinstance(leaf, str | bytes):
+            self.lengths.add(len(leaf))
         name = _seen_as(leaf)[1]
         self.texts += isinstance(leaf, str | bytes) and name not in self.names
         self.names[name] += 1
 
+    @property
+    def split(self) -> bool:
+        """Whether there are too many different texts to be categories."""
+        return self.texts > FEW_TEXTS
+
+    @property
+    def aligned(self) -> bool:
+        """Whether its texts are all of one length: then what stands at one place of them may be of one kind."""
+        return len(self.lengths) == 1
+
     def place(self, path: Path, runs: int) -> Place:
-        split = self.texts > FEW_TEXTS
+        split = self.split
         names = sorted(name for name, times in self.names.items() if name and (not split or times >= REPEATS))
         several = len(self.names) > 1 or self.names.total() < runs
         codes = {name: i for i, name in enumerate(names, start=1)} if several else None
-        return Place(path, self.number, self.big, self.size, codes, split)
+        return Place(path, self.number, self.big, self.size, codes, split, self.aligned)
 
 
 @dataclass(frozen=True)
@@ -266,7 +291,7 @@ class Encoder:
         seen: dict[Path, _Seen] = defaultdict(_Seen)
         for path, leaf in chain.from_iterable(map(scalars, rows)):
             seen[path].add(leaf)
-        split = {path for path, place in seen.items() if place.texts > FEW_TEXTS}
+        split = {path: place.aligned for path, place in seen.items() if place.split}
         for output in rows if split else ():
             for path, leaf in _with_tokens(output, split):
                 if path and path[:-1] in split:
@@ -297,7 +322,7 @@ class Encoder:
         for i, (kind, place) in enumerate(self._layout):
             columns[i] = {"low": 0.0, "code": MISSING}.get(kind, math.nan)
             of_path[place.path].append((i, kind, place))
-        split = {place.path for place in self.places if place.split}
+        split = {place.path: place.aligned for place in self.places if place.split}
         for run, output in enumerate(rows):
             for path, leaf in _with_tokens(output, split):
                 for i, kind, place in of_path.get(path, ()):
@@ -313,12 +338,12 @@ class Encoder:
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
 
 
-def _with_tokens(output: object, split: set[Path]) -> Iterator[tuple[Path, object]]:
-    """Yield the scalars of an output with their places, and the parts of the texts that are split."""
+def _with_tokens(output: object, split: Mapping[Path, bool]) -> Iterator[tuple[Path, object]]:
+    """Yield the scalars of an output with their places, and the parts of the texts that are split (and aligned)."""
     for path, leaf in scalars(output):
         yield path, leaf
         if path in split and isinstance(leaf, str | bytes):
-            yield from (((*path, i), token) for i, token in _tokens(leaf))
+            yield from (((*path, i), token) for i, token in _tokens(leaf, aligned=split[path]))
 
 
 def _place_of_row(path: Path, row: NDArray[Any]) -> Place:

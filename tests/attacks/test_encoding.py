@@ -271,6 +271,32 @@ def test_encoder_marks_unseen_categories_and_missing_scalars():
     np.testing.assert_array_equal(columns, [[2, np.nan], [UNSEEN, 1], [0, MISSING], [2, 1], [1, 1]])
 
 
+def randomised_bits(data, rng):
+    """Twenty bits as a text: each is kept with a chance of e^(1/4) to 1, and four of them differ."""
+    keep = rng.random(len(data)) < 1 / (1 + math.exp(-1 / 4))
+    return "".join(bit if kept else "10"[int(bit)] for bit, kept in zip(data, keep, strict=True))
+
+
+def test_each_character_of_texts_of_one_length_is_seen():
+    """Seeded. Of a million texts of twenty bits the number that their digits make told next to nothing."""
+    left, right = "0" * 20, "01" + "0" * 8 + "1" + "0" * 8 + "1"
+    result = falsify_mechanism(randomised_bits, Claim(epsilon=1.0), left=left, right=right, runs=20_000)
+    assert result.epsilon_lower > 0.5
+
+
+@pytest.mark.parametrize("style", ["{:.3f}, {:.3f}", "[{:.3f},{:.3f}]", "a={:+.3f} b={:+.3f}"])
+def test_the_sign_of_a_number_in_a_text_is_its_own(style):
+    """Which of two numbers has the larger value is told by both with their signs."""
+    encoder = Encoder.fit([style.format(x, -x) for x in np.linspace(-3, 3, 101)])
+    columns = encoder([style.format(-1.25, 2.5)])
+    assert {-1.25, 2.5} <= set(columns[:, 0].tolist())
+
+
+def test_a_hyphen_between_numbers_is_no_sign():
+    columns = Encoder.fit([f"2026-{i:02d}-7" for i in range(100)])(["2026-11-7"])
+    assert {2026.0, 11.0, 7.0} <= set(columns[:, 0].tolist())
+
+
 def test_vectors_are_columns_as_they_are():
     numbers = np.random.default_rng(0).normal(size=(3, 50))
     assert np.shares_memory(Encoder.fit(numbers)(numbers), numbers)
