@@ -10,6 +10,8 @@ from overclaim.audit.attacks.features import Features
 from overclaim.audit.attacks.outputs.count_tables import Patterns, Table
 from overclaim.audit.attacks.outputs.learned import worth_of
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on, screen
+from overclaim.audit.attacks.outputs.regressions import Logistic
+from overclaim.audit.attacks.protocol import log_losses
 from overclaim.audit.statistics.odds.walks import likely, smoothed
 
 
@@ -149,3 +151,36 @@ def test_a_table_of_few_outcomes_is_judged_by_the_runs_that_made_it():
     columns = rng.integers(0, 7, (2, 5000)).astype(float)
     (many, *_) = attacks_on(Features(columns).view(columns).labelled(rng.random(5000) < 0.5), thorough=True)
     assert many.needs_other_runs
+
+
+@pytest.mark.parametrize("telling", [[4], range(30)])
+def test_a_regression_on_many_columns_says_what_fresh_runs_say(telling):
+    """60 columns, 2000 runs: one column tells, or half of them a little each. Weights of noise lost to coins."""
+    rng = np.random.default_rng(0)
+    shift = np.zeros((60, 1))
+    shift[list(telling)] = 0.7 / math.sqrt(len(telling))
+    left = rng.random(6000) < 0.5
+    columns = rng.normal(size=(60, 6000)) + shift * left
+    features = Features(columns)
+    score = Logistic().learn(features.view(columns[:, :2000]).labelled(left[:2000]))
+    odds = score(features.view(columns[:, 2000:]))
+    assert log_losses(odds, left[2000:]).mean() < math.log(2) - 0.02
+    assert np.abs(odds).max() < 4
+
+
+def test_a_rare_outcome_of_a_projection_takes_the_mean_of_its_runs():
+    """Ten bits of which the first tells, counted by the sums of their halves: (1, 5) has the first bit in a fifth."""
+    rng = np.random.default_rng(0)
+    left = rng.random(20_000) < 0.5
+    columns = (rng.random((10, left.size)) < 0.5).astype(float)
+    columns[0] = rng.random(left.size) < np.where(left, 0.9, 0.1)
+    features = Features(columns)
+    score = Table("halves", outcomes=36).learn(features.view(columns).labelled(left))
+    errors = []
+    for first in range(6):
+        for second in (0, 1, 3, 4, 5):
+            bits = np.repeat([[1.0], [0.0], [1.0], [0.0]], [first, 5 - first, second, 5 - second], axis=0)
+            with_it = first / 5
+            true = math.log((0.9 * with_it + 0.1 * (1 - with_it)) / (0.1 * with_it + 0.9 * (1 - with_it)))
+            errors.append(score(features.view(bits))[0] - true)
+    assert math.sqrt(np.mean(np.square(errors))) < 0.25
