@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.features import Column, Features
 from overclaim.audit.attacks.outputs.count_tables import Patterns, Table
 from overclaim.audit.attacks.outputs.learned import worth_of
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on, screen
@@ -184,3 +184,17 @@ def test_a_rare_outcome_of_a_projection_takes_the_mean_of_its_runs():
             true = math.log((0.9 * with_it + 0.1 * (1 - with_it)) / (0.1 * with_it + 0.9 * (1 - with_it)))
             errors.append(score(features.view(bits))[0] - true)
     assert math.sqrt(np.mean(np.square(errors))) < 0.25
+
+
+def test_whole_numbers_are_numbers_and_their_atoms_are_special():
+    """Discrete Laplace noise of scale 5 around 4: eight frequent values were taken for special ones, at no side."""
+    rng = np.random.default_rng(0)
+    noise = rng.geometric(1 - math.exp(-1 / 5), 20_000) - rng.geometric(1 - math.exp(-1 / 5), 20_000)
+    shown = 4.0 + noise + (np.arange(20_000) < 10_000)
+    column = Column.of(shown)
+    assert (column.whole, column.values.size, column.centre) == (True, 0, 4.5)
+    features = Features(shown[None])
+    side = features.rows[features.names.index("side of column 1")](features.view(shown[None]))
+    np.testing.assert_array_equal(side, np.where(shown >= 5, 1, -1))
+    with_atoms = Column.of(np.where(rng.random(20_000) < 0.3, -999.0, np.where(shown < 0, 0, shown)))
+    assert with_atoms.values.tolist() == [-999.0, 0.0]
