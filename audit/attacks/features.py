@@ -22,7 +22,7 @@ from ..statistics.bounds.rounding import rounded
 FEW_VALUES = 24
 #: A value that a continuous column repeats so often is treated as an atom: without one, ties have probability 0.
 REPEATS = 5
-#: Whole numbers repeat themselves: an atom is so many times as frequent as one of the next two on each side of it.
+#: Numbers on a grid repeat themselves: an atom is so many times as frequent as one of the next two on each side of it.
 STANDS_OUT = 3
 #: A column with numbers beyond LARGE is transformed by asinh, and later numbers beyond it are clipped, so that sums
 #: and fourth powers are finite. One with a range below SMALL is multiplied by a power of two: scores are rounded.
@@ -45,8 +45,8 @@ class Column:
         Its distinct values if it is discrete, else the repeated ones, nan and the infinities included.
     discrete : bool
     centre, spread : float
-        Median and half the distance of the quartiles of the finite rest, as `look` shows it; of whole numbers the
-        median is between two of them.
+        Median and half the distance of the quartiles of the finite rest, as `look` shows it; on a grid the median is
+        between two numbers.
     transform : "log", int or None
         What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
     whole : bool
@@ -66,18 +66,17 @@ class Column:
         ordered = np.sort(column)
         values, times = _counted(ordered)
         discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
-        rest = ordered[np.isfinite(ordered)]
-        whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
-        if whole:
+        if not discrete:
             near = np.pad(times, 2)
             beside = np.maximum(np.minimum(near[:-4], near[1:-3]), np.minimum(near[3:-1], near[4:]))
             times = np.where((times >= STANDS_OUT * beside) | ~np.isfinite(values), times, 0)
-        if not discrete:
             most = min(MOST_SPECIALS, times.size)
             fewest = np.partition(times, -most)[-most]  # of the most frequent, and the first of equals
             more = np.flatnonzero(times > fewest)
             often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
             values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
+        rest = ordered[np.isfinite(ordered)]
+        whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
         if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest
@@ -85,9 +84,8 @@ class Column:
         rest = _transformed(transform, rest)
         low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
         spread = float(high - low) / 2
-        if whole and centre == np.rint(centre):  # between two numbers, where it parts all of them most evenly
-            cuts = centre + np.array([-0.5, 0.5])
-            centre = cuts[np.argmin(np.abs(2 * np.searchsorted(np.sort(rest), cuts) - rest.size))]
+        if not discrete:
+            centre = _between(rest, centre)
         return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole)
 
     def look(self, column: Floats) -> Floats:
@@ -126,6 +124,16 @@ def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
     if max(-low, high) > LARGE:
         return "log"
     return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
+
+
+def _between(ordered: Floats, median: float) -> float:
+    """Return the median, or where it repeats itself what is between it and the next number, so that it has a side."""
+    first, end = np.searchsorted(ordered, median), np.searchsorted(ordered, median, side="right")
+    if end - first < REPEATS:
+        return median
+    below, above = abs(2 * first - ordered.size), abs(2 * end - ordered.size)
+    other = ordered[max(first - 1, 0)] if below <= above else ordered[min(end, ordered.size - 1)]
+    return float(median + (other - median) / 2)
 
 
 def _transformed(transform: Literal["log"] | int | None, numbers: Floats) -> Floats:
