@@ -128,11 +128,11 @@ def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
 
 def _between(ordered: Floats, median: float) -> float:
     """Return the median, or where it repeats itself what is between it and the next number, so that it has a side."""
-    first, end = np.searchsorted(ordered, median), np.searchsorted(ordered, median, side="right")
+    first, end = (int(np.searchsorted(ordered, median, side)) for side in ("left", "right"))
     if end - first < REPEATS:
         return median
     below, above = abs(2 * first - ordered.size), abs(2 * end - ordered.size)
-    other = ordered[max(first - 1, 0)] if below <= above else ordered[min(end, ordered.size - 1)]
+    other = ordered[max(first - 1, 0) if below <= above else min(end, ordered.size - 1)]
     return float(median + (other - median) / 2)
 
 

@@ -70,7 +70,7 @@ class _Growing(MechanismAudit):
     """An audit whose stakes are to make a gambler against the claim rich."""
 
     def promised(
-        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, judged: bool = False
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool
     ) -> tuple[Event, float]:
         """Return the event whose guesses grow her wealth fastest, with the best stakes, and what these would win."""
         p, q = left / left.size, ~left / left.size

@@ -207,6 +207,7 @@ class MechanismAudit(Audit):
                 doubt=SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
                 log_odds=attack.log_odds,
                 judged=attack.needs_other_runs and features.discrete,
+                of_numbers=not features.discrete,
             )
             return [float(worth), event.to_json()]
 
@@ -240,14 +241,18 @@ class MechanismAudit(Audit):
         return scores
 
     def promised(
-        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, judged: bool = False
+        self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool
     ) -> tuple[Event, float]:
-        """Return the event that promises most of the claim in its own measure, and what it promises."""
+        """Return the event that promises most of the claim in its own measure, and what it promises.
+
+        `how` are the parameters `judged` and `of_numbers` of `event_choice.choose`, for claims of epsilon.
+        """
         measure, alpha, runs = self.claim.measure, self.budget.alpha, self.budget.runs
         if measure.is_epsilon:
             delta = self.claim.delta
-            how = {"log_odds": log_odds, "judged": judged}
-            return event_choice.choose(scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, **how)
+            return event_choice.choose(
+                scores, left, delta=delta, alpha=alpha, runs=runs, doubt=doubt, log_odds=log_odds, **how
+            )
         cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
         return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
 

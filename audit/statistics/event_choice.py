@@ -26,6 +26,8 @@ from .odds.walks import likely, likely_trends, smoothed, trended
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 #: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
 OF_JUDGED = 0.1
+#: Runs of either tail that show where log odds of numbers go: beyond them no score is followed.
+FOLLOWED = 100
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 #: Pilot runs below which the counts say what is in doubt: of fewer, attacks learn log odds too large.
@@ -42,6 +44,7 @@ def choose(
     doubt: float = DOUBT,
     log_odds: bool = False,
     judged: bool = False,
+    of_numbers: bool = False,
     coupled: bool = False,
 ) -> tuple[Event, float]:
     """Return the event that promises most, and the bound (nats) that it promises; a number below 0 if none does.
@@ -65,6 +68,9 @@ def choose(
         Whether the scores estimate the log odds of the left world, so that a line through them is a fair first guess.
     judged : bool
         Whether log odds are of discrete outputs, by an attack that learned from other runs: less doubt counts then.
+    of_numbers : bool
+        Whether log odds are of numbers, by an attack that learned where most of them are: beyond these they are not
+        believed.
     coupled : bool
         Whether the first half of the runs is of the left world, the other half of the right one, and run i of either
         was played with the same draws. Then rates without smoothing compete too, with the doubt that is left.
@@ -75,7 +81,9 @@ def choose(
     if not grid.size or not all(runs_of):
         return Event(UNUSED, UNUSED, "guess"), -math.inf
     cells = _cells(grid, scores[known & left]), _cells(grid, scores[known & ~left])
-    centres = _centres(grid) if log_odds else None
+    centres = None
+    if log_odds:
+        centres = _followed(_centres(grid), scores[known]) if of_numbers else _centres(grid)
     smooth = _tails(smoothed(*cells, centres))
     told = log_odds and judged and not coupled and left.size >= _FEWEST_OF_CURVES
     odds = _tails(likely(*cells, centres)) if told else None
@@ -201,6 +209,16 @@ def _centres(grid: Floats) -> Floats:
     centres = np.repeat(np.clip(grid, -CERTAIN, CERTAIN), 2)
     centres[1:-1:2] = (centres[:-2:2] + centres[2::2]) / 2
     return np.append(grid[:1].clip(-CERTAIN, CERTAIN), centres)
+
+
+def _followed(centres: Floats, scores: Floats) -> Floats:
+    """Return the cells' scores, level beyond the last `FOLLOWED` runs of either tail.
+
+    Regressions and trees go on where the odds do not: of the many rare events in a tail some few runs fit that too.
+    """
+    last = min(FOLLOWED, scores.size // 4)
+    low, high = np.partition(scores, (last, scores.size - 1 - last))[[last, scores.size - 1 - last]]
+    return np.clip(centres, low, high)
 
 
 def _places(ordered: Floats) -> Floats:

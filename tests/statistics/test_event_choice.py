@@ -113,3 +113,18 @@ def test_worlds_that_hardly_overlap_have_no_trend():
     noise = np.random.default_rng(0).laplace(scale=0.1, size=400_000)
     edges = np.linspace(-2, 3, 60)
     assert trended(*(np.histogram(noise + shift, edges)[0] for shift in (1, 0))) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_log_odds_of_numbers_are_not_followed_beyond_what_runs_show(seed):
+    """Odds stop at e^.95, and a model's 60 largest scores go on to 3.8: following them, an event of 20 runs won."""
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([-0.95, 0.0, 0.95], 36_000, p=[0.25, 0.5, 0.25]) + rng.normal(0, 0.02, 36_000)
+    left = rng.random(36_000) < special.expit(scores)
+    scores[:60] = rng.uniform(1.2, 3.8, 60) * np.where(np.arange(60) % 2, 1, -1)
+    left[:60] = rng.random(60) < special.expit(0.95 * np.sign(scores[:60]))
+    pilot = {"delta": 0.0, "alpha": 0.05, "runs": 150_000, "doubt": 1.2, "log_odds": True}
+    event, worth = choose(scores, left, **pilot, of_numbers=True)
+    assert 0.85 < worth < 0.96
+    assert ((scores >= event.upper) | (scores <= event.lower)).sum() > 1000
+    assert choose(scores, left, **pilot)[1] > 1.2
