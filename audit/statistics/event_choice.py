@@ -26,8 +26,9 @@ from .odds.walks import likely, likely_trends, smoothed, trended
 DOUBT, DOUBT_OF_LOG_ODDS = 2.5, 1.2
 #: The part of it that counts for log odds of discrete outputs by an attack that learned from other runs.
 OF_JUDGED = 0.1
-#: Runs of either tail that show where log odds of numbers go: beyond them no score is followed.
-FOLLOWED = 100
+#: Runs of either tail that show where log odds of numbers go, at most, and which part of all: beyond them no score is
+#: followed.
+FOLLOWED, FOLLOWED_SHARE = 100, 400
 #: The quantiles, and the places in each tail, that are tried as thresholds where scores have more distinct values.
 _QUANTILES, _TAIL = 65, 24
 #: Pilot runs below which the counts say what is in doubt: of fewer, attacks learn log odds too large.
@@ -216,7 +217,7 @@ def _followed(centres: Floats, scores: Floats) -> Floats:
 
     Regressions and trees go on where the odds do not: of the many rare events in a tail some few runs fit that too.
     """
-    last = min(FOLLOWED, scores.size // 4)
+    last = min(FOLLOWED, scores.size // FOLLOWED_SHARE)
     low, high = np.partition(scores, (last, scores.size - 1 - last))[[last, scores.size - 1 - last]]
     return np.clip(centres, low, high)
 

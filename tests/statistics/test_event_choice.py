@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from overclaim.audit.statistics.bounds.intervals import epsilon_guess
 from overclaim.audit.statistics.bounds.joint_bound import epsilon_joint
