@@ -167,6 +167,7 @@ def _tested(new: ClaimRecord, old: ClaimRecord, result: Again) -> float | None:
     beside: BeforeRecord = {
         "epsilon_lower": old["epsilon_lower"],
         "lower": old.get("lower"),
+        "measure": measure(old),
         "p_value": None,
         "not_compared": None,
     }

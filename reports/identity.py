@@ -40,6 +40,11 @@ def measure(claim: ClaimRecord) -> MeasureJson:
     return cast("MeasureJson", {"kind": None, **stated, **floats})
 
 
+def same_unit(now: Mapping[str, object], then: Mapping[str, object]) -> bool:
+    """Tell whether bounds in two measures, as `measure` returns them, are numbers of one kind."""
+    return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in LEVELS)
+
+
 def details(claim: ClaimRecord) -> dict[str, object]:
     """Return what else identifies a claim and its audit, what matters most first."""
     pair = (claim.get("pair") or {}) if _is_given(claim) else {}

@@ -67,6 +67,7 @@ class BeforeRecord(TypedDict, total=False):
 
     epsilon_lower: float
     lower: float | None
+    measure: MeasureJson
     p_value: float | None
     not_compared: str | None
     counts: CountsJson

@@ -166,7 +166,7 @@ def _claim(claim: ClaimRecord, index: int) -> View:
         "blind": factor_words(shown["blind_spot"]),
         "unexpected": is_unexpected(shown),
         "baseline": before,
-        "change": None if before is None else lower(shown) - before,
+        "change": _change(claim, before, lower(shown)),
         "bound": lower(shown),
         "level": level(shown),
         "symbol": symbol(shown),
@@ -187,6 +187,12 @@ def _claim(claim: ClaimRecord, index: int) -> View:
         "bounded": bounded_words(shown),
         "trace_lines": trace_lines(shown),
     }
+
+
+def _change(claim: ClaimRecord, before: float | None, now: float) -> str:
+    if before is None:
+        return "-" if claim.get("baseline") else "new"
+    return f"{now - before:+.3g}"
 
 
 def statement(claim: ClaimRecord) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ...audit.statistics.digits import at_least
 from ..headline import beside_words, headline_words
 from ..identity import called
 from ..record_types import ClaimRecord, RunRecord, Said
@@ -91,7 +92,7 @@ def _table(claims: Sequence[ClaimRecord]) -> list[str]:
         above = f", above {number(level(claim))} by Holm" if by_holm(claim) else ""
         cells += [f"**{certified(claim)}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]
-        cells += [number(ruler.baseline_of(claim))] if with_baseline else []
+        cells += [at_least(ruler.baseline_of(claim))] if with_baseline else []
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

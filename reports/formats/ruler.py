@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from html import escape
 
 from ...audit.certification.blind_spot import words as blind_words
-from ...audit.statistics.digits import at_least, confidence_text
+from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import is_epsilon, unit_of
+from ..identity import measure as counted
+from ..identity import same_unit
 from ..record_types import ClaimRecord
 from ..sanitise import (
     by_holm,
@@ -62,16 +64,10 @@ def row(claim: ClaimRecord) -> Row:
     spot = claim.get("blind_spot")
     caught = spot["factor"] if spot else None
     words = [f"{claim['verdict']}: {unit_of(measure)} claimed {claimed:.4g}", f"certified at least {certified(claim)}"]
-    words += [
-        f"{name} {value:.4g}"
-        for name, value in (
-            ("at most", upper),
-            ("exact", exact),
-            ("at best detectable from", detectable),
-            ("baseline", before),
-        )
-        if value is not None
-    ]
+    words += [f"at most {at_most(upper)}"] if upper is not None else []
+    words += [f"exact {exact:.4g}"] if exact is not None else []
+    words += [f"at best detectable from {detectable:.4g}"] if detectable is not None else []
+    words += [f"baseline {at_least(before)}"] if before is not None else []
     return Row(
         certified=at(bound) or 0.0,
         claim=100 / END,
@@ -91,9 +87,15 @@ def mark(claim: ClaimRecord) -> str:
 
 
 def baseline_of(claim: ClaimRecord) -> float | None:
-    """Return the bound that the baseline's record certified for this claim, if the record knows it."""
+    """Return the bound that the baseline's record certified for this claim, if the record knows it.
+
+    One in another measure is none: it is a number of another kind.
+    """
     before = claim.get("baseline")
     if isinstance(before, Mapping):
+        then = before.get("measure")
+        if isinstance(then, Mapping) and not same_unit(counted(claim), then):
+            return None
         value = before.get("epsilon_lower") if before.get("lower") is None else before["lower"]
     else:
         value = before

@@ -118,6 +118,23 @@ def test_what_was_not_audited_is_placed_in_its_file_whatever_its_name():
     assert place["uri"] == "a%E2%80%AEb%01.py"
 
 
+def test_a_bound_in_another_measure_is_no_baseline_and_the_digits_of_one_go_down():
+    told = {"measure": {"kind": "gdp", "mu": 1.0}, "lower": 0.98765}
+    one, old = claim(1.0, epsilon_lower=0.4), claim(1.0, epsilon_lower=2.0, **told)
+    compare([one], {"claims": [old]}, alpha=0.01)
+    assert "0.9876" not in markdown(record([one]))
+    page = render(record([one]))
+    assert 'data-label="Change">' not in page or 'data-label="Change">-<' in page
+    assert "baseline 0.98" not in page
+    other = claim(1.0, epsilon_lower=0.4)
+    compare([other], {"claims": [claim(1.0, epsilon_lower=0.87655)]}, alpha=0.01)
+    assert "| 0.8765 |" in markdown(record([one, other]))
+    page = render(record([one, other]))
+    assert 'data-label="Change">-<' in page
+    assert 'data-label="Change">-0.477<' in page
+    assert "baseline 0.8765" in page
+
+
 def test_junit_names_the_claim_of_a_finding():
     one = compared([claim(2.0)], [claim(1.0), claim(2.0)])
     names = [case.get("name") for case in ElementTree.fromstring(junit(one)).iter("testcase")]
