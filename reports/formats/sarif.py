@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -50,26 +51,30 @@ def sarif(record: RunRecord) -> str:
     """Return a record as SARIF 2.1.0.
 
     A claim falsified against expectation is an error, one that was expected to be false a note. Every result points to
-    the file and line where the learner is written, if the record knows them.
+    the file and line where the learner is written, else to its file, else to the plan: for one result without a place
+    GitHub refuses them all.
     """
     # Names of files are addresses, and stay as they are.
-    places = {visible(claim["name"]): claim.get("where") for claim in record["claims"]}
-    where = [place_of(claim) for claim in record["claims"]]
-    unaudited = [_place_of_target(error["name"]) for error in record.get("errors") or ()]
+    plan = _plan(record.get("command") or "")
+    said = (*((record.get("baseline") or {}).get("findings") or ()), *(record.get("errors") or ()))
+    places = {visible(one["name"]): _place_of_target(one["name"]) or plan for one in said}
+    for claim in record["claims"]:
+        places[visible(claim["name"])] = claim.get("where") or _place_of_target(claim["name"]) or plan
+    where = [place_of(claim) or places[visible(claim["name"])] for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for row in filter(is_violated, record.get("regret") or ()):
         text = f"{bound_line(row)}. Replay: {row.get('replay') or '-'}"
         name = row.get("name") or "unnamed"
-        results.append(_result("regret", "error", text, name, places.get(name)))
+        results.append(_result("regret", "error", text, name, places.get(name) or _place_of_target(name) or plan))
     for finding in record["findings"]:
         level = "error" if is_failing(finding) else "note"
         text = f"{finding['kind']}: {called(finding)}: {finding['message']}"
         which = f"{finding['kind']}/{finding.get('claim') or finding['name']}"
-        results.append(_result("baseline", level, text, which, places.get(finding["name"])))
-    for error, place in zip(record["errors"], unaudited, strict=True):
+        results.append(_result("baseline", level, text, which, places[finding["name"]]))
+    for error in record["errors"]:
         text = f"{error['name']} {error['kind']}: {error['message']}"
-        results.append(_result("not-audited", "error", text, error["replay"] or error["name"], place))
+        results.append(_result("not-audited", "error", text, error["replay"] or error["name"], places[error["name"]]))
     _tell_apart(results)
     driver = {
         "name": "overclaim",
@@ -88,7 +93,7 @@ def sarif(record: RunRecord) -> str:
     return json_text(log, indent=1) + "\n"
 
 
-def _of_claim(claim: ClaimRecord, where: PlaceJson | None) -> dict[str, object] | None:
+def _of_claim(claim: ClaimRecord, where: PlaceJson) -> dict[str, object] | None:
     """Return what there is to say about a claim; nothing where it survived, as expected, an audit with power."""
     expected = due_verdict(claim)
     whose = f" ({claim['standing']}: {claim['source']})" if claim["standing"] else ""
@@ -126,7 +131,7 @@ def _tell_apart(results: Sequence[dict[str, object]]) -> None:
             prints[FINGERPRINT] = hashlib.sha256(f"{own}/{seen[own]}".encode()).hexdigest()
 
 
-def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson | None) -> dict[str, object]:
+def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson) -> dict[str, object]:
     """Return a result; the fingerprint stays the same while the claim does, so that alerts are not opened twice."""
     fingerprint = hashlib.sha256(f"{rule}/{identity}".encode()).hexdigest()
     return {
@@ -134,7 +139,7 @@ def _result(rule: str, level: str, text: str, identity: str, where: PlaceJson | 
         "ruleIndex": list(RULES).index(rule),
         "level": level,
         "message": {"text": text},
-        "locations": [] if where is None else [_location(where)],
+        "locations": [_location(where)],
         "partialFingerprints": {FINGERPRINT: fingerprint},
     }
 
@@ -149,3 +154,12 @@ def _location(where: PlaceJson) -> dict[str, object]:
 def _place_of_target(target: str) -> PlaceJson | None:
     file, _, _ = target.rpartition(":")
     return {"file": file, "line": 1} if file.endswith(".py") else None
+
+
+def _plan(command: str) -> PlaceJson:
+    """Return where the plan of a run stands, as its command names it."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a foreign record
+        words = []
+    return {"file": next((word for word in words if word.endswith(".toml")), "overclaim.toml"), "line": 1}

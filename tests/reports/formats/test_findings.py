@@ -118,6 +118,25 @@ def test_what_was_not_audited_is_placed_in_its_file_whatever_its_name():
     assert place["uri"] == "a%E2%80%AEb%01.py"
 
 
+def test_every_result_has_a_place_or_github_refuses_them_all():
+    """A class without methods has no line, a claim that is missing no record, a module no file."""
+    names = ("gone.py:count", "package.module:Count", "mine.py:count")
+    findings = [one for name in names for one in found("missing", name=name)]
+    errors = [{"name": "package.other:Count", "kind": "crashed", "message": "x", "replay": ""}]
+    one = record([claim(where=None, verdict="FALSIFIED")], findings, errors)
+    one["regret"] = [{"name": "a/b", "verdict": "VIOLATED", "mean_regret": 4.0, "bound": 2.0}]
+    for command, plan in (
+        ("overclaim run -- 'my plan.toml'", "my%20plan.toml"),
+        ("overclaim run 'x", "overclaim.toml"),
+        (None, "overclaim.toml"),
+    ):
+        places = [r["locations"][0]["physicalLocation"] for r in results(one | {"command": command})]
+        assert [place["artifactLocation"]["uri"] for place in places] == [
+            "mine.py", plan, "gone.py", plan, "mine.py", plan,
+        ]  # fmt: skip
+        assert {place["region"]["startLine"] for place in places} == {1}
+
+
 def test_a_bound_in_another_measure_is_no_baseline_and_the_digits_of_one_go_down():
     told = {"measure": {"kind": "gdp", "mu": 1.0}, "lower": 0.98765}
     one, old = claim(1.0, epsilon_lower=0.4), claim(1.0, epsilon_lower=2.0, **told)
