@@ -112,7 +112,8 @@ def _load_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ValueError(f"there is no module {error.name!r}") from None
+        where = "on Python's path: install it, or name its folder in PYTHONPATH"
+        raise ValueError(f"there is no module {error.name!r} {where}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -82,6 +82,9 @@ class Task(Request):
                 f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
                 "them (--inputs), as overclaim check takes them"
             )
+        if not callable(target) and not any(hasattr(target, name) for name in ("start", "act", "update")):
+            kind = type(target).__name__
+            raise ValueError(f"{self.target} is neither a learner nor a mechanism, it is of type {kind}")
         self._check_learner()
         claim = Claim(
             measure=self._stated,

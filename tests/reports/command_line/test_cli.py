@@ -153,7 +153,8 @@ def test_no_command_shows_the_help():
     [
         ("agarwal-singh/ftrl-expert", "did you mean agarwal-singh/ftrl-experts"),
         ("nowhere.py:Name", "there is no file 'nowhere.py'"),
-        ("no_such_module:Name", "there is no module 'no_such_module'"),
+        ("no_such_module:Name", "there is no module 'no_such_module' on Python's path: install it, or name"),
+        ("math:pi", "math:pi is neither a learner nor a mechanism, it is of type float"),
         ("math:sinus", "math has no 'sinus'; did you mean sin"),
         ("", "a target must be a catalogue name"),
         ("my.py", "FILE.py:NAME or PACKAGE.MODULE:NAME, got 'my.py'"),
