@@ -143,6 +143,8 @@ def exp4_batched(
     c = constant * setting.arms * spread / setting.epsilon
     tau = max(1, min(t, math.ceil((c**2 * t / log_n) ** (1 / 3)))) if batch is None else batch
     check_batch(tau)
+    if gamma is None and c == 0:
+        raise ValueError("gamma must be given where epsilon is infinite: without noise there is none to choose it by")
     gamma = min(1.0, c / tau) if gamma is None else gamma
     check_positive("gamma", gamma)
     if eta is None:

@@ -279,3 +279,11 @@ def test_what_is_wrong_is_named_as_it_was_given(name, parameters, message):
     entry = lookup(name)
     with pytest.raises(ValueError, match=message):
         entry.build(entry.setting(), **parameters)
+
+
+def test_without_noise_batched_exp4_is_told_its_exploration():
+    entry = lookup("asi-raman-talwar/exp4-batched")
+    setting = entry.setting(epsilon=math.inf)
+    assert entry.build(setting, gamma=0.1).noise == Laplace(0.0)
+    with pytest.raises(ValueError, match="gamma must be given where epsilon is infinite"):
+        entry.build(setting)
