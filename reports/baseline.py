@@ -34,7 +34,7 @@ from ..audit.statistics.digits import at_least, at_most
 from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
-from ..mechanisms.measures.stated import measure_from_json
+from ..mechanisms.measures.stated import measure_from_json, number_text
 from .identity import called, mark, matched, measure, told_apart, why_another
 from .record import read_record
 from .record_types import BaselineRecord, BeforeRecord, ClaimRecord, RunRecord, Said
@@ -263,7 +263,7 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     now, then = measure(new), measure(old)
     same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in _PROMISED)
     changes = [
-        _finding("weakened", new, f"the claimed {name} is {now[name]:g}, it was {then[name]:g}")
+        _finding("weakened", new, f"the claimed {name} is {number_text(now[name])}, it was {number_text(then[name])}")
         for name in _PROMISED
         if same_kind and name in now and name in then and now[name] > then[name]
     ]

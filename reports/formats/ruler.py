@@ -9,6 +9,7 @@ from html import escape
 from ...audit.certification.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
 from ...audit.statistics.measure_words import is_epsilon, unit_of
+from ...mechanisms.measures.stated import number_text
 from ..identity import measure as counted
 from ..identity import same_unit
 from ..record_types import ClaimRecord
@@ -107,9 +108,9 @@ def setting(claim: ClaimRecord) -> str:
     measure = measure_of(claim)
     delta = "" if is_epsilon(measure) else KINDS.get(str(measure.get("kind")), "")
     if measure.get("delta") and is_epsilon(measure):
-        delta = f"δ\u00a0=\u00a0{measure['delta']:g}"
+        delta = f"δ\u00a0=\u00a0{number_text(measure['delta'])}"
     elif measure.get("order"):
-        delta = f"Rényi DP of order {measure['order']:g}"
+        delta = f"Rényi DP of order {number_text(measure['order'])}"
     if is_mechanism(claim):
         relation = str(claim["neighbours"]) if relation_words(claim) else ""
         return ", ".join(word for word in ("mechanism", relation, delta) if word)

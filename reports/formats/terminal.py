@@ -20,6 +20,7 @@ from ...audit.statistics.measure_words import is_epsilon
 from ...learners.catalogue.entries import Entry
 from ...learners.catalogue.statements import STANDINGS
 from ...mechanisms.libraries.entry import LibraryEntry
+from ...mechanisms.measures.stated import number_text
 from ...mechanisms.one_shot.zoo import Specimen
 from ..headline import beside_words, headline_words
 from ..record_types import ClaimRecord, RunRecord
@@ -222,8 +223,8 @@ def setting(claim: ClaimRecord) -> str:
     measure = measure_of(claim)
     if not is_epsilon(measure):
         words.append("total variation" if measure.get("kind") == "approximate" else str(measure.get("kind")))
-    words += [f"order={measure['order']:g}"] if measure.get("order") else []
-    words += [f"delta={measure['delta']:g}"] if is_epsilon(measure) and measure.get("delta") else []
+    words += [f"order={number_text(measure['order'])}"] if measure.get("order") else []
+    words += [f"delta={number_text(measure['delta'])}"] if is_epsilon(measure) and measure.get("delta") else []
     return visible_line(" ".join(word for word in words if word))
 
 
