@@ -107,7 +107,8 @@ class Game:
             try:
                 self._check(round_, t)
             except ValueError as error:
-                raise ValueError(f"{what} what the learner cannot be told: {error}") from None
+                told = f"{what} what the learner, whose input is a sequence of rounds, cannot be told"
+                raise ValueError(f"{told}: {error}") from None
         return sequence
 
     def _check(self, round_: Round, t: int) -> None:

@@ -64,7 +64,7 @@ SWITCH = {"loss": "switch", "below": FLAT, "above": FLAT}
         ([{"losses": [0, 0], "context": 1}], "round 1 has a context, and the learner has no method observe"),
         ([{"loss": "quadratic", "curvature": 9.0, "centre": [0.0, 0.0]}], "gradient|Lipschitz"),
         ([SWITCH], "cannot be told: a loss that depends on past actions can be given in a pair alone"),
-        ([{"loss": "linear", "slope": [0.0]}], "the loss of round 1 has length 1, the learner has 2 arms"),
+        ([{"loss": "linear", "slope": [0.0]}], "sequence of rounds, cannot be told: the loss of round 1 has length 1"),
     ],
 )
 def test_what_no_learner_can_be_told_is_said_in_one_line(data, message):
