@@ -61,7 +61,9 @@ def _own_words(claims: Sequence[ClaimRecord]) -> str:
     users, total = sum(map(_is_of_users, false)), f"{len(claims)} privacy claim{'s' * (len(claims) != 1)}"
     some = f", {users} of them" if users < len(false) else ","
     level = f"{some} at the level of users" if users else ""
-    return f"{len(false) or 'None'} of {total} {'are' if len(false) > 1 else 'is'} false{level}."
+    if not false:  # which is not to say that they are true
+        return f"None of {total} was falsified."
+    return f"{len(false)} of {total} {'are' if len(false) > 1 else 'is'} false{level}."
 
 
 def _is_of_users(claim: ClaimRecord) -> bool:
