@@ -13,14 +13,13 @@ from ...mechanisms.measures.measure import DELTA, Measure
 from ...mechanisms.measures.renyi import ZCDP
 from .bounds.joint_cover import MARGINS
 from .bounds.measure_bounds import corner, level_lower, refuted
+from .bounds.power import lefts
 from .bounds.variational import divergence_lower, level_of
 from .digits import at_least
 from .events import Certificate, Counts, Event, bound_of, certify, sides_of
 
 #: The deltas at which a region of (p, q) is told as an epsilon.
 TRANSLATED = (0.0, DELTA, 1e-2)
-#: The shares of the runs that `event_rule.allotment` may give the left world.
-_SHARES = np.arange(10, 91) / 100
 
 
 def certify_claim(measure: Measure, event: Event, counts: Counts, *, alpha: float) -> Certificate:
@@ -92,7 +91,7 @@ def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
 
     Its event happens in every run of one world alone, to which it may give any share of the runs that an audit gives.
     """
-    left = np.unique(np.rint(runs * _SHARES).clip(1, max(1, runs - 1)).astype(np.int64))
+    left = lefts(runs)
     caught = refuted(measure, left, left, 0, np.maximum(1, runs - left), alpha=alpha)
     return math.inf if caught.any() else measure.level
 

@@ -15,10 +15,12 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import binomial_bounds, intervals
 from .binomial import survival, upper_quantile
 from .bisection import least
+from .joint_bound import epsilon_joint
 
 # The number of guesses is itself random: the power is averaged over this many equally likely values of it.
 _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
@@ -26,19 +28,32 @@ _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
 _MANY_RUNS, _MOST_RUNS = 2**20, 2**50
 #: Of an interval of some nats: the power of a discrete test says no more than nine digits of an epsilon.
 _HALVINGS = 30
+#: The shares of the runs that `event_rule.allotment` may give the left world.
+_SHARES = np.arange(10, 91) / 100
 
 
 def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
     """Return the bound (nats) that a perfect attack, right in every run, would certify.
 
-    A claim of as much or more is UNDERPOWERED at this budget: no attack could falsify it.
+    A claim of as much or more is UNDERPOWERED at this budget: no attack could falsify it. It guesses the world of
+    every run; or, which with a large delta and few runs certifies more, it names one world alone, whatever share of
+    the runs that world has.
 
     Raises
     ------
     ValueError
         If runs < 1, alpha is outside (0, 1) or delta outside [0, 1).
     """
-    return float(intervals.epsilon_guess(runs, runs, runs, delta=delta, alpha=alpha))
+    guessed = float(intervals.epsilon_guess(runs, runs, runs, delta=delta, alpha=alpha))
+    if delta == 0 or runs == 1:
+        return guessed
+    left = lefts(runs)
+    return max(guessed, float(np.max(epsilon_joint(left, left, 0, runs - left, delta=delta, alpha=alpha))))
+
+
+def lefts(runs: int) -> NDArray[np.int64]:
+    """Return how many of some runs may be of the left world, as an audit may share them out; both worlds have one."""
+    return np.unique(np.rint(runs * _SHARES).clip(1, max(1, runs - 1)).astype(np.int64))
 
 
 def falsification_power(claimed: float, true: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from overclaim.audit.certification.verdict import Verdict, decide
 from overclaim.audit.statistics.bounds import binomial_bounds, intervals, power
+from overclaim.audit.statistics.events import Counts, Event, certify
+from overclaim.mechanisms.claim import Claim
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,19 @@ def test_ceiling_is_all_guesses_right():
     assert power.ceiling_epsilon(1000) == pytest.approx(-math.log(0.05 ** (-1 / 1000) - 1))
     assert power.ceiling_epsilon(1000, alpha=0.01) < power.ceiling_epsilon(1000)
     assert power.ceiling_epsilon(1000, delta=0.1) < power.ceiling_epsilon(1000)
+
+
+@pytest.mark.parametrize(
+    ("runs", "delta", "alpha"), [(40, 0.6, 0.01), (20, 0.3, 0.01), (100, 0.9, 0.1), (40, 0.3, 1e-4)]
+)
+def test_ceiling_is_no_less_than_what_an_event_of_one_world_certifies(runs, delta, alpha):
+    """It happens in every run of that world, and in none of the other: no score is better."""
+    event = Event(math.nan, 0.0, "joint")
+    counts = [Counts(runs, left, left_upper=left) for left in range(runs // 10, runs - runs // 10 + 1)]
+    most = max(certify(event, one, delta=delta, alpha=alpha).epsilon_lower for one in counts)
+    assert 0 < most <= power.ceiling_epsilon(runs, delta=delta, alpha=alpha)
+    halves = certify(event, Counts(runs, runs // 2, left_upper=runs // 2), delta=delta, alpha=alpha).epsilon_lower
+    assert decide(Claim(epsilon=halves / 2, delta=delta), 0.0, runs, alpha) is Verdict.SURVIVED
 
 
 @pytest.mark.parametrize(("claimed", "true"), [(1.0, 1.188), (1.0, 2.0), (0.0, 0.5), (2.0, 2.02)])
