@@ -238,7 +238,7 @@ class AuditedResult:
         from ..audit.blackbox.learner_mechanism import RoundsPair
         from ..audit.inputs.data import shown
         from ..audit.play.pairs import Pair
-        from ..audit.statistics.measure_words import claimed_words, lower_words, spent_words
+        from ..audit.statistics.measure_words import caught_words, claimed_words, lower_words, spent_words
         from ..mechanisms.claim import neighbours_words
         from .formats.terminal import confidence
         from .record import counted
@@ -257,8 +257,9 @@ class AuditedResult:
         }[result.verdict.value]
         early = result.certificate.method == "anytime"
         spent = spent_words(result.certificate.method) if early else f"{result.runs:,} runs"
-        caught = f"epsilon {result.detectable_epsilon:.4g} from {spent}, 9 times in 10"
-        caught = caught if math.isfinite(result.detectable_epsilon) else f"nothing in {spent}"
+        best = caught_words(result.detectable_epsilon, claim.epsilon)
+        caught = f"epsilon {best} from {spent}, 9 times in 10"
+        caught = caught if math.isfinite(result.detectable_epsilon) else f"{best}, from {spent}"
         inputs, differ = True, "have these inputs"
         if isinstance(pair, Pair | RoundsPair):
             rounds = world.get("rounds", [world["round"]])

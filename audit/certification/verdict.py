@@ -13,7 +13,7 @@ from ..play.pairs import Pair
 from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.digits import confidence_text
 from ..statistics.events import Certificate, Counts, Event
-from ..statistics.measure_words import bound_words, claimed_words, is_epsilon, spent_words
+from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
 from .blind_spot import BlindSpot
 from .witness import ShrunkInputs
 
@@ -208,10 +208,11 @@ class Result(OnPair):
         measure, relation = self.claim.measure.to_json(), self.claim.neighbours
         claimed = claimed_words(measure) + ("" if relation in NEIGHBOURS else f" ({neighbours_words(relation)})")
         sure, spent = confidence_text(self.confidence), spent_words(self.certificate.method)
+        best = caught_words(self.detectable_epsilon, self.claim.epsilon)
         return (
             f"{self.verdict}: claimed {claimed}, at least {bound_words(measure, self.lower)} "
             f"({sure} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
-            + (f"; at best, from {spent}: {self.detectable_epsilon:.4g}" if is_epsilon(measure) else "")
+            + (f"; at best, from {spent}: {best}" if is_epsilon(measure) else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
         )
 

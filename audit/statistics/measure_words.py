@@ -56,6 +56,17 @@ def spent_words(method: str) -> str:
     return "the whole budget" if method == "anytime" else "this many runs"
 
 
+def caught_words(detectable: float | None, claimed: float) -> str:
+    """Return the least epsilon that a budget catches behind a claim, in digits that tell them apart; or that of none.
+
+    It is that of Laplace noise: where none is caught nine times in ten, what shows more still may be.
+    """
+    if detectable is None or not math.isfinite(detectable):
+        return "no violation by Laplace noise nine times in ten"
+    text = f"{detectable:.4g}"
+    return text if float(text) > claimed else at_least(detectable, beyond=claimed)
+
+
 def claimed_words(measure: MeasureJson) -> str:
     """Return what is claimed."""
     if measure.get("kind") == "profile":

@@ -32,6 +32,8 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     """Say what a budget can at best catch: the least epsilon of Laplace noise a perfect attack falsifies, 9 in 10."""
     from ...audit.play.execution import check_confidence
     from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
+    from ...audit.statistics.digits import at_least
+    from ...audit.statistics.measure_words import caught_words
     from ...mechanisms.claim import Claim
     from ..record import finite
 
@@ -44,12 +46,13 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
         say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
         return
     many, at = f"{runs:,} run{'s' * (runs != 1)}", f" at delta {delta:g}" if delta else ""
-    if finite(detectable) is None:
-        say(f"{many} cannot falsify epsilon {epsilon:g}{at}: even a perfect attack certifies {ceiling:.4g}")
+    caught, behind = caught_words(detectable, epsilon), f"behind a claim of {epsilon:.10g}{at}"
+    if finite(detectable) is not None:
+        say(f"{many} catch at best a true epsilon of {caught} {behind}, 9 times in 10")
+    elif ceiling > epsilon:
+        say(f"{many} catch {caught} {behind}, though a perfect attack may certify {at_least(ceiling, beyond=epsilon)}")
     else:
-        say(
-            f"{many} catch at best a true epsilon of {detectable:.4g} behind a claim of {epsilon:g}{at}, 9 times in 10"
-        )
+        say(f"{many} cannot falsify epsilon {epsilon:.10g}{at}: even a perfect attack certifies {at_least(ceiling)}")
 
 
 @click.command()

@@ -13,7 +13,7 @@ from ...audit.inputs.data import shown
 from ...audit.regret.verdicts import growth_words, regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
-from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon, spent_words, unit_of
+from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, spent_words, unit_of
 from ..record_types import SIDES, ClaimRecord, SmokeRecord
 from ..sanitise import (
     REPLAY_WORDS,
@@ -49,7 +49,7 @@ def claim_lines(claim: ClaimRecord) -> str:
         exact += f"; exactly mu {claim['exact_mu']:.4f} and rho {claim['exact_rho']:.4f} on this pair"
     bound = "" if is_epsilon(measure) else beside(measure)
     unit = "multiples of the claimed profile" if measure.get("kind") == "profile" else unit_of(measure)
-    best = "no violation nine times in ten" if caught is None else number(caught)
+    best = caught_words(caught, claim["claimed"]["epsilon"])
     word = click.style("UNTESTED", bold=True) if is_untested(claim) else verdict_word(claim["verdict"])
     claimed = visible_line(with_relation(claimed_words(measure), claim))
     lines = [

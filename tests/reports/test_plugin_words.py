@@ -1,5 +1,6 @@
 """What the pytest plugin says of a failure: each thing once, in a line, and nothing that steers a terminal."""
 
+from overclaim import falsify_mechanism
 from overclaim.mechanisms import Claim
 from overclaim.reports.plugin import AuditedResult
 from overclaim.tests.support.own_code import COIN
@@ -64,3 +65,12 @@ def test_a_report_steers_no_terminal():
     assert "\u202e" not in report
     assert report.count("a\\u001b[31m\\u202eb") == 2
     assert report.endswith("pytest a\\u001b[31m.py")
+
+
+def test_what_is_falsified_is_not_said_to_be_beyond_the_budget():
+    """The limit of a budget is that of Laplace noise; an output that is the input shows more."""
+    result = falsify_mechanism(lambda data, rng: data, Claim(epsilon=1.0), left=1, right=0, runs=30)
+    assert result.verdict.value == "FALSIFIED"
+    limit = "no violation by Laplace noise nine times in ten"
+    assert str(result).endswith(f"; at best, from this many runs: {limit}")
+    assert f"at best     {limit}, from 30 runs\n" in AuditedResult(result, lambda data, rng: data, "pytest").report()
