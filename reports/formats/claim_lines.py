@@ -186,7 +186,7 @@ def regret_lines(target: str, audit: RegretJson) -> str:
     ]
     if audit.get("source"):
         binds = audit.get("binds_from")
-        none = "no largest regret is known" if audit.get("largest") is None else "it says nothing up to T = 2^60"
+        none = "no largest regret is known" if audit.get("largest") is None else "it says nothing at T = 2^60"
         says = f"it says something from T = {binds:,} on" if binds is not None else none
         verdict = regret_verdict(audit["bound_verdict"])
         lines.append(f"bound {number(audit['bound'])}: {verdict}; {says} ({audit['source']})")

@@ -307,8 +307,9 @@ def _growth(claim: ClaimRecord, evidence: EvidenceJson) -> tuple[str, str, str]:
     alternative = f"the bound grows from {first} at {runs[0]} runs to {last} at {runs[-1]}"
     caption = "The bound that fewer runs would have given. Only the last point is the certificate."
     if decides:
-        alternative += f"; with a perfect attack {decides} runs would decide the claim"
-        caption += f" Dashed upright: with a perfect attack, {decides:,} runs would decide the claim."
+        often = "runs would decide the claim nine times in ten"
+        alternative += f"; with a perfect attack {decides} {often}"
+        caption += f" Dashed upright: with a perfect attack, {decides:,} {often}."
     return draw(paint, "certification runs", unit), alternative, caption
 
 

@@ -62,7 +62,7 @@ def markdown(record: RunRecord) -> str:
         lines += ["", f"**{headline_words(record)}** {beside_words(claims)}".strip()]
     lines += [
         "",
-        f"Certified on fresh runs; each bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
+        f"Each certified bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
         "another attack, another pair or more runs may certify more. "
         f"overclaim {_text(record['overclaim'])}, seed {_text(record['seed'])}.",
     ]
@@ -89,7 +89,7 @@ def _table(claims: Sequence[ClaimRecord]) -> list[str]:
         cells = [f"{ruler.mark(claim)} {WORDS[claim['verdict']]}", _text(claim["name"])]
         standing = [_text(claim.get("standing") or "-")] if with_standing else []
         cells += [_text(ruler.setting(claim)), *standing, number(level(claim))]
-        above = f", above {number(level(claim))} by Holm" if by_holm(claim) else ""
+        above = f", above {at_least(level(claim))} by Holm" if by_holm(claim) else ""
         cells += [f"**{certified(claim)}**{above}", exact_words(claim, "∞")]
         cells += [number(claim["detectable_epsilon"])]
         cells += [at_least(ruler.baseline_of(claim))] if with_baseline else []

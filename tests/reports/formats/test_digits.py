@@ -62,3 +62,11 @@ def test_no_growth_exponent_is_no_row_of_dashes(between):
     least = {"rounds": 8, "sequence": "zeros", "confidence": 0.99, "interval_method": "betting", "runs": 9}
     audit = {**between["regret"][0], "slope": None, "slope_lower": None, "slope_upper": None, **least}
     assert "no growth exponent: fewer than three of the horizons show any regret, T = [32," in regret_lines("a", audit)
+
+
+def test_a_bound_that_never_binds_is_said_to_say_nothing_where_that_was_looked_at(between):
+    """At T = 1 its logarithms may be 0, and it says something."""
+    least = {"rounds": 8, "sequence": "zeros", "confidence": 0.99, "interval_method": "betting", "runs": 9}
+    own = {"bound": 9.0, "bound_verdict": "VACUOUS", "growth_verdict": "VACUOUS", "source": "mine", "binds_from": None}
+    audit = {**between["regret"][0], "slope": None, "largest": 8.0, **own, **least}
+    assert "it says nothing at T = 2^60" in " ".join(regret_lines("a", audit).split())

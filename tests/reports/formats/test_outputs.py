@@ -239,7 +239,7 @@ def test_a_violated_bound_on_regret_is_in_every_output(record):
 def test_the_error_of_each_bound_is_that_of_its_claim_not_of_the_report(record):
     alphas = {round(1 - claim["confidence"], 9) for claim in record["claims"]}
     assert max(alphas) < record["alpha"]
-    assert f"each bound is wrong with probability at most {max(alphas):g}. " in markdown(record)
+    assert f"Each certified bound is wrong with probability at most {max(alphas):g}. " in markdown(record)
 
 
 def test_an_input_is_shown_as_it_is(tmp_path):
@@ -378,6 +378,9 @@ def test_a_claim_that_only_holm_falsifies_says_so_everywhere(tmp_path):
     assert words in page
     assert "above 1 by Holm's procedure" in page
     assert page.count("by Holm's procedure over the report (alone ε ≥ 0.95)") == 1
+    second["claimed"] = {"epsilon": 1.23456, "delta": 0.0}
+    second["measure"] = {"kind": "approximate", "epsilon": 1.23456, "delta": 0.0}
+    assert "above 1.234 by Holm" in markdown(record)  # above 1.235 is not what was shown
 
 
 def change(log, *path, to):

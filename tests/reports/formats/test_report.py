@@ -329,3 +329,20 @@ def test_a_record_says_whether_its_attack_is_exact(record):
     assert len(exact) >= 7
     assert [claim["attack_exact"] for claim in record["claims"]] == [c["attack"] in exact for c in record["claims"]]
     assert any(claim["attack_exact"] for claim in record["claims"])
+
+
+def test_sentences_fit_claims_that_stopped_early_and_pairs_that_differ_in_several_rounds(record):
+    early = copy.deepcopy(record)
+    assert "it is certified on fresh runs." in render(early)
+    for claim in early["claims"]:
+        claim["method"] = "anytime"
+    page = render(early)
+    assert "on fresh runs, or, by the method “anytime”, by bets that were each fixed before its run." in page
+    assert "chosen on pilot runs, does not pass" not in page
+    assert "two neighbouring sequences of losses" in page
+    assert "fresh runs" not in markdown(early)
+
+
+def test_a_figure_says_how_often_a_perfect_attack_would_decide(seen):
+    captions = [f["caption"] for claim in seen["falsified"] for f in claim["figures"]]
+    assert any("nine times in ten" in caption for caption in captions)
