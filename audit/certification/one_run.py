@@ -188,7 +188,7 @@ def smoke_test(learner: Learner, claim: Claim, *, rounds: int, seed: int = 0, co
     right = int(np.count_nonzero((scores[guessed] > 0) == left[guessed]))
     game, alpha = {"delta": claim.delta}, 1 - confidence
     bound = epsilon_one_run(right, guesses, canaries, alpha=alpha, **game)
-    ceiling = epsilon_one_run(guesses, guesses, canaries, alpha=alpha, **game)
+    ceiling = epsilon_one_run(canaries, canaries, canaries, alpha=alpha, **game)  # a perfect attack guesses all
     return OneRun(
         verdict=decide(claim, bound, guesses, alpha, ceiling=ceiling),
         epsilon_lower=bound,

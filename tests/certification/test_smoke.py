@@ -96,6 +96,15 @@ def test_a_claim_beyond_all_guesses_is_underpowered():
     assert smoke_test(learner, Claim(epsilon=9.0, losses="symmetric"), rounds=30).verdict is Verdict.UNDERPOWERED
 
 
+def test_a_claim_that_all_coins_could_refute_is_not_underpowered():
+    """Half of the coins are guessed: a perfect attack would have guessed them all, and certified 3.05."""
+    learner, _ = built(THRESHOLD, 100)
+    outcome = smoke_test(learner, Claim(epsilon=3.0, losses="symmetric"), rounds=100)
+    assert outcome.guesses < 60
+    assert (outcome.verdict, outcome.canaries) == (Verdict.SURVIVED, 99)
+    assert smoke_test(learner, Claim(epsilon=3.1, losses="symmetric"), rounds=100).verdict is Verdict.UNDERPOWERED
+
+
 def test_the_command_prints_and_exits():
     result = smoke(THRESHOLD, "--rounds", 2000)
     assert result.exit_code == 1
