@@ -9,8 +9,10 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-settings.register_profile("untimed", settings(), deadline=None)
-settings.load_profile("untimed")
+#: Examples are the same every time; `pytest --hypothesis-profile=explore` draws new ones.
+settings.register_profile("explore", settings(), deadline=None)
+settings.register_profile("same", settings(), deadline=None, derandomize=True)
+settings.load_profile("same")
 #: Lines are broken alike whatever terminal the tests are started in.
 os.environ["COLUMNS"] = "80"
 

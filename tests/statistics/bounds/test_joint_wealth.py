@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
@@ -160,6 +160,7 @@ def test_bets_in_one_order_of_the_counts_are_caught():
 
 
 @settings(max_examples=12)
+@example([96, 0, 184], [159, 44, 53], 1.0, 0.3)  # nothing is certified, by a p-value just above alpha
 @given(
     st.lists(st.integers(0, 300), min_size=3, max_size=3),
     st.lists(st.integers(0, 300), min_size=3, max_size=3),
@@ -180,7 +181,8 @@ def test_nothing_in_the_region_is_below_the_bound(left, right, order, alpha):
         least = min([least, *function.bound(np.full(t.size, s), t)[inside].tolist()])
     assert bound <= max(0.0, least) + 1e-9
     level = max(bound, 1e-6)
-    assert (divergence_p_value(function, left, right, 0.99 * level) <= alpha * 1.1) == (bound >= 0.99 * level)
+    just_below = divergence_p_value(function, left, right, 0.99 * level)
+    assert just_below <= alpha * 1.1 if bound >= 0.99 * level else just_below >= alpha * 0.9
     assert divergence_p_value(function, left, right, 1.01 * level) >= alpha * 0.5
 
 
