@@ -155,7 +155,7 @@ def untested_words(claim: ClaimRecord) -> str:
     if slack == spot.get("tried"):
         return "untested: nothing can be seen on the standard pairs, by exact laws"
     if slack > 1:
-        true = f"the claim is true up to {slack:.3g} times too little noise on the standard pairs"
+        true = f"the claim is true up to {at_least(slack, '.3g')} times too little noise on the standard pairs"
         return f"untested: {true}, and three times beyond that was not caught; no attack known"
     why = "no attack known" if spot.get("true_to") else "no attack known, or more noise than the claim needs"
     return f"untested: this audit would not have caught three times too little noise; {why}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+from ..statistics.digits import at_least
+
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
 
@@ -97,5 +99,6 @@ def words(blind_spot: BlindSpotJson) -> str:
     if slack and slack == blind_spot.get("tried"):
         text += "; by exact laws it is true there on the standard pairs: there is nothing to see"
     elif slack:
-        text += f"; up to {slack:.3g} it is true on the standard pairs, by exact laws"
+        up_to = at_least(blind_spot["true_to"], ".3g")
+        text += f"; up to {up_to} it is true on the standard pairs, by exact laws"
     return text

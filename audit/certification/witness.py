@@ -119,7 +119,7 @@ def witness_lines(shrunk: ShrunkJson) -> list[str]:
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
     heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
     claimed = shrunk["claimed"]
-    bound = f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=claimed)}, claimed {claimed:g}"
+    bound = f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=claimed)}, claimed {claimed:.10g}"
     return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]
 
 

@@ -17,6 +17,7 @@ from ...mechanisms.measures.renyi import RDP, ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Projected
 from ..statistics import measure_words
 from ..statistics.bounds.bisection import bisect
+from ..statistics.digits import at_most
 from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
 from .libraries import Mapped
 from .tape import Call
@@ -148,7 +149,7 @@ class Account:
     @property
     def words(self) -> str:
         """What was spent."""
-        return f"{self.unit} {self.spent:.4g}{self.beside}"
+        return f"{self.unit} {at_most(self.spent)}{self.beside}"
 
     @classmethod
     def of(cls, tracing: Tracing, claim: Claim, traced: Claim) -> Account:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.claim import Claim
+from ..statistics.digits import at_most
 from .causes import cause, level_of_path
 from .costs import Cost, cost, words_of
 from .tape import Call
@@ -80,7 +81,7 @@ def place_of_fault(target: object, pair: object, claim: Claim) -> str:
         return f"not traced: {' '.join(str(error).split())}"
     upper = outcome.pair_upper
     if outcome.leak is None and (upper is None or upper.epsilon <= claim.epsilon * (1 + _SAME)):
-        return "nothing: " + ("no noisy call" if upper is None else f"the calls cost at most {upper.epsilon:.4g}")
+        return "nothing: " + ("no noisy call" if upper is None else f"the calls cost at most {at_most(upper.epsilon)}")
     why = cause(outcome, claim)
     assert why is not None
     return why.text

@@ -147,7 +147,7 @@ def smoke_lines(smoke: SmokeRecord) -> str:
     claimed, sure = smoke["claimed"], confidence_text(smoke["confidence"])
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
-        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:g}{at}",
+        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:.10g}{at}",
         f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f', claimed['epsilon'])} with {sure} confidence",
         f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
         f"p-value {at_most(smoke['p_value'], '.3g')}",

@@ -84,6 +84,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, grouped=grouped, share=share)
+    environment.filters.update(share_at_least=share_at_least, share_at_most=share_at_most)
     environment.filters.update(at_least=at_least, at_most=at_most)
     return environment
 
@@ -95,8 +96,22 @@ def grouped(value: object) -> str:
 
 def share(value: float) -> str:
     """Return a probability in per cent: three digits, as many decimals as they need."""
+    return f"{100 * value:.{_digits(value)}g}\u202f%"
+
+
+def share_at_least(value: float) -> str:
+    """Return a share as `share` does, but rounded down: a confidence is no larger than it is."""
+    return f"{at_least(100 * value, f'.{_digits(value)}g')}\u202f%"
+
+
+def share_at_most(value: float) -> str:
+    """Return a share as `share` does, but rounded up: an error is no smaller than it is."""
+    return f"{at_most(100 * value, f'.{_digits(value)}g')}\u202f%"
+
+
+def _digits(value: float) -> int:
     digits = 3 if value <= 0.9 or value >= 1 else 2 - math.floor(math.log10(1 - value))  # never 100 % for less
-    return f"{100 * value:.{max(3, digits)}g}\u202f%"
+    return max(3, digits)
 
 
 def view(record: RunRecord, *, jobs: int = 1) -> View:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...audit.statistics.digits import at_least
+from ...audit.statistics.digits import at_least, at_most
 from ..headline import beside_words, headline_words
 from ..identity import called
 from ..record_types import ClaimRecord, RunRecord, Said
@@ -62,7 +62,7 @@ def markdown(record: RunRecord) -> str:
         lines += ["", f"**{headline_words(record)}** {beside_words(claims)}".strip()]
     lines += [
         "",
-        f"Each certified bound is wrong with probability at most {alpha:g}. Survived is not a proof: "
+        f"Each certified bound is wrong with probability at most {at_most(alpha)}. Survived is not a proof: "
         "another attack, another pair or more runs may certify more. "
         f"overclaim {_text(record['overclaim'])}, seed {_text(record['seed'])}.",
     ]

@@ -22,7 +22,7 @@ def trace_lines(trace: TraceJson) -> str:
     trace = visible(trace)
     claimed, calls = trace["claimed"], trace["calls"]
     at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
-    lines = [f"{visible_line(trace['name'])}: claimed epsilon {claimed['epsilon']:g}{at}; one run in both worlds"]
+    lines = [f"{visible_line(trace['name'])}: claimed epsilon {claimed['epsilon']:.10g}{at}; one run in both worlds"]
     if calls:
         head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
         lines.append(table(head, (_row(call) for call in calls[:_MOST_CALLS])))

@@ -5,12 +5,15 @@ import re
 
 import pytest
 
-from overclaim.reports.formats.claim_lines import claim_lines, regret_lines
+from overclaim.audit.certification.blind_spot import words
+from overclaim.reports.formats import ruler
+from overclaim.reports.formats.claim_lines import claim_lines, regret_lines, smoke_lines
 from overclaim.reports.formats.html import render
 from overclaim.reports.formats.junit import junit
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.sarif import sarif
 from overclaim.reports.formats.terminal import claims_table
+from overclaim.reports.sanitise import untested_words
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +73,20 @@ def test_a_bound_that_never_binds_is_said_to_say_nothing_where_that_was_looked_a
     own = {"bound": 9.0, "bound_verdict": "VACUOUS", "growth_verdict": "VACUOUS", "source": "mine", "binds_from": None}
     audit = {**between["regret"][0], "slope": None, "largest": 8.0, **own, **least}
     assert "it says nothing at T = 2^60" in " ".join(regret_lines("a", audit).split())
+
+
+def test_what_is_at_most_or_at_least_is_rounded_that_way_in_every_sentence(between):
+    """An error of a third of a hundredth is not at most 0.333 %, and a claim of 1.0000001 is not one of 1."""
+    claim = {**between["claims"][0], "upper_how": "maximised", "confidence": 1 - 0.01 / 3, "alpha": 0.01 / 3}
+    assert "at most 2.504" in ruler.row(claim).alternative
+    record = {**between, "claims": [claim]}
+    page = render(record)
+    assert "is too large with probability at most 0.334\u202f%" in page
+    assert "at 99.666\u202f% confidence" in page
+    assert "with probability at most 0.003334." in markdown(record)
+    spot = {"factor": None, "missed": 3.0, "tried": 30.0, "true_to": 5.846, "bounds": [], "runs": 4000}
+    assert "up to 5.84 it is true" in words(spot)
+    assert "true up to 5.84 times" in untested_words({**claim, "blind_spot": spot})
+    smoke = {"claimed": {"epsilon": 1.0000001, "delta": 0.0}, "confidence": 0.99, "verdict": "FALSIFIED", "name": "x"}
+    smoke |= {"epsilon_lower": 1.00000015, "rounds": 9, "right": 9, "guesses": 9, "p_value": 0.001}
+    assert "claimed epsilon 1.0000001\n" in smoke_lines(smoke)
