@@ -42,7 +42,9 @@ def event_words(claim: ClaimRecord) -> str:
     if not sides:
         return ""
     words = f" In words: {claim['event_in_words']}." if claim.get("event_in_words") else ""
-    return f"The observer looks at {about}, says " + " and ".join(sides) + f", and abstains otherwise.{words}"
+    # An audit that stops early learns as it goes: what it guessed by before is not kept.
+    observer = "In the last runs the observer" if claim["method"] == "anytime" else "The observer"
+    return f"{observer} looks at {about}, says " + " and ".join(sides) + f", and abstains otherwise.{words}"
 
 
 def named_rates(claim: ClaimRecord) -> dict[str, object] | None:

@@ -335,8 +335,12 @@ def test_sentences_fit_claims_that_stopped_early_and_pairs_that_differ_in_severa
     early = copy.deepcopy(record)
     assert "it is certified on fresh runs." in render(early)
     for claim in early["claims"]:
-        claim["method"] = "anytime"
+        claim["method"], claim["two_interval_bound"] = "anytime", None
     page = render(early)
+    assert "In the last runs the observer looks at" in page
+    assert "runs, each of them guessed by what was known before it and in a world drawn by a fair coin, it" in page
+    assert "Bounds from these counts" not in page
+    assert "two Clopper-Pearson intervals <b>" not in page
     assert "on fresh runs, or, by the method “anytime”, by bets that were each fixed before its run." in page
     assert "chosen on pilot runs, does not pass" not in page
     assert "two neighbouring sequences of losses" in page
