@@ -155,14 +155,23 @@ def _numbered(task: Callable[[Item], Result], item: tuple[int, Item]) -> tuple[i
 
 
 def _tried(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterable[Result]:
+    first, each = _timed(task, items[0])
+    done = [first]
+    if START / len(items) < each < START and len(items) > 2:
+        # The first of all may have loaded what the others need too, such as compiled kernels.
+        second, again = _timed(task, items[1])
+        done, each = [first, second], min(each, again)
+    left = items[len(done) :]
+    if each * len(left) <= START:
+        return chain(done, map(task, left))
+    mine = int(START / each)  # computed here while the processes start
+    others = _on_processes(task, left[mine:], jobs)
+    return chain(done, map(task, left[:mine]), others)
+
+
+def _timed(task: Callable[[Item], Result], item: Item) -> tuple[Result, float]:
     began = time.perf_counter()
-    first = task(items[0])
-    each = time.perf_counter() - began
-    if each * (len(items) - 1) <= START:
-        return chain([first], map(task, items[1:]))
-    mine = 1 + int(START / each)  # computed here while the processes start
-    others = _on_processes(task, items[mine:], jobs)
-    return chain([first], map(task, items[1:mine]), others)
+    return task(item), time.perf_counter() - began
 
 
 def _on_processes(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:

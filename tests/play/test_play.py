@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -110,6 +111,18 @@ def test_workers_follow_to_the_folder_of_the_call(tmp_path, monkeypatch):
 
 def test_results_come_in_order_for_any_number_of_workers():
     assert list(in_parallel(abs, [-3, 1, -2], jobs=2)) == [3, 1, 2] == list(in_parallel(abs, [-3, 1, -2], jobs=1))
+
+
+def test_processes_start_for_what_all_items_take_and_not_for_what_the_first_one_loads():
+    """Compiled kernels are loaded with the first block, and the other blocks are soon done."""
+
+    def process_of(pause):
+        time.sleep(pause)
+        return os.getpid()
+
+    soon, long = [0.2] + [0.001] * 30, [0.2] * 12
+    assert set(in_parallel(process_of, soon, jobs=2, alike=True)) == {os.getpid()}
+    assert len(set(in_parallel(process_of, long, jobs=2, alike=True))) > 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
