@@ -35,7 +35,7 @@ from ..audit.statistics.events import Counts
 from ..audit.statistics.measure_words import is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json, number_text
-from .identity import called, mark, matched, measure, told_apart, why_another
+from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
 from .record import read_record
 from .record_types import BaselineRecord, BeforeRecord, ClaimRecord, RunRecord, Said
 from .sanitise import is_failing, lower, measure_of, named_world
@@ -261,7 +261,7 @@ def _shown(counts: CountsJson) -> str:
 def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     """Return what is weaker than before in one claim: its promise, or the power of its audit."""
     now, then = measure(new), measure(old)
-    same_kind = all(now.get(name) == then.get(name) for name in {**now, **then} if name not in _PROMISED)
+    same_kind = same_unit(now, then, _PROMISED)
     changes = [
         _finding("weakened", new, f"the claimed {name} is {number_text(now[name])}, it was {number_text(then[name])}")
         for name in _PROMISED

@@ -40,9 +40,9 @@ def measure(claim: ClaimRecord) -> MeasureJson:
     return cast("MeasureJson", {"kind": None, **stated, **floats})
 
 
-def same_unit(now: Mapping[str, object], then: Mapping[str, object]) -> bool:
-    """Tell whether bounds in two measures, as `measure` returns them, are numbers of one kind."""
-    return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in LEVELS)
+def same_unit(now: Mapping[str, object], then: Mapping[str, object], levels: Sequence[str] = LEVELS) -> bool:
+    """Tell whether two measures, as `measure` returns them, differ in levels alone: their bounds are of one kind."""
+    return all(now.get(name) == then.get(name) for name in {**now, **then} if name not in levels)
 
 
 def details(claim: ClaimRecord) -> dict[str, object]:

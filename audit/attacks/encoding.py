@@ -10,7 +10,7 @@ import math
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -165,11 +165,11 @@ def _tokens(text: str | bytes, *, aligned: bool) -> Iterator[tuple[int, object]]
 
     Bytes come one by one too, and so do the characters of texts that are aligned.
     """
-    single: Iterable[object] = map(float, text[:ONE_BY_ONE]) if isinstance(text, bytes) else text[:ONE_BY_ONE]
-    if aligned or isinstance(text, bytes):
-        yield from enumerate(single, start=MOST_TOKENS + 3)
     if isinstance(text, bytes):
+        yield from enumerate(map(float, text[:ONE_BY_ONE]), start=MOST_TOKENS + 3)
         text = text.decode("latin-1")
+    elif aligned:
+        yield from enumerate(text[:ONE_BY_ONE], start=MOST_TOKENS + 3)
     text = text[:MOST_CHARACTERS]
     tokens = [_token(token) for token in _TOKENS.findall(text)]
     yield from enumerate(tokens[:MOST_TOKENS])

@@ -28,6 +28,7 @@ from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     by_holm,
+    certified,
     exact_level,
     exact_words,
     expected_words,
@@ -183,6 +184,7 @@ def _claim(claim: ClaimRecord, index: int) -> View:
         "baseline": before,
         "change": _change(claim, before, lower(shown)),
         "bound": lower(shown),
+        "certified": certified(shown),
         "level": level(shown),
         "symbol": symbol(shown),
         "beside": "" if is_epsilon(measure_of(shown)) else beside(measure_of(shown)),

@@ -91,27 +91,23 @@ class LinearOdds:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
 
-        mean, scale = (significant(moments, STANDARD_BITS) for moments in (matrix.mean(axis=0), matrix.std(axis=0)))
-        # What varies less does so by rounding, and tells nothing of the worlds.
-        varies = scale > LAST_BITS * np.abs(matrix).max(axis=0)
-        scale[~varies] = 1.0
+        mean, scale = _moments(matrix)
         few = matrix.shape[1] <= MOST_NEWTON
         how = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if few else {"max_iter": 300}
         model = LogisticRegression(C=variance, **how)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a poor fit costs power, and another attack is picked
-            model.fit(np.where(varies, (matrix - mean) / scale, 0.0), left)
+            model.fit((matrix - mean) / scale, left)
         # The features are not standardised again for every block: the weights are.
-        weights = np.where(varies, rounded(model.coef_[0], WEIGHT_DIGITS) / scale, 0.0)
+        weights = rounded(model.coef_[0], WEIGHT_DIGITS) / scale
         shift = sum(weight * middle for weight, middle in zip(weights.tolist(), mean.tolist(), strict=True))
         return cls(weights, float(rounded(model.intercept_[0], WEIGHT_DIGITS)) - shift, variance)
 
     @classmethod
     def stepwise(cls, matrix: Floats, left: Labels) -> LinearOdds:
         """Return those of the features that tell something beside the ones before them, each the best that is left."""
-        spread = matrix.std(axis=0)
-        varies = spread > LAST_BITS * np.abs(matrix).max(axis=0)
-        standard = (matrix - matrix.mean(axis=0)) / np.where(varies, spread, np.inf)
+        mean, scale = _moments(matrix)
+        standard = (matrix - mean) / scale
         taken: list[int] = []
         odds = cls(np.zeros(matrix.shape[1]), math.log(left.sum() / (~left).sum()))
         while len(taken) < MOST_TAKEN:
@@ -140,8 +136,8 @@ class LinearOdds:
         .. [1] R. Gray. Flexible methods for analyzing survival data using splines. JASA 87, 1992, section 2.
         """
         odds, weighted = self.of(matrix), matrix[:, self.weights != 0]
-        shares = special.expit(odds)
-        standard = (weighted - weighted.mean(axis=0)) / weighted.std(axis=0) * np.sqrt(shares * (1 - shares))[:, None]
+        shares, (mean, scale) = special.expit(odds), _moments(weighted)
+        standard = (weighted - mean) / scale * np.sqrt(shares * (1 - shares))[:, None]
         curvatures = np.linalg.eigvalsh(standard.T @ standard)
         effective = np.sum(curvatures / (curvatures + 1 / self.variance))
         return float(2 * log_losses(odds, left).sum() + 2 * effective)
@@ -152,6 +148,15 @@ class LinearOdds:
         for i in np.flatnonzero(self.weights).tolist():
             total += self.weights[i] * feature(i)
         return rounded(total)
+
+
+def _moments(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the means and standard deviations of features, (runs, features), in few bits.
+
+    The deviation is infinite of what varies by rounding alone: that tells nothing of the worlds.
+    """
+    mean, scale = (significant(moments, STANDARD_BITS) for moments in (matrix.mean(axis=0), matrix.std(axis=0)))
+    return mean, np.where(scale > LAST_BITS * np.abs(matrix).max(axis=0), scale, np.inf)
 
 
 #: The most steps of a regression on codes, the move at which it ends, and the share of the runs' mean curvature
