@@ -26,23 +26,22 @@ FEW = 0.5
 TINY = np.finfo(float).tiny
 
 
-def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, precision: float) -> Floats:
+def conditional_gradient(oracle: LinearOracle, linear: Floats, precision: float) -> Floats:
     """Return points within `precision` of argmin over the domain of `1/2 ||x||^2 + <linear, x>`.
 
-    Frank-Wolfe with exact line search. A run stops moving once its duality gap, which bounds half the squared
-    distance, is at most precision^2 / 2; after k steps the distance is at most 2 D / sqrt(k + 2), so that
-    4 (D / precision)^2 oracle calls suffice.
+    Frank-Wolfe with exact line search, from the least of the linear part. A run stops moving once its duality gap,
+    which bounds half the squared distance, is at most precision^2 / 2; after k steps the distance is at most
+    2 D / sqrt(k + 2), so that 4 (D / precision)^2 oracle calls suffice, the one at the start among them.
 
     Parameters
     ----------
     linear : array (dim, runs)
-    start : array (dim, runs) or (dim, 1)
     precision : float
         In L2 distance.
     """
-    x = here = np.broadcast_to(start, linear.shape).copy()
+    x = here = oracle.minimise(linear)
     moving = np.arange(linear.shape[1])
-    for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2))):
+    for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2) - 1)):
         gradient = here + linear
         move = oracle.minimise(gradient)
         move -= here
@@ -69,7 +68,7 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, start: Floats, pr
 
 @lru_cache(maxsize=64)
 def _first(oracle: Hashable) -> Floats:
-    """Return where responses of a `LinearOracle` are begun, and what is played first: (dim, 1)."""
+    """Return what is played first over a `LinearOracle`'s domain, its answer to 0: (dim, 1)."""
     known = cast(LinearOracle, oracle)
     x = known.minimise(np.zeros((known.dim, 1)))
     x.flags.writeable = False
@@ -135,8 +134,7 @@ class NoisyOco:
 
     def respond(self, tree: TreeState, draws: Draws) -> Floats:
         """Return the regularised response to the padded noisy sum, (dim, runs)."""
-        linear = self.eta * self.tree.pad(tree, draws)
-        return conditional_gradient(self.oracle, linear, _first(cast(Hashable, self.oracle)), self.precision)
+        return conditional_gradient(self.oracle, self.eta * self.tree.pad(tree, draws), self.precision)
 
     def _vertex(self, runs: int) -> Floats:
         return np.repeat(_first(cast(Hashable, self.oracle)), runs, axis=1)
