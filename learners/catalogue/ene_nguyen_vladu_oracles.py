@@ -14,7 +14,7 @@ from ...mechanisms.tree import depth
 from ..leaders.doubling import Doubling
 from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import NoisyOco, PrivateBandit, sampling_radius
-from ..problems.combinatorial import Assignments, Paths, SpanningTrees
+from ..problems.combinatorial import MOST_ELEMENTS, Assignments, BasePolytope, Paths, SpanningTrees
 from ..problems.domains import Cube, L2Ball, LinearOracle
 from ..protocol import Learner
 from . import statements as said
@@ -68,6 +68,18 @@ def oco_assignments(setting: Setting, *, eta: float | None = None, precision: fl
     if size**2 != setting.arms or size == 1:
         raise ValueError(f"arms must be 4, 9, 16, ..., the entries of a permutation matrix, got {setting.arms}")
     return noisy_oco(setting, Assignments(size), eta, precision)
+
+
+def oco_rankings(setting: Setting, *, eta: float | None = None, precision: float = 0.25) -> NoisyOco:
+    """Return NoisyOCO over the rankings of `arms` items, from 1 for the first to 0 for the last: a base polytope.
+
+    Its submodular function is the sum of the |S| largest ranks.
+    """
+    n = setting.arms
+    if not 2 <= n <= MOST_ELEMENTS:
+        raise ValueError(f"arms must be from 2 to {MOST_ELEMENTS}, the items of a ranking, got {n}")
+    largest = [math.fsum(1 - k / (n - 1) for k in range(size)) for size in range(n + 1)]
+    return noisy_oco(setting, BasePolytope(tuple(largest[s.bit_count()] for s in range(2**n))), eta, precision)
 
 
 @dataclass(frozen=True)
@@ -241,6 +253,14 @@ ENTRIES = (
         oco_assignments,
         4,
         oco_cases(4, INSIDE, runs=100_000),
+        slow=True,
+    ),
+    oco_entry(
+        "oco-rankings",
+        "NoisyOCO over rankings, a submodular base polytope",
+        oco_rankings,
+        3,
+        oco_cases(3, INSIDE),
         slow=True,
     ),
     Entry(

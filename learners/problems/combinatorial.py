@@ -1,4 +1,4 @@
-"""Domains of combinatorial problems: hulls of trees, paths and assignments, with their linear minimisation oracles."""
+"""Domains of combinatorial problems, as hulls of their vertices, with their linear minimisation oracles."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from ..checks import check_arms
 
 #: Largest assignment minimised by enumeration.
 SMALL_ASSIGNMENT = 5
+#: The most coordinates of a base polytope, whose function is a table: its sets are numbers of 16 bits. The share of
+#: the largest value that is taken for rounding.
+MOST_ELEMENTS, ROUNDING = 16, 1e-9
 
 
 def _check_edges(vertices: int, edges: tuple[tuple[int, int], ...]) -> None:
@@ -23,6 +26,19 @@ def _check_edges(vertices: int, edges: tuple[tuple[int, int], ...]) -> None:
     for u, v in edges:
         if not (0 <= u < vertices and 0 <= v < vertices) or u == v:
             raise ValueError(f"an edge must join two different vertices of 0..{vertices - 1}, got {(u, v)}")
+
+
+def _named(linear: Floats) -> tuple[Floats, int]:
+    """Return costs of which no two of a run are equal, and the bits of them that are the number of their row.
+
+    Costs that agree but for these last bits count as equal.
+    """
+    last = (1 << (len(linear) - 1).bit_length()) - 1
+    costs = linear + 0.0
+    bits = costs.view(np.int64)
+    bits &= ~last
+    bits |= np.arange(len(linear))[:, None]
+    return costs, last
 
 
 @dataclass(frozen=True)
@@ -96,11 +112,7 @@ class SpanningTrees:
 
     def minimise(self, linear: Floats) -> Floats:
         """Return the cheapest spanning trees; costs that agree but for their last bits count as equal."""
-        last = (1 << (self.dim - 1).bit_length()) - 1  # bits that name an edge: no two cost the same
-        costs = linear + 0.0
-        bits = costs.view(np.int64)
-        bits &= ~last
-        bits |= np.arange(self.dim)[:, None]
+        costs, last = _named(linear)
         return self._eliminated(costs, last) if self._steps is None else self._reduced(costs, self._steps)
 
     def _reduced(self, costs: Floats, steps: list[tuple[int, int, bool]]) -> Floats:
@@ -279,3 +291,75 @@ class Assignments:
             rows, columns = linear_sum_assignment(linear[:, run].reshape(self.size, self.size))
             x[rows * self.size + columns, run] = 1.0
         return x
+
+
+@dataclass(frozen=True)
+class BasePolytope:
+    """The base polytope of a submodular function f: the x with x(S) <= f(S) on every set S, and equality on all.
+
+    Its vertices are found greedily [1]_: in some order of the coordinates, each is what it adds to those before it.
+
+    Parameters
+    ----------
+    values : tuple of float
+        f of all 2^dim sets; the set's number is the sum of 2^i over its coordinates i. Of the empty set it is 0.
+
+    Raises
+    ------
+    ValueError
+        If there are not so many values, one is not finite, the first is not 0, or f is not submodular.
+
+    References
+    ----------
+    .. [1] J. Edmonds. Submodular functions, matroids, and certain polyhedra. Combinatorial Structures and Their
+       Applications, 1970.
+    """
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        count = len(self.values)
+        if count < 2 or count & (count - 1) or self.dim > MOST_ELEMENTS:
+            raise ValueError(f"values must be those of all 2^dim sets, dim from 1 to {MOST_ELEMENTS}, got {count}")
+        f = self._table
+        if not np.isfinite(f).all():
+            raise ValueError(f"values must be finite, got {f[~np.isfinite(f)][0]}")
+        if f[0] != 0:
+            raise ValueError(f"values must begin with 0, that of the empty set, got {f[0]}")
+        sets, slack = np.arange(count), ROUNDING * np.abs(f).max()
+        for i, j in itertools.combinations(range(self.dim), 2):
+            without = sets[sets & (1 << i | 1 << j) == 0]
+            more = f[without | 1 << i | 1 << j] - f[without | 1 << j] - f[without | 1 << i] + f[without]
+            if more.max() > slack:
+                members = [k for k in range(self.dim) if without[more.argmax()] >> k & 1]
+                larger = sorted([*members, j])
+                raise ValueError(f"values must be submodular, but {i} adds more to {larger} than to {members}")
+
+    @cached_property
+    def _table(self) -> Floats:
+        return np.array(self.values, dtype=np.float64)
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+        return len(self.values).bit_length() - 1
+
+    @property
+    def diameter(self) -> float:
+        """A coordinate is at most what it adds to nothing, and at least what it adds to all others."""
+        f, single = self._table, 1 << np.arange(self.dim)
+        spread: Floats = f[single] - (f[-1] - f[len(f) - 1 - single])
+        return math.sqrt(float(np.sum(np.square(spread))))
+
+    def minimise(self, linear: Floats) -> Floats:
+        """Return the greedy vertices, the cheapest coordinate first."""
+        costs, _ = _named(linear)
+        cheaper = np.zeros(linear.shape, dtype=np.uint16)  # the set of those before each coordinate
+        for i, j in itertools.combinations(range(self.dim), 2):
+            first = (costs[i] < costs[j]).astype(np.uint16)
+            cheaper[j] += first << i
+            cheaper[i] += (1 - first) << j
+        itself = np.array([1 << i for i in range(self.dim)], dtype=np.uint16)[:, None]
+        vertices: Floats = self._table.take(cheaper | itself)
+        vertices -= self._table.take(cheaper)
+        return vertices

@@ -23,6 +23,7 @@ ENTRIES = {entry.name.split("/")[1]: entry for entry in ene_nguyen_vladu_oracles
 VERTICES = {
     "oco-spanning-trees": 1.0 - np.eye(3),  # a cycle without one edge
     "oco-paths": np.array([[1 - a, a, 1 - b, b] for a, b in itertools.product((0.0, 1.0), repeat=2)]).T,
+    "oco-rankings": np.array(list(itertools.permutations((0.0, 0.5, 1.0)))).T,
     "oco-assignments": np.array([[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]).T,
 }
 
@@ -62,6 +63,9 @@ def test_oracles_have_the_vertices_that_they_should():
             ene_nguyen_vladu_oracles.oco_assignments(setting("oco-assignments", arms=arms))
     with pytest.raises(ValueError, match=r"arms must be at least 2, .* got 1"):  # 1 named an edge
         ene_nguyen_vladu_oracles.oco_spanning_trees(setting("oco-spanning-trees", arms=1))
+    for arms in (1, 17):
+        with pytest.raises(ValueError, match=rf"arms must be from 2 to 16, .* got {arms}"):
+            ene_nguyen_vladu_oracles.oco_rankings(setting("oco-rankings", arms=arms))
     with pytest.raises(ValueError, match=r"precision must be at least 0.01, got 1e-09"):  # it went on for ever
         ene_nguyen_vladu_oracles.oco_ball(setting("noisy-oco"), precision=1e-9)
     with pytest.raises(ValueError, match="more than one point"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overclaim.learners.problems.combinatorial import Assignments, Paths, SpanningTrees
+from overclaim.learners.problems.combinatorial import Assignments, BasePolytope, Paths, SpanningTrees
 from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex, sorted_down
 
 EDGES = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3), (0, 1))
@@ -45,7 +45,33 @@ def permutations(n):
     return [np.eye(n)[list(p)].ravel() for p in itertools.permutations(range(n))]
 
 
+def covered(owned):
+    """How much of some things the sets own, by their numbers: a submodular function."""
+    of_set = [set().union(*(own for i, own in enumerate(owned) if s >> i & 1)) for s in range(2 ** len(owned))]
+    return tuple(float(sum(1.5**thing for thing in one)) for one in of_set)
+
+
+def greedy(values):
+    """The vertices by every order, one coordinate after another."""
+    for order in itertools.permutations(range(len(values).bit_length() - 1)):
+        before, x = 0, np.empty(len(order))
+        for i in order:
+            x[i] = values[before | 1 << i] - values[before]
+            before |= 1 << i
+        yield x
+
+
+#: What three or four own of some things, a matroid's rank, ranks from 2 to 0, and a function that falls.
+SUBMODULAR = [
+    covered([{0, 1}, {1, 2, 3}, {3}, {0, 4}]),
+    covered([{0}, {1}, {0, 1}]),
+    tuple(float(min(2, s.bit_count())) for s in range(2**4)),
+    tuple(float((0, 2, 3, 3)[s.bit_count()]) for s in range(2**3)),
+    (0.0, -1.0, 2.0, -0.5),
+]
+
 POLYTOPES = [
+    *((BasePolytope(values), list(greedy(values))) for values in SUBMODULAR),
     (L1Ball(3, 2.0), [s * 2.0 * e for e in np.eye(3) for s in (1, -1)]),
     (LInfBall(3, 2.0), [2.0 * np.array(s) for s in itertools.product((1, -1), repeat=3)]),
     (ProbabilitySimplex(4), list(np.eye(4))),
@@ -70,6 +96,15 @@ def test_minimise_is_a_best_vertex(oracle, vertices, seed, whole):
     np.testing.assert_allclose((linear * x).sum(axis=0), (vertices @ linear).min(axis=0), atol=1e-9)
     for run in range(5):
         assert np.abs(vertices - x[:, run]).max(axis=1).min() < 1e-9
+
+
+def test_the_base_polytope_of_a_graphs_rank_is_that_of_its_spanning_trees():
+    """The rank of a set of edges: how many of them some forest has."""
+    every = [frozenset(np.flatnonzero(tree).tolist()) for tree in trees()]
+    sets = [frozenset(i for i in range(len(EDGES)) if s >> i & 1) for s in range(2 ** len(EDGES))]
+    rank = BasePolytope(tuple(float(max(len(one & tree) for tree in every)) for one in sets))
+    linear = np.random.default_rng(0).integers(0, 4, (len(EDGES), 500)).astype(float)
+    np.testing.assert_array_equal(rank.minimise(linear), SpanningTrees(4, EDGES).minimise(linear))
 
 
 @pytest.mark.parametrize("edges", SMALLER, ids=len)
@@ -112,6 +147,12 @@ def test_projection_is_optimal(domain, seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: BasePolytope((0.0, 1.0, 1.0)), r"all 2\^dim sets, dim from 1 to 16, got 3"),
+        (lambda: BasePolytope((0.0,) * 2**17), r"dim from 1 to 16, got 131072"),
+        (lambda: BasePolytope((0.0,)), r"dim from 1 to 16, got 1$"),
+        (lambda: BasePolytope((1.0, 1.0)), "begin with 0, that of the empty set, got 1.0"),
+        (lambda: BasePolytope((0.0, math.inf)), "finite, got inf"),
+        (lambda: BasePolytope((0.0,) * 6 + (1.0, 2.0)), r"submodular, but 0 adds more to \[1, 2\] than to \[2\]"),
         (lambda: SpanningTrees(4, ((0, 1), (2, 3))), "connected, got 2 components"),
         (lambda: SpanningTrees(2, ((0, 2),)), r"0\.\.1, got \(0, 2\)"),
         (lambda: SpanningTrees(2, ()), "edges must not be empty"),
