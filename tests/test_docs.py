@@ -102,7 +102,7 @@ def test_little_is_left_out():
 PAGE = """\
 ```console
 $ overclaim power --epsilon 1 --runs 10000
-10,000 runs catch at best a true epsilon of 1.101 behind a claim of 1, 9 times in 10
+10,000 runs catch at best a true epsilon of 1.101 behind a claim of epsilon 1, 9 times in 10
 $ echo $?
 0
 ```

@@ -32,7 +32,7 @@ def level_of(measure: MeasureJson) -> float:
     return float(level) if isinstance(level, int | float) and level > 0 else 1.0
 
 
-def _written(number: float) -> str:
+def written(number: float) -> str:
     """Return a number with all of its digits."""
     return repr(float(number)).removesuffix(".0")
 
@@ -42,13 +42,18 @@ def is_epsilon(measure: MeasureJson) -> bool:
     return measure.get("kind") in (None, "approximate") and unit_of(measure) == "epsilon"
 
 
+def at_delta(delta: float) -> str:
+    """Return the delta that an epsilon is stated at, to be put behind a number."""
+    return f" at delta {delta:.10g}"
+
+
 def beside(measure: MeasureJson) -> str:
     """Return what the level is stated at, to be put behind a number."""
     if measure.get("kind") == "rdp":
-        return f" at Rényi order {_written(measure.get('order', math.nan))}"
+        return f" at Rényi order {written(measure.get('order', math.nan))}"
     if unit_of(measure) == "delta":
         return " at epsilon 0"
-    return f" at delta {measure['delta']:.10g}" if is_epsilon(measure) and measure.get("delta") else ""
+    return at_delta(measure["delta"]) if is_epsilon(measure) and measure.get("delta") else ""
 
 
 def spent_words(method: str) -> str:

@@ -158,7 +158,7 @@ class Account:
         measure, spent = claim.measure, tracing.pair_upper.epsilon
         if claim.delta != traced.delta and tracing.pair_upper.how != "bounded":
             spent = _epsilon_of_path(tracing, claim.delta)
-        at = f" at delta {claim.delta:g}"
+        at = measure_words.at_delta(claim.delta)
         if measure.is_epsilon:
             return cls("epsilon", spent, claim.epsilon, at if isinstance(traced.measure, Profile) else "")
         own, beside = level_of_path(tracing, measure), measure_words.beside(measure.to_json())
@@ -234,7 +234,7 @@ def _words(left: Call, right: Call, differs: float, allowed: float | None, claim
         return "an input is no finite number in one world"
     law = words_of(left.law)
     if allowed == 0 and claim.epsilon > 0:
-        return f"inputs differ by {differs:.6g}; {law} noise bounds no ratio at delta {claim.delta:g}"
+        return f"inputs differ by {differs:.6g}; {law} noise bounds no ratio{measure_words.at_delta(claim.delta)}"
     return f"inputs differ by {differs:.6g}, noise is calibrated for {allowed:.4g} ({law})"
 
 

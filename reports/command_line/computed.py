@@ -33,11 +33,11 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     from ...audit.play.execution import check_confidence
     from ...audit.statistics.bounds.power import ceiling_epsilon, detectable_epsilon
     from ...audit.statistics.digits import at_least
-    from ...audit.statistics.measure_words import caught_words
+    from ...audit.statistics.measure_words import caught_words, claimed_words
     from ...mechanisms.claim import Claim
     from ..record import finite
 
-    Claim(epsilon=epsilon, delta=delta)  # checks both
+    claimed = claimed_words(Claim(epsilon=epsilon, delta=delta).measure.to_json())
     check_confidence(confidence)
     alpha = 1 - confidence
     detectable = detectable_epsilon(epsilon, runs, delta=delta, alpha=alpha)
@@ -45,14 +45,14 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
     if as_json:
         say(json_text({"detectable_epsilon": finite(detectable), "ceiling_epsilon": finite(ceiling)}))
         return
-    many, at = f"{runs:,} run{'s' * (runs != 1)}", f" at delta {delta:g}" if delta else ""
-    caught, behind = caught_words(detectable, epsilon), f"behind a claim of {epsilon:.10g}{at}"
+    many = f"{runs:,} run{'s' * (runs != 1)}"
+    caught, behind = caught_words(detectable, epsilon), f"behind a claim of {claimed}"
     if finite(detectable) is not None:
         say(f"{many} catch at best a true epsilon of {caught} {behind}, 9 times in 10")
     elif ceiling > epsilon:
         say(f"{many} catch {caught} {behind}, though a perfect attack may certify {at_least(ceiling, beyond=epsilon)}")
     else:
-        say(f"{many} cannot falsify epsilon {epsilon:.10g}{at}: even a perfect attack certifies {at_least(ceiling)}")
+        say(f"{many} cannot falsify {claimed}: even a perfect attack certifies {at_least(ceiling)}")
 
 
 @click.command()
@@ -70,6 +70,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     from ...audit.laws.exact import DELTAS
     from ...audit.laws.exact_levels import exact_mu_and_rho
     from ...audit.search.exact_search import worst_exactly
+    from ...audit.statistics.measure_words import written
     from ..record import finite
 
     task = task_of(target=target, **choices)
@@ -82,7 +83,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     asked = [name for name, wanted in (("mu", gdp), ("rho", zcdp)) if wanted]
     levels = exact_mu_and_rho(prepared.target, pair, surface=prepared.claim.surface) if asked else {}
     if as_json:
-        epsilon_at = {f"{d:g}": finite(e) for d, e in epsilons.items()}
+        epsilon_at = {written(d): finite(e) for d, e in epsilons.items()}
         infinite = [delta for delta, epsilon in epsilon_at.items() if epsilon is None]
         others = {name: finite(levels[name]) for name in asked}
         found = {"epsilon": epsilon_at, "infinite": infinite, **others, "pair": pair.to_json(), "not_exact": len(whys)}
@@ -91,7 +92,7 @@ def exact(target: str, gdp: bool, zcdp: bool, as_json: bool, **choices: Any) -> 
     for name in asked:
         say(f"{name} {levels[name]:.4g}")
     for delta, epsilon in epsilons.items():
-        say(f"delta {delta:<8g} epsilon {epsilon:.4f}")
+        say(f"delta {written(delta):<8} epsilon {epsilon:.4f}")
     say(
         f"on the pair differing in round {pair.t0 + 1}: left {pair.to_json()['left']}, right {pair.to_json()['right']}"
     )

@@ -37,6 +37,7 @@ from .terminal import confidence, number, shrunk_lines, verdict_word, width
 
 if TYPE_CHECKING:
     from ...audit.regret.measurement import RegretJson
+    from ...mechanisms.measures.measure import MeasureJson
 
 
 def claim_lines(claim: ClaimRecord) -> str:
@@ -145,9 +146,8 @@ def smoke_lines(smoke: SmokeRecord) -> str:
     """Return the outcome of a one-run audit in a few lines."""
     smoke = visible(smoke)
     claimed, sure = smoke["claimed"], confidence_text(smoke["confidence"])
-    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
     lines = [
-        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed epsilon {claimed['epsilon']:.10g}{at}",
+        f"{verdict_word(smoke['verdict'])}  {smoke['name']}: claimed {claimed_words(cast('MeasureJson', claimed))}",
         f"certified: epsilon >= {at_least(smoke['epsilon_lower'], '.4f', claimed['epsilon'])} with {sure} confidence",
         f"one run of {smoke['rounds']:,} rounds: {smoke['right']:,} of {smoke['guesses']:,} coins guessed right, "
         f"p-value {at_most(smoke['p_value'], '.3g')}",

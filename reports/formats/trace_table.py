@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...audit.statistics.digits import at_most
+from ...audit.statistics.measure_words import claimed_words
 from ..sanitise import visible, visible_line
 from .terminal import table, width
 
 if TYPE_CHECKING:
     from ...audit.plans.tracing import TraceJson
     from ...audit.traces.trace_types import CallJson
+    from ...mechanisms.measures.measure import MeasureJson
 
 #: The numbers of an input that are printed, and the calls of a run.
 _FEW_VALUES, _MOST_CALLS = 3, 40
@@ -20,9 +22,8 @@ _FEW_VALUES, _MOST_CALLS = 3, 40
 def trace_lines(trace: TraceJson) -> str:
     """Return the calls as a table, and below it what leaks or what bounds them."""
     trace = visible(trace)
-    claimed, calls = trace["claimed"], trace["calls"]
-    at = f" at delta {claimed['delta']:g}" if claimed["delta"] else ""
-    lines = [f"{visible_line(trace['name'])}: claimed epsilon {claimed['epsilon']:.10g}{at}; one run in both worlds"]
+    claimed, calls = cast("MeasureJson", trace["claimed"]), trace["calls"]
+    lines = [f"{visible_line(trace['name'])}: claimed {claimed_words(claimed)}; one run in both worlds"]
     if calls:
         head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
         lines.append(table(head, (_row(call) for call in calls[:_MOST_CALLS])))

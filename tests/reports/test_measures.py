@@ -217,3 +217,18 @@ def test_a_whole_number_of_an_older_record_is_the_same_claim(record):
     before = json.loads(json.dumps(claims).replace('"mu": 2.0', '"mu": 2').replace('"mu": 1.0', '"mu": 1'))[::-1]
     pairs, _ = matched(claims, before)
     assert [old["measure"]["mu"] for _, old in pairs] == [2, 1]
+
+
+@pytest.mark.parametrize("command", ["smoke", "trace", "power"])
+def test_a_claim_has_all_its_digits_whatever_the_command(command):
+    target = ["--runs", "1000"] if command == "power" else ["agarwal-singh/reduction-threshold", "--rounds", "4"]
+    claimed = ["--epsilon", "1.23456789", "--delta", "0.0123456789"]
+    result = CliRunner().invoke(main, [command, *target, *claimed])
+    assert "epsilon 1.23456789 at delta 0.0123456789" in " ".join(result.stdout.split())
+
+
+def test_exact_values_at_two_deltas_stay_two():
+    asked = ["exact", "agarwal-singh/reduction-threshold", "--rounds", "2", "--delta", "0.0010000001"]
+    exact = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)["epsilon"]
+    assert list(exact) == ["0", "0.001", "0.0010000001", "0.01"]
+    assert "delta 0.0010000001 epsilon" in CliRunner().invoke(main, asked).stdout

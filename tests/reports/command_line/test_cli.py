@@ -245,13 +245,13 @@ def test_power():
         in overclaim("power", "--epsilon", 1, "--delta", 0.1, "--runs", 1).stdout
     )
     assert (
-        "behind a claim of 1 at delta 0.1, "
+        "behind a claim of epsilon 1 at delta 0.1, "
         in overclaim("power", "--epsilon", 1, "--delta", 0.1, "--runs", 2**50).stdout
     )
     assert overclaim("power", "--epsilon", 9, "--runs", 100).stdout == (
         "100 runs cannot falsify epsilon 9: even a perfect attack certifies 3.054\n"
     )
-    limit = "20 runs catch no violation by Laplace noise nine times in ten behind a claim of 1"
+    limit = "20 runs catch no violation by Laplace noise nine times in ten behind a claim of epsilon 1"
     assert (
         overclaim("power", "--epsilon", 1, "--runs", 20).stdout
         == f"{limit}, though a perfect attack may certify 1.351\n"
