@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .bounds import intervals, joint_bound
+from .bounds.power import SHARES
 from .bounds.rounding import best, rounded
 from .events import UNUSED, Event, check_runs
 
@@ -26,7 +27,6 @@ from .events import UNUSED, Event, check_runs
 CERTAIN = 20.0
 _PILOT_WEIGHT = 1.5  # standard errors of the pilot taken off an estimate: the winner's curse
 _NEAR = 1e-6  # bounds that are closer are compared by all their digits
-_LEAST_SHARE = 0.1  # of the runs, for the world that needs few: what the pilot says of a rare event is rough
 _EVERY_VALUE = 256  # up to so many distinct scores each one is a candidate
 _DISAGREE = 4.0  # standard errors beyond which labels are not those that the odds speak of
 _LAW_DIGITS = 12  # decimals of a law's probabilities: rarer outcomes are left out
@@ -131,12 +131,12 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
     Returns
     -------
     array
-        In [0.1, 0.9] and multiples of 0.01; 1/2 where a variance is not known.
+        One of `bounds.power.SHARES`; 1/2 where a variance is not known.
     """
     with np.errstate(invalid="ignore"):
         share = np.sqrt(of_left) / (np.sqrt(of_left) + np.sqrt(of_right))
         share = np.where(np.isfinite(of_left + of_right), np.nan_to_num(share, nan=0.5), 0.5)
-    multiples: _Floats = np.clip(np.round(rounded(share), 2), _LEAST_SHARE, 1 - _LEAST_SHARE)
+    multiples: _Floats = np.clip(np.round(rounded(share), 2), SHARES[0], SHARES[-1])
     return multiples
 
 

@@ -28,8 +28,8 @@ _GUESS_COUNTS = (np.arange(65) + 0.5) / 65
 _MANY_RUNS, _MOST_RUNS = 2**20, 2**50
 #: Of an interval of some nats: the power of a discrete test says no more than nine digits of an epsilon.
 _HALVINGS = 30
-#: The shares of the runs that `event_rule.allotment` may give the left world.
-_SHARES = np.arange(10, 91) / 100
+#: The shares of the runs that the left world may have. Neither gets fewer: what a pilot says of rare events is rough.
+SHARES = np.arange(10, 91) / 100
 
 
 def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
@@ -53,7 +53,7 @@ def ceiling_epsilon(runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> fl
 
 def lefts(runs: int) -> NDArray[np.int64]:
     """Return how many of some runs may be of the left world, as an audit may share them out; both worlds have one."""
-    return np.unique(np.rint(runs * _SHARES).clip(1, max(1, runs - 1)).astype(np.int64))
+    return np.unique(np.rint(runs * SHARES).clip(1, max(1, runs - 1)).astype(np.int64))
 
 
 def falsification_power(claimed: float, true: float, runs: int, *, delta: float = 0.0, alpha: float = 0.05) -> float:
