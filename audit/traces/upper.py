@@ -98,11 +98,10 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
         If it raises.
     """
     replays = traces(target, pair, seed=seed, surface=claim.surface)
-    leak = _leak(replays)
+    leaks = [one for one in replays if one.leak is not None]
     epsilon, how, worst, run = _largest(target, pair, claim, replays, seed)
-    if leak is not None:
-        at = next(one for one in replays if one.leak is not None)
-        return Tracing(replays, leak, None, None, at, 0)
+    if leaks:
+        return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
     if not any(one.calls for one in replays):
         return Tracing(replays, None, None, None, worst, run)
     bare = next((one.bare for one in replays if one.bare), None)
@@ -113,11 +112,9 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
     return Tracing(replays, None, on_pair, on_all, worst, run)
 
 
-def _leak(replays: list[Trace]) -> Leak | None:
+def _counted(leaking: list[Trace], replays: list[Trace]) -> Leak:
     """Return the first leak, counted in all replayed runs: of a plain target each is a trace of its own."""
-    leaks = [one.leak for one in replays if one.leak is not None]
-    if not leaks:
-        return None
+    leaks = [one.leak for one in leaking if one.leak is not None]
     alike = sum(leak.runs for leak in leaks if leak.what == leaks[0].what)
     return replace(leaks[0], runs=alike, tried=sum(one.runs for one in replays))
 
