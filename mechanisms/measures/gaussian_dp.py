@@ -21,6 +21,11 @@ from .measure import Floats, Measure, directed, require_level
 
 #: Means between which an epsilon has too many digits for its tails to be subtracted.
 _HUGE = 1e6
+#: A mean below which the two terms of delta are too near each other to be subtracted, and how that is integrated then.
+_SMALL = 0.1
+#: A logarithm of what no float holds by far.
+_NO_FLOAT = -1e6
+_NODES, _WEIGHTS = math.sqrt(0.15) * np.array([-1.0, 0.0, 1.0]), np.array([5.0, 8.0, 5.0]) / 18
 
 
 @dataclass(frozen=True)
@@ -132,14 +137,22 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     if epsilon > _HUGE**2:  # then delta is that normal tail, and a little less
         quantile = float(special.ndtri(delta))
         return quantile + math.sqrt(quantile**2 + 2 * epsilon)
-    return math.exp(float(scipy.optimize.brentq(excess, -40.0, 20.0, xtol=1e-13)))
+    if epsilon / delta < 1e-16:  # then it is that of no epsilon, and may be as small as floats are
+        return 2 * math.sqrt(2) * float(special.erfinv(delta))
+    least = max(math.log(delta), -700.0)  # no mean is below its delta; of tiny ones e^-700 is below any
+    return math.exp(float(scipy.optimize.brentq(excess, least, 20.0, xtol=1e-13)))
 
 
 def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     # delta = Phi(a) - e^epsilon Phi(b): both terms may be 1e-16 and nearly equal, hence logarithms and expm1.
     first = float(special.log_ndtr(mu / 2 - epsilon / mu))
-    second = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))
-    share = -math.expm1(min(second - first, 0.0))  # rounding may make it positive
+    if mu < _SMALL and first > _NO_FLOAT:
+        # The difference of their logarithms is the integral of t + phi(t) / Phi(t) from b to a, by Gauss and Legendre.
+        t = mu * _NODES - epsilon / mu
+        below = -mu * float(_WEIGHTS @ (t + math.sqrt(2 / math.pi) / special.erfcx(-t / math.sqrt(2))))
+    else:
+        below = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu)) - first
+    share = -math.expm1(min(below, 0.0))  # rounding may make it positive
     return first + math.log(share) if share > 0 else -math.inf
 
 

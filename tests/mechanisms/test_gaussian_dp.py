@@ -1,9 +1,12 @@
 """The closed forms of the Gaussian pair against their oracle and against each other."""
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import special
 
 from overclaim.mechanisms.measures import gaussian_dp
 
@@ -28,7 +31,7 @@ def test_closed_forms_agree_with_the_oracle(form):
 def test_gaussian_epsilon_inverts_delta(mu, delta):
     epsilon = gaussian_dp.gaussian_epsilon(mu, delta)
     if epsilon > 0:
-        assert gaussian_dp.gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-8)
+        assert gaussian_dp.gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-8, abs=0.0)
     else:
         assert gaussian_dp.gaussian_delta(mu, 0.0) <= delta
 
@@ -62,3 +65,26 @@ def test_gaussian_mu_of_huge_epsilons(epsilon):
     """Of more than 1e17 no mean up to e^20 is too large: the root was not found."""
     mu = gaussian_dp.gaussian_mu(epsilon, 0.01)
     assert gaussian_dp.gaussian_epsilon(mu, 0.01) == pytest.approx(epsilon, rel=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-6, 1e-3])
+@pytest.mark.parametrize("delta", [1e-310, 1e-300, 1e-17, 1e-16, 1e-12])
+def test_gaussian_mu_of_tiny_deltas(epsilon, delta):
+    """Two tails nearly equal were subtracted: the mean of (0, 1e-16) was 11 % too large."""
+    mu = gaussian_dp.gaussian_mu(epsilon, delta)
+    if epsilon:
+        shifts = mu * np.array([-0.5, 0.0, 0.5]) - epsilon / mu
+        hazards = math.sqrt(2 / math.pi) / special.erfcx(-shifts / math.sqrt(2))
+        share = float(np.array([1, 4, 1]) / 6 @ (shifts + hazards)) * mu  # Simpson's rule, of the same integral
+        assert math.log(-math.expm1(-share)) + special.log_ndtr(shifts[2]) == pytest.approx(
+            math.log(delta), rel=1e-9, abs=0.0
+        )
+    else:
+        assert mu == pytest.approx(delta * math.sqrt(2 * math.pi), rel=1e-9, abs=0.0)
+
+
+def test_gaussian_delta_of_tiny_means():
+    assert gaussian_dp.gaussian_delta(1e-12, 0.0) == pytest.approx(1e-12 / math.sqrt(2 * math.pi), rel=1e-12, abs=0.0)
+    # To 50 digits, by another program.
+    assert gaussian_dp.gaussian_delta(1e-12, 1e-12) == pytest.approx(8.33154705877279544e-14, rel=1e-12, abs=0.0)
+    assert gaussian_dp.gaussian_mu(1e-12, 1e-16) == pytest.approx(math.exp(-28.7501634400011749), rel=1e-10, abs=0.0)
