@@ -123,7 +123,7 @@ def failure_of(error: BaseException, *, plays: bool = True) -> click.ClickExcept
     words = {
         OverflowError: f"a number is too large to compute with: {error}",
         RecursionError: "the input is nested too deeply",
-        MemoryError: str(error) or "out of memory: fewer rounds, arms or --jobs",
+        MemoryError: f"out of memory: fewer rounds, arms or --jobs{f' ({error})' if str(error) else ''}",
     }
     for kind, message in words.items():
         if isinstance(error, kind):

@@ -16,7 +16,15 @@ from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.audit.play.execution import Execution
 from overclaim.reports import record
 from overclaim.reports.command_line import cli
-from overclaim.reports.command_line.console import CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED
+from overclaim.reports.command_line.console import (
+    BAD_INPUT,
+    CRASHED,
+    FALSIFIED,
+    INTERNAL,
+    OK,
+    UNDERPOWERED,
+    failure_of,
+)
 from overclaim.reports.command_line.running import exit_code, run_plan
 from overclaim.reports.formats import html
 from overclaim.reports.sanitise import json_text
@@ -152,6 +160,14 @@ def test_every_command_blames_the_target(own, words):
     result = overclaim(words[0], "own.py:Runtime", *words[1:], "--rounds", 8)
     assert (result.exit_code, result.stderr.count("\n")) == (CRASHED, 1), result.output
     assert "raised RuntimeError: x" in result.stderr
+
+
+def test_what_does_not_fit_into_memory_says_what_is_to_be_fewer():
+    for why in ([], ["Unable to allocate 74.5 GiB"]):
+        because = "".join(f" ({text})" for text in why)
+        failure = failure_of(MemoryError(*why), plays=False)
+        assert failure.exit_code == BAD_INPUT
+        assert failure.message == f"out of memory: fewer rounds, arms or --jobs{because}"
 
 
 def test_a_fault_of_our_own_exits_70(monkeypatch):
