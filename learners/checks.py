@@ -6,6 +6,9 @@ import math
 
 from ..mechanisms.parameters import check_positive
 
+#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
+MOST_LOSSES = 10_000_000
+
 
 def check_arms(arms: int) -> None:
     """Raise ValueError unless `arms` is an integer of at least 1."""
@@ -15,6 +18,16 @@ def check_arms(arms: int) -> None:
 def check_rounds(rounds: int) -> None:
     """Raise ValueError unless `rounds` is an integer of at least 1."""
     check_whole("rounds", rounds)
+
+
+def check_game(rounds: int, arms: int) -> None:
+    """Raise ValueError unless both are integers of at least 1, and so small that the losses fit into memory."""
+    for name, value in (("rounds", rounds), ("arms", arms)):
+        check_whole(name, value)
+        if value > MOST_LOSSES:
+            raise ValueError(f"{name} must be at most {MOST_LOSSES:,}, got {value!r}")
+    if rounds * arms > MOST_LOSSES:
+        raise ValueError(f"rounds times arms must be at most {MOST_LOSSES:,}, got {rounds} times {arms}")
 
 
 def check_batch(batch: int) -> None:

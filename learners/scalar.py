@@ -150,6 +150,15 @@ class Scalar:
         return LearnerError(f"{self.user_class.__name__}.{method} {what} ({where})")
 
 
+def check_target(user_object: object) -> None:
+    """Raise LearnerError for what is no learner, nor may make one."""
+    if isinstance(user_object, type):
+        batched = hasattr(user_object, "start")
+        _check_methods(user_object, ("start", "act", "update") if batched else ("act", "update"), feedback=not batched)
+    elif not inspect.isroutine(user_object):
+        _check_methods(user_object, ("start", "act", "update"))
+
+
 def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: object) -> Learner:
     """Return the batched learner behind a user's object.
 
@@ -170,6 +179,7 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     ValueError
         If a parameter is missing, or is none of the constructor's.
     """
+    check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
         return Scalar(user_object, arms, rounds, parameters)
     if isinstance(user_object, type) or inspect.isroutine(user_object):
@@ -230,8 +240,6 @@ def weaker_learner(
 
 
 def _built(make: Callable[..., object], game: Mapping[str, int], parameters: Mapping[str, object]) -> object:
-    if isinstance(make, type):
-        _check_methods(make, ("start", "act", "update"), feedback=False)
     given = _arguments(make, set(game), parameters)
     try:
         return make(**{name: value for name, value in game.items() if name in given} | dict(parameters))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...learners.blame import blaming, name_of, raised
+from ...learners.checks import check_whole
 from ...learners.problems.losses import Loss, feedback
 from ...learners.protocol import Actions, HasInner, HasRelease, Learner, LearnerError, LossError
 from ...learners.scalar import Scalar, as_learner
@@ -114,6 +115,8 @@ def check_learner(
     Exp3: no breach found in arms and points, fresh state, no interaction, bounded state, abilities
     does not apply: no noise at epsilon = inf, twin
     """
+    for name, value in (("rounds", rounds), ("runs", runs)):
+        check_whole(name, value)
     if rounds < _ROUNDS:
         raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")
     if runs < 2:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from ...learners.abilities import takes_contexts
 from ...learners.blame import blaming
+from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
-from ...learners.scalar import as_learner
+from ...learners.scalar import as_learner, check_target
 from ...mechanisms.claim import BY_FUNCTION, Claim, by_function, check_claim
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
@@ -167,14 +168,15 @@ def audit_sequences(
         raise ValueError("two neighbouring sequences must be given: left and right")
     if inputs is not None and not (left is None and right is None):
         raise ValueError("give either inputs, a strategy of sequences, or left and right")
+    check_target(learner)
     claim = claimed_on(claim, inputs)
     examples = [as_sequence(side) for side in (left, right)] if inputs is None else examples_of(inputs, budget.seed)
     rounds = max(map(len, examples)) if rounds is None else rounds
-    if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds!r}")
     first = losses_of(examples[0][0])
     length = len(first) if isinstance(first, list) else None
-    built = as_learner(learner, arms=arms_of(learner, arms, length), rounds=rounds)
+    arms = arms_of(learner, arms, length)
+    check_game(rounds, arms)
+    built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
     game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built))
     relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)

@@ -8,8 +8,9 @@ from functools import partial
 
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming
+from ...learners.checks import check_game, check_rounds
 from ...learners.protocol import Learner, publishes
-from ...learners.scalar import as_learner, weaker_learner
+from ...learners.scalar import as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
@@ -45,9 +46,12 @@ def audit_learner(
     if claim.neighbours not in NEIGHBOURS:
         wanted = "inputs, or left and right: sequences of rounds that are such neighbours"
         raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {wanted}")
+    check_target(learner)
     rounds = _check_rounds(rounds, pair)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    built = as_learner(learner, arms=arms_of(learner, arms, None if pair is None else pair.arms), rounds=rounds)
+    arms = arms_of(learner, arms, None if pair is None else pair.arms)
+    check_game(rounds, arms)
+    built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
     options = _options(built, claim, rounds, runs, pair, pairs)
     how = weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds))
@@ -86,8 +90,7 @@ def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
         if pair is None:
             raise ValueError("rounds must be given where no pair is")
         return pair.rounds
-    if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds!r}")
+    check_rounds(rounds)
     if pair is not None and pair.rounds != rounds:
         raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds} was asked for")
     return rounds
@@ -96,8 +99,6 @@ def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
 def arms_of(learner: object, arms: int | None, length: int | None) -> int:
     """Return the number of arms: as asked for, else the learner's, else the length of the losses, else 2."""
     if arms is not None:
-        if arms < 1:
-            raise ValueError(f"arms must be at least 1, got {arms!r}")
         return arms
     own = getattr(learner, "arms", None)
     return own if isinstance(own, int) else length or 2

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from ...learners.catalogue.entries import entries
+from ...learners.checks import check_game
 from ...mechanisms.claim import EXPECTATIONS, NEIGHBOURS
 from ...mechanisms.libraries.catalogue import PREFIX
 from ...mechanisms.libraries.entry import LibraryEntry
@@ -28,8 +29,6 @@ from .plan_schema import ALLOWED
 _GAME = {"surface": "actions", "neighbours": "replace", "fast": False}
 #: Options of mechanisms alone.
 _OF_MECHANISMS = ("bits", "os_random", "call_limit", "attributes")
-#: The most losses in one sequence: larger ones do not fit into memory, as many times as an audit plays them.
-MOST_LOSSES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +75,12 @@ class Request:
             raise ValueError(f"untested must be {ALLOWED}, got {self.untested!r}")
         if self.expected is not None and self.expected not in EXPECTATIONS:
             raise ValueError(f"expect must be one of {', '.join(EXPECTATIONS)}, got {self.expected!r}")
-        for name, value in (("rounds", self.rounds), ("arms", self.arms)):
-            if value is not None and not 1 <= value <= MOST_LOSSES:
-                expected = "at least 1" if value < 1 else f"at most {MOST_LOSSES:,}"
-                raise ValueError(f"{name} must be {expected}, got {value!r}")
+        check_game(*(1 if value is None else value for value in (self.rounds, self.arms)))
         if self.measure is not None and not (self.epsilon is self.delta is None):
             raise ValueError(f"a claim is made in one measure, got {self.measure!r} beside an epsilon or a delta")
         check_attributes(self.attributes)
         if self.fast:
             require_numba()
-        if (self.rounds or 1) * (self.arms or 1) > MOST_LOSSES:
-            raise ValueError(f"rounds times arms must be at most {MOST_LOSSES:,}, got {self.rounds} times {self.arms}")
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 

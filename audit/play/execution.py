@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from ...learners.checks import check_whole
+from ...mechanisms.parameters import is_finite
 from ..statistics.events import Counts
 from .cluster import Cluster
 
@@ -21,8 +22,9 @@ LARGEST = 2**53 - 1
 
 def check_confidence(confidence: float) -> None:
     """Raise ValueError unless the confidence is in (0, 1), and 1 less it too, as computed."""
-    if not 0 < 1 - confidence < 1:
-        where = "farther from 0 and 1 than floating point" if 0 < confidence < 1 else "in (0, 1)"
+    known = is_finite(confidence)
+    if not known or not 0 < 1 - confidence < 1:
+        where = "farther from 0 and 1 than floating point" if known and 0 < confidence < 1 else "in (0, 1)"
         raise ValueError(f"confidence must be {where}, got {confidence!r}")
 
 

@@ -358,6 +358,8 @@ def test_noise_that_stays_at_infinite_epsilon_is_caught(cls, told):
 def test_parameters_of_the_suite_are_checked():
     with pytest.raises(ValueError, match="rounds must be at least 8, got 4"):
         check_learner(Plain, rounds=4)
+    with pytest.raises(ValueError, match="rounds must be an integer of at least 1, got '8'"):
+        check_learner(Plain, rounds="8")
     with pytest.raises(ValueError, match="runs must be at least 2"):
         check_learner(Plain, runs=1)
     with pytest.raises(ValueError, match="Plain takes no parameter eta"):

@@ -201,10 +201,16 @@ def test_printed_result_and_requirement():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds must be at least 1, got 0"),
+        ({"rounds": 0}, "rounds must be an integer of at least 1, got 0"),
+        ({"rounds": "2"}, "rounds must be an integer of at least 1, got '2'"),
+        ({"rounds": 2.5}, "rounds must be an integer of at least 1, got 2.5"),
+        ({"rounds": 10**9}, "rounds must be at most 10,000,000, got 1000000000"),
+        ({"arms": "2"}, "arms must be an integer of at least 1, got '2'"),
+        ({"rounds": 10**4, "arms": 10**4}, "rounds times arms must be at most 10,000,000, got 10000 times 10000"),
         ({"rounds": None}, "rounds must be given"),
         ({"runs": 3}, "runs must be at least 20, got 3"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"confidence": "high"}, r"confidence must be in \(0, 1\), got 'high'"),
         ({"confidence": 1e-300}, "confidence must be farther from 0 and 1 than floating point, got 1e-300"),
         ({"jobs": 0}, "jobs must be an integer of at least 1, got 0"),
         ({"jobs": True}, "jobs must be an integer of at least 1, got True"),
@@ -218,6 +224,13 @@ def test_printed_result_and_requirement():
 def test_bad_input(options, message):
     with pytest.raises(ValueError, match=message):
         falsify(EXP3, Claim(epsilon=1.0), **{"rounds": 4, "runs": 100, **options})
+
+
+@pytest.mark.parametrize("target", [5, None, "exp3", dict])
+@pytest.mark.parametrize("given", [{}, {"rounds": 2}, {"left": [[0.0]], "right": [[1.0]]}])
+def test_what_is_no_learner_is_named_before_all_else(target, given):
+    with pytest.raises(LearnerError, match=r"must have (start, )?act, update; it has no"):
+        falsify(target, Claim(epsilon=1.0), **given)
 
 
 def test_a_learner_without_release_has_no_release_surface():
