@@ -66,6 +66,8 @@ def _as_losses(data: object, t: int) -> Round:
         return data
     try:
         vector = np.atleast_1d(np.asarray(data, dtype=float))
+    except OverflowError:
+        raise ValueError(f"round {t} of an input must be finite, got a number beyond all floats") from None
     except (TypeError, ValueError):
         vector = np.empty((0, 0))
     if vector.ndim != 1 or not vector.size:

@@ -21,6 +21,7 @@ from ..play.provenance import check_namesakes
 from .paths import read_text
 from .plan_schema import ALLOWED, CLAIM, PLAN, RELATION_NAMES
 from .regret_tasks import BUDGET_OF_REGRET, RegretTask
+from .targets import convert
 from .tasks import Task
 
 #: Runs for each loss sequence of a measurement of regret that does not say how many.
@@ -171,8 +172,13 @@ def read_plan(path: Path) -> Plan:
         check_namesakes(place for task in tasks if (place := task.target.rpartition(":")[0]))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    regret = tuple(_regret_of(claim, task) for claim, task in zip(claims, tasks, strict=True) if "regret" in claim)
-    return Plan(tasks, seed, confidence, alpha, regret)
+    regret = []
+    for i, (claim, task) in enumerate(zip(claims, tasks, strict=True)):
+        try:
+            regret += [_regret_of(claim, task)] if "regret" in claim else []
+        except ValueError as error:
+            raise ValueError(f"{lines.at('regret', i)}: regret: {error}") from None
+    return Plan(tasks, seed, confidence, alpha, tuple(regret))
 
 
 def _read_claim(claim: Mapping[str, Any], lines: _Lines, index: int, seed: int, confidence: float) -> Task:
@@ -220,6 +226,7 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
     """Return the measurement that a claim's `regret` table asks for."""
     asked = claim["regret"]
     runs, stop = asked.get("runs", RUNS_OF_REGRET), asked.get("stop", "budget")
+    bound = convert("bound", asked["bound"], float)
     budget = Budget(runs=runs, seed=task.budget.seed, stop=stop)
     parameters = (
         {"epsilon": claim["epsilon"], **claim.get("set", {})} if _takes_epsilon(claim) else claim.get("set", {})
@@ -228,7 +235,7 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
         task.target,
         rounds=asked.get("horizon", RegretTask.rounds),
         budget=budget,
-        bound=float(asked["bound"]),
+        bound=cast("float", bound),
         arms=claim.get("arms"),
         losses=claim.get("losses"),
         parameters=parameters,

@@ -171,7 +171,10 @@ def convert(name: str, value: object, kind: object) -> object:
         if inspect.isclass(k) and isinstance(value, k) and not (k is int and isinstance(value, bool)):
             return value
         if k is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+            try:
+                return float(value)
+            except OverflowError:
+                raise ValueError(f"{name} must be finite, got a number beyond all floats") from None
         if isinstance(value, str):
             if k is bool and value.lower() in ("true", "false"):
                 return value.lower() == "true"

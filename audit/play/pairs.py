@@ -45,6 +45,8 @@ def _world(given: ArrayLike | Sequence[Loss | Adaptive], side: str) -> World:
         return cast(World, tuple(losses))
     try:
         array = np.asarray(losses, dtype=float)
+    except OverflowError:
+        raise ValueError(f"the {side} losses must be finite, got a number beyond all floats") from None
     except (TypeError, ValueError):
         raise ValueError(f"the {side} losses must be numbers in {len(losses)} rows of equal length") from None
     if array.ndim != 2 or array.shape[1] == 0:

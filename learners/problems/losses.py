@@ -317,6 +317,8 @@ def from_json(data: object) -> Loss | Switch:
     if isinstance(data, list):
         try:
             return np.asarray(data, dtype=float)
+        except OverflowError:
+            raise ValueError("a loss vector must be finite, got a number beyond all floats") from None
         except (TypeError, ValueError):
             raise ValueError(f"a loss vector must be a list of numbers, got {data!r}") from None
     known = ", ".join((*_FAMILIES, "switch"))

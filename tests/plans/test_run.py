@@ -118,6 +118,21 @@ def test_an_undecided_claim_fails_the_run_otherwise(tmp_path):
             "plan.toml:7: epsilon must be finite, got a number beyond all floats",
         ),
         ("epsilon = 1", f"epsilon = 1{'0' * 5000}", "plan.toml: Exceeds the limit"),
+        (
+            "batch = 1",
+            f"threshold = 1{'0' * 400}",
+            "plan.toml:12: threshold must be finite, got a number beyond all floats",
+        ),
+        (
+            'expect = "survived"',
+            f"regret = {{ bound = 1{'0' * 400} }}",
+            "plan.toml:16: regret: bound must be finite, got a number beyond all floats",
+        ),
+        (
+            'expect = "survived"',
+            f"regret = {{ bound = 1, runs = 1{'0' * 400} }}",
+            "plan.toml:16: regret: runs must be below 2^53, got 1000",
+        ),
         ("seed = 1", f"seed = {'[' * 100_000}", "plan.toml: "),
     ],
 )

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.blackbox.learners import falsify
+from overclaim.audit.inputs.rounds import as_sequence
 from overclaim.audit.play.pairs import Pair, differing_losses
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import linear_alphabet
 from overclaim.learners import Exp3
-from overclaim.learners.problems.losses import Linear, Switch
+from overclaim.learners.problems.losses import Linear, Switch, from_json
 from overclaim.mechanisms.claim import LOSS_SET_NAMES, NEIGHBOURS, Claim
 
 
@@ -131,3 +132,12 @@ def test_feedback_differs_only_in_the_differing_round():
     assert pair.feedback(0, arms, "full", left).tolist() == [[1.0, 0.0, 1.0], [0.0, 0.5, 0.0]]
     points = np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
     assert pair.feedback(0, points, "bandit", left).tolist() == [1.0, 0.25, 0.0]
+
+
+def test_losses_beyond_all_floats_are_named():
+    with pytest.raises(ValueError, match="the left losses must be finite, got a number beyond all floats"):
+        Pair([[10**400, 0.0]], [[0.0, 0.0]])
+    with pytest.raises(ValueError, match="a loss vector must be finite, got a number beyond all floats"):
+        from_json([10**400, 0.0])
+    with pytest.raises(ValueError, match="round 1 of an input must be finite, got a number beyond all floats"):
+        as_sequence([[10**400, 0.0]])
