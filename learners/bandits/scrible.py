@@ -13,7 +13,7 @@ from ...mechanisms.parameters import check_positive
 from ..abilities import owns
 from ..problems.barriers import Barrier, ClosedForms
 from ..problems.polytope import minimise
-from ..protocol import FeedbackKind
+from ..protocol import FeedbackKind, LearnerError
 
 
 def _axes(hessian: Floats) -> tuple[Floats, Floats]:
@@ -28,6 +28,13 @@ def _axes(hessian: Floats) -> tuple[Floats, Floats]:
     values, vectors = np.linalg.eigh(np.rint(hessian / unit) * unit)
     lead = np.argmax(np.rint(np.abs(vectors) * 2.0**20), axis=1)[:, None]
     return values, vectors * np.where(np.take_along_axis(vectors, lead, axis=1) < 0, -1.0, 1.0)
+
+
+def _finite(values: Floats) -> Floats:
+    """Return the values; raise LearnerError where one is not finite: its centre is on the boundary, or beyond it."""
+    if not np.isfinite(values).all():
+        raise LearnerError("SCRiBLe has a centre too near the boundary for floating point: is eta too large?")
+    return values
 
 
 @dataclass
@@ -59,6 +66,11 @@ class Scrible:
         The domain: `BallBarrier`, `BoxBarrier`, `SimplexBarrier`, `PolytopeBarrier`, or a class with the same members.
     eta : float
         Learning rate, positive.
+
+    Raises
+    ------
+    LearnerError
+        Where it is so large that a centre cannot be told from the boundary.
     """
 
     barrier: Barrier
@@ -94,11 +106,13 @@ class Scrible:
         dim, runs = state.centre.shape
         end = (draws.uniform(runs) * (2 * dim)).astype(np.intp)
         axis = end // 2
-        if self._closed is not None:
-            value, direction = self._closed.axis(state.centre, axis)
-        else:
-            values, vectors = _axes(self.barrier.derivatives(state.centre)[1])
-            value, direction = values[np.arange(runs), axis], vectors[np.arange(runs), :, axis].T
+        with np.errstate(all="ignore"):
+            if self._closed is not None:
+                value, direction = self._closed.axis(state.centre, axis)
+            else:
+                values, vectors = _axes(_finite(self.barrier.derivatives(state.centre)[1]))
+                value, direction = values[np.arange(runs), axis], vectors[np.arange(runs), :, axis].T
+            _finite(1.0 / np.sqrt(value))
         move = direction * ((1.0 - 2.0 * (end % 2)) / np.sqrt(value))
         points: Floats = self.barrier.offset[:, None] + self.barrier.basis @ (state.centre + move)
         return points
@@ -106,12 +120,12 @@ class Scrible:
     def estimate(self, state: ScribleState, actions: Floats, feedback: Floats) -> Floats:
         """Return the loss estimates in the barrier's coordinates, (dim, runs): dim y times the Hessian of the move."""
         move = self.barrier.basis.T @ (actions - self.barrier.offset[:, None]) - state.centre
-        if self._closed is not None:
-            dual = self._closed.curved(state.centre, move)
-        else:
-            dual = np.einsum("rij,jr->ir", self.barrier.derivatives(state.centre)[1], move)
-        estimates: Floats = dual * (feedback * len(move))
-        return estimates
+        with np.errstate(all="ignore"):
+            if self._closed is not None:
+                dual = self._closed.curved(state.centre, move)
+            else:
+                dual = np.einsum("rij,jr->ir", self.barrier.derivatives(state.centre)[1], move)
+            return _finite(dual * (feedback * len(move)))
 
     def update(self, state: ScribleState, actions: Floats, feedback: Floats, draws: Draws) -> None:
         """Add the estimate and move the centre."""
@@ -120,4 +134,5 @@ class Scrible:
         if self._closed is not None:
             state.centre = self._closed.minimum(linear)
         else:
-            state.centre = minimise(self.barrier, linear, state.centre)
+            with np.errstate(all="ignore"):
+                state.centre = minimise(self.barrier, linear, state.centre)

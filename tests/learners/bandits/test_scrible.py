@@ -9,7 +9,8 @@ from scipy import optimize, stats
 from overclaim.learners.bandits.scrible import Scrible, ScribleState, _axes
 from overclaim.learners.problems.barriers import BallBarrier, BoxBarrier, SimplexBarrier
 from overclaim.learners.problems.polytope import PolytopeBarrier, minimise
-from overclaim.mechanisms.draws import Draws
+from overclaim.learners.protocol import LearnerError
+from overclaim.mechanisms.draws import Draws, Stage
 
 # Irregular, so that its Hessians have one eigenbasis and its orientation is no accident of rounding.
 ROWS = np.array([[1.0, 0.3], [0.2, 2.0], [-1.0, -1.4]])
@@ -254,6 +255,24 @@ def test_the_comparator_is_the_best_point(name, seed):
 def test_bad_polytopes_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         PolytopeBarrier(*arguments)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["ball", "box", "simplex", "polytope"])
+def test_a_rate_whose_centres_reach_the_boundary_is_named(name):
+    """An end was no finite point, after warnings of NumPy's: as if the learner were at fault."""
+    square = PolytopeBarrier(A=((1, 0), (-1, 0), (0, 1), (0, -1)), b=(1, 1, 1, 1))
+    barrier = {"ball": BallBarrier(4), "box": BoxBarrier(4), "simplex": SimplexBarrier(4), "polytope": square}[name]
+    learner, draws = Scrible(barrier=barrier, eta=10.0), Draws(1, Stage.TRAIN)
+    state = learner.start(64, draws)
+
+    def play():
+        for _ in range(100):
+            points = learner.act(state, draws)
+            learner.update(state, points, points.sum(axis=0), draws)
+
+    with pytest.raises(LearnerError, match="too near the boundary for floating point: is eta too large"):
+        play()
 
 
 def test_bad_rates_are_named():
