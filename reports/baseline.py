@@ -32,7 +32,7 @@ from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clo
 from ..audit.statistics.bounds.bisection import bisect
 from ..audit.statistics.digits import at_least, at_most
 from ..audit.statistics.events import Counts
-from ..audit.statistics.measure_words import is_epsilon, lower_words
+from ..audit.statistics.measure_words import claimed_words, is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json, number_text
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
@@ -269,6 +269,10 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     ]
     if now["kind"] == then["kind"] == "profile" and _allows_more(now, then):
         changes.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
+    other = now["kind"] != then["kind"] or now.get("order") != then.get("order")
+    if other and _allows_more(now, then) and not _allows_more(then, now):
+        said = f"the claimed {claimed_words(now)} allows events that {claimed_words(then)} did not"
+        changes.append(_finding("weakened", new, said))
     same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
     if same and (less := _catches_less(new, old)):
         changes.append(_finding("lost power", new, less))
@@ -279,9 +283,12 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
 
 
 def _allows_more(now: MeasureJson, then: MeasureJson) -> bool:
-    """Tell whether a profile lets some event be likelier than another profile does."""
+    """Tell whether a measure lets some event be likelier than another does; of one that is not known it is not."""
     q = [i / CURVE for i in range(CURVE + 1)]
-    most, before = (measure_from_json(stated).allowed(q) for stated in (now, then))
+    try:
+        most, before = (measure_from_json(stated).allowed(q) for stated in (now, then))
+    except ValueError:
+        return False
     return bool((most > before + 1e-9).any())
 
 
