@@ -31,6 +31,7 @@ from .verdicts import (
     first_binding,
     judge_bound,
     judge_growth,
+    promised_growth,
 )
 
 #: What the sequence is called that a search found.
@@ -374,7 +375,7 @@ def _judge(
         "bound_slope": printed,
         "binds_from": binds_from,
         "bound_verdict": here.verdict(bound),
-        **(judge_growth(ends, exponent if printed is None else max(exponent, printed)) if played else {}),
+        **(judge_growth(ends, promised_growth(exponent, printed)[0]) if played else {}),
     }
 
 

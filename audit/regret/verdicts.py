@@ -25,10 +25,15 @@ def regret_verdict(verdict: object) -> str:
     return f"{HOLDS} on the sequences played" if verdict == HOLDS else str(verdict)
 
 
-def growth_words(verdict: object, binds_from: int | None) -> str:
-    """Return a verdict on growth in words: how far above its exponent HOLDS may lie, and what VACUOUS waits for."""
+def promised_growth(exponent: float, own: float | None) -> tuple[float, str]:
+    """Return what growth is held against, the steeper of a bound's exponent and its own slope, and what that is."""
+    return (exponent, "exponent") if own is None or own <= exponent else (own, "bound's own slope")
+
+
+def growth_words(verdict: object, binds_from: int | None, against: str) -> str:
+    """Return a verdict on growth in words: how far above what it is held to HOLDS may lie, what VACUOUS waits for."""
     if verdict == HOLDS:
-        return f"{regret_verdict(verdict)}, to within {TOLERANCE} of the exponent"
+        return f"{regret_verdict(verdict)}, to within {TOLERANCE} of the {against}"
     if verdict == VACUOUS:
         start = f"T = {binds_from:,}" if binds_from else "where the bound says something"
         return f"not yet, it takes {FEWEST_DOUBLINGS} doublings of the horizon from {start} on"

@@ -10,7 +10,7 @@ import click
 
 from ...audit.certification.blind_spot import words
 from ...audit.inputs.data import shown
-from ...audit.regret.verdicts import growth_words, regret_verdict
+from ...audit.regret.verdicts import growth_words, promised_growth, regret_verdict
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text, within
 from ...audit.statistics.measure_words import beside, caught_words, claimed_words, is_epsilon, spent_words, unit_of
@@ -191,11 +191,12 @@ def regret_lines(target: str, audit: RegretJson) -> str:
         verdict = regret_verdict(audit["bound_verdict"])
         lines.append(f"bound {number(audit['bound'])}: {verdict}; {says} ({audit['source']})")
         own = audit.get("bound_slope")
+        against = promised_growth(audit["exponent"] or 0.0, own)[1]
         certified = list(within(audit.get("growth_lower"), audit.get("growth_upper")))
         lines.append(
             f"claimed exponent {number(audit['exponent'])}"
             + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
-            + f": {growth_words(audit['growth_verdict'], binds)}"
+            + f": {growth_words(audit['growth_verdict'], binds, against)}"
             + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
     if found := audit.get("found"):

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ...audit.certification.blind_spot import factor_words
 from ...audit.play.workers import in_parallel
-from ...audit.regret.verdicts import TOLERANCE, growth_words
+from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.events import Counts, Event, certify
@@ -347,7 +347,7 @@ _REGRET: View = dict.fromkeys(
     (
         "mean_regret",
         "interval",
-        *("bound", "exponent", "slope", "slope_lower", "slope_upper"),
+        *("bound", "bound_slope", "exponent", "slope", "slope_lower", "slope_upper"),
         *("verdict", "bound_verdict", "growth_verdict", "binds_from"),
         *("rounds", "runs", "confidence", "interval_method"),
     )
@@ -361,7 +361,8 @@ def _regret(entry: RegretJson) -> View:
     shown["interval"] = [round(end, 6) for end in shown["interval"] or ()]  # 7e-12 is 0
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
     growth = str(shown["growth_verdict"])
-    shown["growth_words"] = growth_words(growth, shown["binds_from"]).replace(growth, growth.lower())
+    against = promised_growth(shown["exponent"] or 0.0, shown["bound_slope"])[1]
+    shown["growth_words"] = growth_words(growth, shown["binds_from"], against).replace(growth, growth.lower())
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
     return shown
 

@@ -14,7 +14,7 @@ import click
 
 from ...audit.certification.blind_spot import factor_words
 from ...audit.certification.witness import witness_lines
-from ...audit.regret.verdicts import YOURS, regret_verdict
+from ...audit.regret.verdicts import YOURS, promised_growth, regret_verdict
 from ...audit.statistics.digits import at_least, confidence_text
 from ...audit.statistics.measure_words import is_epsilon
 from ...learners.catalogue.entries import Entry
@@ -198,8 +198,9 @@ def bound_line(row: RegretJson) -> str:
         f"bound {number(row.get('bound'))}, T = {row.get('rounds')}, {sequence} losses"
     )
     if row.get("growth_verdict") == "VIOLATED":
-        grows, claimed = at_least(row.get("growth_lower")), number(row.get("exponent"))
-        line += f"; growth exponent at least {grows}, claimed {claimed}"
+        claimed, what = promised_growth(row.get("exponent") or 0.0, row.get("bound_slope"))
+        line += f"; growth exponent at least {at_least(row.get('growth_lower'))}, claimed {number(claimed)}"
+        line += f" ({what})" if claimed != row.get("exponent") else ""
     return line
 
 

@@ -234,6 +234,8 @@ def test_a_violated_bound_on_regret_is_in_every_output(record):
     record["regret"][0] |= {"growth_verdict": "VIOLATED", "growth_lower": 0.87654, "exponent": 0.5}
     for text in (junit(record), sarif(record), markdown(record)):
         assert "growth exponent at least 0.8765, claimed 0.5" in text
+    record["regret"][0] |= {"bound_slope": 0.71}
+    assert "growth exponent at least 0.8765, claimed 0.71 (bound's own slope)" in markdown(record)
 
 
 def test_the_error_of_each_bound_is_that_of_its_claim_not_of_the_report(record):

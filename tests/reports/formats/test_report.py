@@ -15,7 +15,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play import workers
 from overclaim.reports.command_line.running import decide_together
 from overclaim.reports.formats import figures, ruler
-from overclaim.reports.formats.claim_lines import claim_lines
+from overclaim.reports.formats.claim_lines import claim_lines, regret_lines
 from overclaim.reports.formats.html import render, share, view
 from overclaim.reports.formats.markdown import markdown
 from overclaim.reports.formats.terminal import claims_table
@@ -235,8 +235,13 @@ def test_a_shrunk_witness_stands_beside_its_own_bound(record):
 def test_regret_says_how_its_intervals_and_its_growth_are_judged(record):
     row = record["regret"][0] | {"confidence": 0.99, "interval_method": "normal approximation"}
     rows = [row | {"growth_verdict": "VACUOUS", "binds_from": 205}, row | {"growth_verdict": "HOLDS"}]
+    rows.append(row | {"growth_verdict": "HOLDS", "bound_slope": 0.82})
     page = render({**record, "regret": rows})
-    assert page.count("a normal approximation</small>") == 2
+    assert page.count("a normal approximation</small>") == 3
+    assert "growth: holds on the sequences played, to within 0.1 of the bound&#39;s own slope" in page
+    said = {"rounds": 64, "runs": 9, "source": "A & B", "sequence": "gap", "slope_lower": 0.4}
+    words = " ".join(regret_lines("exp2", {**said, "bound_verdict": "HOLDS", **rows[2]}).split())
+    assert "HOLDS on the sequences played, to within 0.1 of the bound's own slope" in words
     assert "growth: not yet, it takes 3 doublings of the horizon from T = 205 on" in page
     assert "growth: holds on the sequences played, to within 0.1 of the exponent" in page
 
