@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ...mechanisms.draws import Floats
+from .bounds.intervals import NUISANCE_SHARE
 from .bounds.rounding import rounded
 from .coupling import CoupledTails, in_tail
 from .event_rule import allotment, pairs
@@ -188,10 +190,19 @@ class Candidates:
             share = np.where(self.one_sided, allotted, 0.5)
             played = runs * share, runs * (1 - share)
             counted = self._with_one_more(played) if self.by_curves else self
-            promise = np.log(counted.excess / counted.false)
+            promise = np.log(np.maximum(counted.excess - self._explained(runs, quantile), 1e-12) / counted.false)
             promise -= _doubt(quantile, *counted.variances(played))
             promise -= _doubt(doubt, *self.pilot)
         return np.where(self.allowed, rounded(promise), -np.inf), share
+
+    def _explained(self, runs: int, quantile: float) -> Floats | float:
+        """Return what delta explains beyond itself in the guess game, which knows its guesses from below."""
+        if not self.delta:
+            return 0.0
+        guessed = (self.rates[0][0] + self.rates[1][0] + self.false) / 2
+        sure = -float(special.ndtri(NUISANCE_SHARE * special.ndtr(-quantile)))
+        least = np.maximum(guessed - sure * np.sqrt(np.maximum(guessed * (1 - guessed), 0.0) / runs), 1e-12)
+        return np.where(self.one_sided, 0.0, 2 * self.delta * (guessed / least - 1))
 
     def _with_one_more(self, played: tuple[Floats, Floats]) -> Candidates:
         """Return the candidates with one wrong guess more in so many runs of each world: a count's upper limit has it.
