@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
@@ -77,21 +77,29 @@ class SpanningTrees:
         return math.sqrt(2 * min(self.vertices - 1, self.dim - self.vertices + 1))
 
     @cached_property
-    def _steps(self) -> list[tuple[int, int, bool]] | None:
-        """The edges in twos (as numbers) that become one edge, and whether that is instead of a vertex.
+    def _steps(self) -> list[tuple[list[int], bool]] | None:
+        """The edges (as numbers) that become one edge, and whether that is instead of vertices between them.
 
-        Two edges in parallel are one, as dear as the cheaper; a vertex with two edges is left out, and they are one
-        edge, as dear as the dearer. The new edge has the next number. A vertex with one edge stands as (edge, edge).
+        Edges in parallel are one, as dear as the cheapest; vertices with two edges are left out, and the edges in a
+        row are one, as dear as the dearest. The new edge has the next number. A step that goes on with a new edge in
+        the same way takes its edges over, and leaves none there. A vertex with one edge stands as that edge alone.
         None where that does not reach the end, as in a complete graph of four vertices.
         """
         near: list[dict[int, int]] = [{} for _ in range(self.vertices)]
-        steps: list[tuple[int, int, bool]] = []
+        steps: list[tuple[list[int], bool]] = []
+
+        def become_one(edges: Iterable[int], vertex: bool) -> int:
+            parts: list[int] = []
+            for edge in edges:
+                known, alike = steps[edge - self.dim] if edge >= self.dim else ([], not vertex)
+                parts += known if alike is vertex else [edge]
+                if alike is vertex:
+                    steps[edge - self.dim] = [], vertex
+            steps.append((parts, vertex))
+            return self.dim + len(steps) - 1
 
         def join(u: int, v: int, edge: int) -> None:
-            if v in near[u]:
-                steps.append((near[u][v], edge, False))
-                edge = self.dim + len(steps) - 1
-            near[u][v] = near[v][u] = edge
+            near[u][v] = near[v][u] = become_one((near[u][v], edge), False) if v in near[u] else edge
 
         for edge, (u, v) in enumerate(self.edges):
             join(u, v, edge)
@@ -102,12 +110,11 @@ class SpanningTrees:
                 return None
             for u in at:
                 del near[u][vertex]
-            if at:
-                edges = list(at.values())
-                steps.append((edges[0], edges[-1], True))
-                if len(at) == 2:
-                    u, v = at
-                    join(u, v, self.dim + len(steps) - 1)
+            if len(at) == 1:
+                steps.append((list(at.values()), True))
+            if len(at) == 2:
+                u, v = at
+                join(u, v, become_one(at.values(), True))
         return steps
 
     def minimise(self, linear: Floats) -> Floats:
@@ -115,16 +122,17 @@ class SpanningTrees:
         costs, last = _named(linear)
         return self._eliminated(costs, last) if self._steps is None else self._reduced(costs, self._steps)
 
-    def _reduced(self, costs: Floats, steps: list[tuple[int, int, bool]]) -> Floats:
-        """Return the trees where edges become one in twos: then each is in the tree or not, from the last one back."""
-        edges, first_less = list(costs), []
-        for i, j, vertex in steps:
-            first_less.append(edges[i] < edges[j])
-            edges.append((np.maximum if vertex else np.minimum)(edges[i], edges[j]))
-        taken: list[NDArray[np.bool_]] = [np.zeros(costs.shape[1], bool)] * len(edges)
-        for step in reversed(range(len(steps))):
-            (i, j, vertex), less, both = steps[step], first_less[step], taken[self.dim + step]
-            taken[i], taken[j] = (both | less, both | ~less) if vertex else (both & less, both & ~less)
+    def _reduced(self, costs: Floats, steps: list[tuple[list[int], bool]]) -> Floats:
+        """Return the trees where edges become one: then each is in the tree or not, from the last one back."""
+        edges = list(costs)
+        for parts, vertex in steps:
+            edges.append(reduce(np.maximum if vertex else np.minimum, [edges[i] for i in parts] or edges[:1]))
+        no = np.zeros(costs.shape[1], bool)
+        taken = [no] * self.dim + [~no if len(parts) == 1 else no for parts, _ in steps]
+        for number in reversed(range(self.dim, len(edges))):
+            (parts, vertex), cost, one = steps[number - self.dim], edges[number], taken[number]
+            for i in parts:  # in a row only the dearest may be left out, in parallel only the cheapest be taken
+                taken[i] = one | (edges[i] < cost) if vertex else one & (edges[i] == cost)
         return np.array(taken[: self.dim], dtype=np.float64)
 
     def _eliminated(self, costs: Floats, last: int) -> Floats:
