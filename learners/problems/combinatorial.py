@@ -250,16 +250,17 @@ class Paths:
     def minimise(self, linear: Floats) -> Floats:
         """Return the shortest paths by dynamic programming, all runs at once; costs may be negative."""
         distance, through = self._distances(linear)
-        at = [np.zeros(linear.shape[1], bool)] * self.vertices
-        at[self.source] = ~at[self.source]
-        x = np.zeros(linear.shape)
+        no = np.zeros(linear.shape[1], bool)
+        at, taken = [no] * self.vertices, [no] * self.dim
+        at[self.source] = ~no
         for v in self._order:
             if v == self.sink:
                 break
             for edge, head in self._out[v]:
-                x[edge] = taken = at[v] & (through[edge] == distance[v])
-                at[head], at[v] = at[head] | taken, at[v] & ~taken
-        return x
+                last = edge == self._out[v][-1][0]  # those still there have no other way
+                taken[edge] = at[v] if last else at[v] & (through[edge] == distance[v])
+                at[head], at[v] = at[head] | taken[edge], at[v] & ~taken[edge]
+        return np.array(taken, dtype=np.float64)
 
 
 @dataclass(frozen=True)
