@@ -34,11 +34,9 @@ def _named(linear: Floats) -> tuple[Floats, int]:
     Costs that agree but for these last bits count as equal.
     """
     last = (1 << (len(linear) - 1).bit_length()) - 1
-    costs = linear + 0.0
-    bits = costs.view(np.int64)
-    bits &= ~last
+    bits = np.asarray(linear, dtype=np.float64).view(np.int64) & ~last
     bits |= np.arange(len(linear))[:, None]
-    return costs, last
+    return bits.view(np.float64), last
 
 
 @dataclass(frozen=True)
