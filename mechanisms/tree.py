@@ -74,7 +74,7 @@ class TreeState:
 
     t: int
     total: Floats  # (dim, runs): the exact prefix sum
-    level: Floats  # (levels, dim, runs)
+    level: list[Floats]  # (dim, runs) each
     noisy: Floats  # (dim, runs): the prefix sum with its nodes' noise, before padding
 
 
@@ -111,7 +111,7 @@ class Tree:
         """Return the empty counter for vectors (dim, runs)."""
         shape = (dim, runs)
         levels = self.horizon.bit_length()
-        return TreeState(0, np.zeros(shape), np.zeros((levels, *shape)), np.zeros(shape))
+        return TreeState(0, np.zeros(shape), [np.zeros(shape)] * levels, np.zeros(shape))
 
     def pad(self, state: TreeState, draws: Draws) -> Floats:
         """Return the released prefix sum at the current round, (dim, runs): with padding, fresh at every call.
@@ -120,12 +120,15 @@ class Tree:
         """
         if not self.padding:
             return state.noisy
-        padded, missing = state.noisy.copy(), depth(self.horizon) - state.t.bit_count()
-        if missing > 0 and isinstance(self.noise, Gaussian):  # one draw has the law of their sum
-            padded += self.noise.total(missing).sample(padded.shape, draws)
-            return padded
-        for _ in range(missing):
-            padded += self.noise.sample(padded.shape, draws)
+        missing = depth(self.horizon) - state.t.bit_count()
+        if missing <= 0:
+            return state.noisy.copy()
+        law, shape = self.noise, state.noisy.shape
+        if isinstance(law, Gaussian):  # one draw has the law of their sum
+            law, missing = law.total(missing), 1
+        padded = state.noisy + law.sample(shape, draws)
+        for _ in range(missing - 1):
+            padded += law.sample(shape, draws)
         return padded
 
     def add(self, state: TreeState, value: Floats, draws: Draws) -> None:

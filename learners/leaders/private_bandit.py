@@ -134,7 +134,9 @@ class NoisyOco:
 
     def respond(self, tree: TreeState, draws: Draws) -> Floats:
         """Return the regularised response to the padded noisy sum, (dim, runs)."""
-        return conditional_gradient(self.oracle, self.eta * self.tree.pad(tree, draws), self.precision)
+        linear = self.tree.pad(tree, draws)
+        linear *= self.eta
+        return conditional_gradient(self.oracle, linear, self.precision)
 
     def _vertex(self, runs: int) -> Floats:
         return np.repeat(_first(cast(Hashable, self.oracle)), runs, axis=1)

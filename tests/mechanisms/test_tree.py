@@ -104,7 +104,7 @@ def test_a_value_reaches_at_most_depth_nodes_before_the_last_prefix(horizon, dat
 @given(horizon=st.integers(1, 10**6))
 def test_memory_grows_with_the_logarithm(horizon):
     state = Tree(Laplace(1.0), horizon).start(3, 5)
-    size = sum(a.size for a in (state.total, state.level, state.noisy))
+    size = sum(a.size for a in (state.total, *state.level, state.noisy))
     assert size <= (depth(horizon) + 3) * 15
 
 
