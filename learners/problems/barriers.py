@@ -238,11 +238,11 @@ class SimplexBarrier:
         """
         losses = self.basis @ linear
         losses -= losses.min(axis=0)
-        mu = np.ones(losses.shape[1])
+        mu, x = np.ones(losses.shape[1]), np.empty_like(losses)
         for _ in range(_NEWTON_STEPS):
-            x = 1.0 / (losses + mu)
+            np.divide(1.0, np.add(losses, mu, out=x), out=x)
             total = x.sum(axis=0)
-            step = total * (total - 1.0) / np.square(x).sum(axis=0)
+            step = total * (total - 1.0) / np.square(x, out=x).sum(axis=0)
             mu += step
             if not (np.abs(step) > 1e-15 * self.dim * mu).any():
                 break
@@ -266,10 +266,11 @@ class SimplexBarrier:
         least = ordered[chosen, runs]
         gap = ordered[chosen + 1, runs] - least
         d -= least
-        low, high = np.zeros_like(gap), gap.copy()
+        low, high, inverse = np.zeros_like(gap), gap.copy(), np.empty_like(d)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            beyond = (1.0 / (d - middle)).sum(axis=0) > 0
-            high, low = np.where(beyond, middle, high), np.where(beyond, low, middle)
+            np.divide(1.0, np.subtract(d, middle, out=inverse), out=inverse)
+            above = (~(inverse.sum(axis=0) > 0)).astype(float)  # 1 where the root is, else 0: no branch to guess
+            low, high = np.maximum(low, above * middle), np.minimum(high, above * gap + middle)
         direction = self.basis.T @ (1.0 / (d - (low + high) / 2))
         return least + (low + high) / 2, oriented(direction / np.sqrt(np.square(direction).sum(axis=0)))
