@@ -119,7 +119,7 @@ class BallBarrier(_AroundOrigin):
         along[-1] = 1.0
         np.divide(z, np.sqrt(squared), out=along, where=squared > TINY)
         # Two reflections do it: the one is taken that does not cancel, and the last bits of a sum do not choose.
-        sign = np.where(np.rint(along[-1] * 2.0**20) < 0, -1.0, 1.0)
+        sign = signs(np.rint(along[-1] * 2.0**20))
         across = along.copy()
         across[-1] += sign
         runs = np.arange(z.shape[1])
@@ -132,9 +132,15 @@ class BallBarrier(_AroundOrigin):
 
 def oriented(directions: Floats) -> Floats:
     """Return unit vectors (dim, runs) or their opposites: the first of the largest components is positive."""
-    lead = np.argmax(np.rint(np.abs(directions) * 2.0**20), axis=0)
-    turned: Floats = directions * np.where(directions[lead, np.arange(lead.size)] < 0, -1.0, 1.0)
+    sizes = np.rint(directions * 2.0**20)
+    sizes *= 2.0**32 - np.arange(len(sizes))[:, None]  # whole numbers: of equal ones the first is the largest
+    turned: Floats = directions * signs(sizes.max(axis=0) + sizes.min(axis=0))
     return turned
+
+
+def signs(x: Floats) -> Floats:
+    """Return -1 where x is negative, else 1: by arithmetic, as the processor cannot guess a branch."""
+    return 1.0 - 2.0 * (x < 0).astype(np.float64)
 
 
 def radial(linear: Floats, squared: Floats) -> Floats:

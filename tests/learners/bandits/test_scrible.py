@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from overclaim.learners.bandits.scrible import Scrible, ScribleState, _axes
-from overclaim.learners.problems.barriers import BallBarrier, BoxBarrier, SimplexBarrier
+from overclaim.learners.problems.barriers import BallBarrier, BoxBarrier, SimplexBarrier, oriented
 from overclaim.learners.problems.polytope import PolytopeBarrier, minimise
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.draws import Draws, Stage
@@ -290,3 +290,17 @@ def test_the_axes_do_not_hang_on_the_last_bits_of_a_hessian(name):
     values, vectors = _axes(moved)
     np.testing.assert_allclose(vectors, np.broadcast_to(vectors[:1], vectors.shape), atol=1e-12)
     np.testing.assert_allclose(vectors @ (values[:, :, None] * np.swapaxes(vectors, 1, 2)), exact, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 7, 300])
+def test_an_axis_is_turned_by_the_first_of_its_largest_components(dim):
+    """Also where some are as large, but for bits that count as none."""
+    rng = np.random.default_rng(dim)
+    ties = rng.choice([-1.0, 1.0], (dim, 500)) * (1 + rng.choice([0.0, 1e-9, -1e-9], (dim, 500)))
+    some = ties * (rng.random((dim, 500)) < 0.5) + 2 * np.eye(dim)[:, :1]
+    for directions in (rng.normal(size=(dim, 500)), ties, some):
+        directions = directions / np.sqrt(np.square(directions).sum(axis=0))
+        lead = np.argmax(np.rint(np.abs(directions) * 2.0**20), axis=0)
+        turned = oriented(directions)
+        assert (turned[lead, np.arange(500)] > 0).all()
+        np.testing.assert_array_equal(np.abs(turned), np.abs(directions))
