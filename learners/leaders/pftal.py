@@ -13,7 +13,7 @@ from ...mechanisms.noise import Noise
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_rounds
-from ..problems.domains import Projection
+from ..problems.domains import Projection, signs
 from ..problems.loss_classes import ConvexClass
 from ..protocol import FeedbackKind
 
@@ -21,7 +21,7 @@ from ..protocol import FeedbackKind
 def sphere(dim: int, runs: int, draws: Draws) -> Floats:
     """Return uniform points of the unit sphere, (dim, runs)."""
     if dim == 1:
-        return np.where(draws.uniform((1, runs)) < 0.5, -1.0, 1.0)
+        return signs(draws.uniform((1, runs)) < 0.5)
     u = draws.normal((dim, runs))
     u /= np.sqrt(np.square(u).sum(axis=0))
     return u

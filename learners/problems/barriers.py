@@ -11,7 +11,7 @@ import numpy as np
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
 from ..protocol import Arms
-from .domains import Ball
+from .domains import Ball, signs
 
 #: Newton steps, at most; few suffice.
 _NEWTON_STEPS = 100
@@ -119,7 +119,7 @@ class BallBarrier(_AroundOrigin):
         along[-1] = 1.0
         np.divide(z, np.sqrt(squared), out=along, where=squared > TINY)
         # Two reflections do it: the one is taken that does not cancel, and the last bits of a sum do not choose.
-        sign = signs(np.rint(along[-1] * 2.0**20))
+        sign = signs(np.rint(along[-1] * 2.0**20) < 0)
         across = along.copy()
         across[-1] += sign
         runs = np.arange(z.shape[1])
@@ -134,13 +134,8 @@ def oriented(directions: Floats) -> Floats:
     """Return unit vectors (dim, runs) or their opposites: the first of the largest components is positive."""
     sizes = np.rint(directions * 2.0**20)
     sizes *= 2.0**32 - np.arange(len(sizes))[:, None]  # whole numbers: of equal ones the first is the largest
-    turned: Floats = directions * signs(sizes.max(axis=0) + sizes.min(axis=0))
+    turned: Floats = directions * signs(sizes.max(axis=0) + sizes.min(axis=0) < 0)
     return turned
-
-
-def signs(x: Floats) -> Floats:
-    """Return -1 where x is negative, else 1: by arithmetic, as the processor cannot guess a branch."""
-    return 1.0 - 2.0 * (x < 0).astype(np.float64)
 
 
 def radial(linear: Floats, squared: Floats) -> Floats:
