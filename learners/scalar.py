@@ -276,9 +276,19 @@ def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool 
     lacking = [method for method in methods if not callable(getattr(learner, method, None))]
     if lacking:
         raise LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}")
+    for method in ("act", "update", "observe"):
+        _check_runs(f"{name}.{method}", getattr(learner, method, None))
     if feedback and getattr(learner, "feedback", None) not in KINDS:
         got = repr(learner.feedback) if hasattr(learner, "feedback") else "none"
         raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}, got {got}")
+
+
+def _check_runs(name: str, method: object) -> None:
+    """Raise LearnerError for a method whose call runs nothing of it: what it should learn would be lost unseen."""
+    is_async = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+    if is_async or inspect.isgeneratorfunction(method):
+        word = "async def" if is_async else "yield"
+        raise LearnerError(f"{name} must be a plain method: with {word!r} a call of it runs nothing")
 
 
 def _one_line(text: str) -> str:

@@ -151,6 +151,24 @@ def test_missing_methods_and_unknown_feedback_are_refused_at_once():
         as_learner(naked, arms=2, rounds=2)
 
 
+@pytest.mark.parametrize("method", ["act", "update", "observe"])
+def test_methods_whose_call_would_run_nothing_are_refused(method):
+    """A coroutine of `update` was made and thrown away each round: the learner learned nothing, and survived."""
+
+    async def coroutine(self, *given):
+        return 0
+
+    async def asynchronous(self, *given):
+        yield 0
+
+    def generator(self, *given):
+        yield 0
+
+    for idle, word in ((coroutine, "async def"), (asynchronous, "async def"), (generator, "yield")):
+        with pytest.raises(LearnerError, match=rf"Mine\.{method} must be a plain method: with '{word}'"):
+            as_learner(with_method(method, idle), arms=2, rounds=2)
+
+
 @pytest.mark.parametrize("object_", [3, "Exp3", None, object(), np, lambda arms: 4])
 def test_what_is_no_learner_is_refused(object_):
     with pytest.raises(LearnerError, match="must have start, act, update"):
