@@ -21,6 +21,7 @@ from ..play.pairs import Pair
 from ..play.transcripts import play, play_rounds
 from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
 from .declared_laws import check_stated
+from .independence import near_runs_alike
 from .shared_state import check_unshared, shared_state
 
 #: The probability that a test of a law accuses a learner that obeys it.
@@ -28,6 +29,8 @@ FALSE_ALARM = 1e-6
 #: Steps (rounds times runs) of one play of `check_fresh`, and the most and fewest runs.
 _STEPS, _MOST_RUNS, _FEWEST_RUNS = 2**15, 256, 8
 _ROUNDS = 8
+#: Last arms, or coordinates of the last points, in which runs near each other are compared.
+_COMPARED = 12
 
 #: What a learner is told in round t after its actions.
 Feed = Callable[[int, Actions], Floats]
@@ -194,6 +197,12 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
             raise LearnerError(
                 f"the runs of {name} share randomness, such as one draw for a whole block: blocks of runs differ more "
                 "than independent runs do. Draw for every run, as in draws.uniform(runs)"
+            )
+        together = np.concatenate([first, other, *blocks], axis=-1)
+        if near_runs_alike(together.reshape(-1, together.shape[-1])[-_COMPARED:].astype(np.float64), runs):
+            raise LearnerError(
+                f"the runs of {name} share randomness, such as one draw for two of them: those near each other are "
+                "more, or less, alike than others. Draw for every run, as in draws.uniform(runs)"
             )
     check_unshared(learner, shared)
 

@@ -161,10 +161,23 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
             f"{_ALIKE}, such as one draw for a whole block: blocks differ more than independent runs do. "
             "Draw for every run"
         )
-    lags = [2**i for i in range(int(math.log2(size)))]
-    splits = [split for row in ranks for split in _splits(row)]
-    if any(neighbours_p_value(split, lag) < SHARED / len(splits) / len(lags) for split in splits for lag in lags):
+    if near_runs_alike(ranks, size):
         raise LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others. Draw for every run")
+
+
+def near_runs_alike(rows: Floats, size: int) -> bool:
+    """Tell whether runs a power of two, or half a block, apart are more or less alike than by chance.
+
+    Parameters
+    ----------
+    rows : array (n, runs)
+        What runs of one law gave, block after block.
+    size : int
+        Runs of a block.
+    """
+    lags = {2**i for i in range(int(math.log2(size)))} | {size // 2, (size + 1) // 2}
+    splits = [split for row in rows for split in _splits(row)]
+    return any(neighbours_p_value(split, lag) < SHARED / len(splits) / len(lags) for split in splits for lag in lags)
 
 
 def _ranks(outputs: Outputs) -> Floats:

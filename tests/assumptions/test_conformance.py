@@ -155,6 +155,28 @@ class OnePoint(OneNoise):
     points = True
 
 
+class NoiseOfTwo(OneNoise):
+    """Bug: every draw serves two runs, next to each other or half a block apart, or, negated, the other of them."""
+
+    def __init__(self, spread, sign=1):
+        self.spread, self.sign = spread, sign
+
+    def act(self, state, draws):
+        half = Laplace(1.0).sample(((state.size + 1) // 2,), draws)
+        both = np.stack([half, self.sign * half], axis=self.spread).ravel()[: state.size]
+        return (state + both > 0.5).astype(np.intp)
+
+
+@pytest.mark.parametrize("rounds", [2, 200])
+@pytest.mark.parametrize("cls", [NoiseOfTwo(1), NoiseOfTwo(0), NoiseOfTwo(1, -1)])
+def test_runs_that_share_noise_by_twos_are_caught(cls, rounds):
+    """Of fours, they falsified a true claim in one audit of ten, at an alpha of one in a hundred."""
+    left = np.zeros((rounds, 2))
+    left[0] = 1, 0
+    with pytest.raises(LearnerError, match="those near each other are more, or less, alike than others"):
+        check_fresh(cls, Pair(left, np.zeros((rounds, 2))), 0)
+
+
 @pytest.mark.parametrize("cls", [OneNoise, OneNoiseAndMore, OnePoint])
 def test_runs_that_share_noise_are_caught(cls):
     """Unnoticed, they falsified a true claim in one audit of five: the runs of a block are one."""
