@@ -6,6 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
-from .blame import raised, said
+from .blame import name_of, raised, said
 from .checks import check_arms, check_rounds
 from .protocol import Arms, FeedbackKind, Learner, LearnerError
 
@@ -182,6 +183,11 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
         return Scalar(user_object, arms, rounds, parameters)
+    if isinstance(user_object, partial):
+        made = name_of(user_object.func)
+        raise LearnerError(
+            f"a partial of {made} is no learner: give {made} itself, with parameters (--set NAME=VALUE)"
+        )
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
     else:
@@ -206,6 +212,8 @@ def is_learner(target: object) -> bool:
 
 def is_mechanism(target: object) -> bool:
     """Tell whether a target is a mechanism, where nothing but the target says so."""
+    if isinstance(target, partial) and is_learner(target.func):
+        return False
     if not inspect.isfunction(target):  # an object that is called is one, unless it is to be played
         played = any(hasattr(target, name) for name in ("start", "act", "update"))
         return callable(target) and not inspect.isclass(target) and not inspect.isroutine(target) and not played
@@ -266,6 +274,11 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
         raise ValueError(f"{name} takes no parameter {', '.join(unknown)}; it takes {takes}")
     missing = [p.name for p in named.values() if p.default is p.empty and p.name not in {*offered, *parameters}]
     # Other names in place of the offered ones are another constructor, not a parameter left out.
+    if "rng" in missing and not isinstance(make, type):
+        raise LearnerError(
+            f"{name} takes rng, so it makes the object of one run: give its class itself, or a function of arms and "
+            "rounds that returns a batched learner"
+        )
     if missing and (open_ended or "rng" not in offered or offered <= named.keys()):
         raise ValueError(f"{name} needs a value for {', '.join(missing)}")
     return offered if open_ended and "rng" in offered else offered & named.keys()
@@ -274,6 +287,11 @@ def _arguments(make: Callable[..., object], offered: set[str], parameters: Mappi
 def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool = True) -> None:
     name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
     lacking = [method for method in methods if not callable(getattr(learner, method, None))]
+    if lacking == ["start"]:
+        raise LearnerError(
+            f"{name} must have start, act, update; it has no start. Of a plain class give the class itself, no object "
+            "and no function that returns it: every run gets an object of its own"
+        )
     if lacking:
         raise LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}")
     for method in ("act", "update", "observe"):

@@ -1,6 +1,7 @@
 """A user's plain class: what it is given, and one clear line for everything it can do wrong."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError, Threshold
-from overclaim.learners.scalar import Scalar, as_learner
+from overclaim.learners.scalar import Scalar, as_learner, is_mechanism
 from overclaim.mechanisms.draws import Draws
 
 ROUNDS = 4
@@ -167,6 +168,26 @@ def test_methods_whose_call_would_run_nothing_are_refused(method):
     for idle, word in ((coroutine, "async def"), (asynchronous, "async def"), (generator, "yield")):
         with pytest.raises(LearnerError, match=rf"Mine\.{method} must be a plain method: with '{word}'"):
             as_learner(with_method(method, idle), arms=2, rounds=2)
+
+
+def test_what_makes_or_is_the_object_of_one_run_is_told_to_be_the_class():
+    def factory(arms, rounds, rng):
+        return Fair(arms, rounds, rng)
+
+    for given in (Fair(2, 2, None), lambda: Fair, lambda arms, rounds: Fair(arms, rounds, None)):
+        with pytest.raises(LearnerError, match=r"it has no start\. Of a plain class give the class itself"):
+            as_learner(given, arms=2, rounds=2)
+    with pytest.raises(LearnerError, match=r"factory takes rng, so it makes the object of one run: give its class"):
+        as_learner(factory, arms=2, rounds=2)
+
+
+@pytest.mark.parametrize("made", [Fair, Exp3])
+def test_a_partial_of_a_learner_is_told_to_be_the_class(made):
+    """On the command line it was "a mechanism: it needs two inputs"."""
+    assert not is_mechanism(partial(made, eta=1.0))
+    with pytest.raises(LearnerError, match=f"a partial of {made.__name__} is no learner: give {made.__name__} itself"):
+        as_learner(partial(made, eta=1.0), arms=2, rounds=2)
+    assert is_mechanism(partial(lambda data, rng, scale: data, scale=1.0))
 
 
 @pytest.mark.parametrize("object_", [3, "Exp3", None, object(), np, lambda arms: 4])
