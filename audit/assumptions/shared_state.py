@@ -6,11 +6,13 @@ or not the few runs of a check act on it; intervals count runs as independent tr
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import suppress
 from functools import cached_property
 from types import CodeType, FunctionType, GeneratorType, ModuleType
 
@@ -20,6 +22,7 @@ from ...learners.abilities import is_ours
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...learners.written import BOOKKEEPING
+from .blocks import LearnerBlock
 
 #: Values that are looked into, at most: what lies beyond is not compared.
 MOST_OBJECTS = 200_000
@@ -28,6 +31,9 @@ _ROOMS = tuple(
     f"{__name__.partition('.audit.')[0]}.{room}." for room in ("audit", "learners", "mechanisms", "reports")
 )
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+#: In place of a value that was not there.
+_ABSENT = object()
 
 #: From the name of a value to the value, kept so that no other takes its place in memory, and a digest.
 Shared = dict[str, tuple[object, str]]
@@ -41,24 +47,122 @@ def shared_state(learner: Learner) -> Shared:
     return shared
 
 
+def check_not_drawn_once(learner: Learner, play: Callable[[int], object]) -> None:
+    """Play a learner for the first time; raise LearnerError if a class, a module or the learner keeps what it drew.
+
+    What is filled in once may be a table. So it is emptied, and the learner plays on other draws, then on the first
+    again: a table is the same each time, noise only where the draws are.
+
+    Parameters
+    ----------
+    play : callable
+        Plays a block of that number.
+    """
+    before = _walked(learner)
+    kept = {name: _copy(before.found[name][0]) for name in before.places}
+    play(LearnerBlock.UNWATCHED)
+    after = _walked(learner)
+    filled = [name for name in after.places if _digest(before.found.get(name)) != _digest(after.found[name])]
+    if not filled:
+        return
+    again: list[_Walk] = []
+    try:
+        for block in (LearnerBlock.OTHER, LearnerBlock.UNWATCHED):
+            for name in filled:
+                _put(*after.places[name], kept.get(name, _ABSENT))
+            play(block)
+            again.append(_walked(learner))
+    except Exception:  # what it fills in elsewhere does not go with what was emptied
+        for name in filled:
+            _put(*after.places[name], after.found[name][0])
+        return
+    other, same = (walk.found for walk in again)
+    drawn = [
+        name
+        for name in filled
+        if _alike(after.found[name], same.get(name)) and not _alike(after.found[name], other.get(name))
+    ]
+    if not drawn:
+        return
+    held = shared_state(learner)
+    play(LearnerBlock.OTHER)
+    if not _changed(held, shared_state(learner)):  # what goes on changing is no draw that stays
+        raise LearnerError(
+            f"{_kind(learner)} draws once for all runs: {drawn[0]} was filled in by the first of them from random "
+            f"numbers, and stays. A run's state belongs to {_place(learner)}"
+        )
+
+
 def check_unshared(learner: Learner, before: Shared) -> None:
     """Raise LearnerError if something that the runs of a learner share has changed since `before`.
 
     Code of installed packages is not followed; nor are files, other processes and C extensions seen.
     """
-    after = shared_state(learner)
-    changed = [name for name in {**after, **before} if _differ(before.get(name), after.get(name))]
-    if changed:
-        kind = learner.user_class if isinstance(learner, Scalar) else type(learner)
-        place = "self, made in __init__" if isinstance(learner, Scalar) else "what start returns"
+    if changed := _changed(before, shared_state(learner)):
         raise LearnerError(
-            f"{kind.__name__} keeps state between runs: {changed[0]} changed while it played. A run's state "
-            f"belongs to {place}"
+            f"{_kind(learner)} keeps state between runs: {changed[0]} changed while it played. A run's state "
+            f"belongs to {_place(learner)}"
         )
 
 
+def _kind(learner: Learner) -> str:
+    return (learner.user_class if isinstance(learner, Scalar) else type(learner)).__name__
+
+
+def _place(learner: Learner) -> str:
+    return "self, made in __init__" if isinstance(learner, Scalar) else "what start returns"
+
+
+def _walked(learner: Learner) -> _Walk:
+    walk = _Walk({})
+    if not is_ours(learner):
+        walk.owner(learner)
+    return walk
+
+
+def _digest(found: tuple[object, str] | None) -> str:
+    return "" if found is None else found[1]
+
+
+def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
+    """Tell whether two values are the same; of two mappings, what they both have: others were asked for other keys."""
+    if other is None:
+        return False
+    mine, its = one[0], other[0]
+    if isinstance(mine, Mapping) and isinstance(its, Mapping):
+        both = [key for key in mine if key in its]
+        return _Walk({}).digest([mine[key] for key in both]) == _Walk({}).digest([its[key] for key in both])
+    return one[1] == other[1]
+
+
+def _copy(value: object) -> object:
+    """Return a copy of what may be changed in its place."""
+    if isinstance(value, dict | list | set | bytearray | deque | np.ndarray):
+        with suppress(Exception):  # such as a lock inside
+            return copy.deepcopy(value)
+    return value
+
+
+def _put(owner: object, name: str, value: object) -> None:
+    """Put a value where one lies: in a module's names, a class, a closure or a learner, even a frozen one."""
+    if isinstance(owner, dict):
+        owner.pop(name, None)
+        owner.update({} if value is _ABSENT else {name: _copy(value)})
+        return
+    kind = type if isinstance(owner, type) else object
+    if value is not _ABSENT:
+        kind.__setattr__(owner, name, _copy(value))
+    else:
+        with suppress(AttributeError):
+            kind.__delattr__(owner, name)
+
+
+def _changed(before: Shared, after: Shared) -> list[str]:
+    """Return where something else is now: another value, or an equal one that was put in its place."""
+    return [name for name in {**after, **before} if _differ(before.get(name), after.get(name))]
+
+
 def _differ(before: tuple[object, str] | None, after: tuple[object, str] | None) -> bool:
-    """Tell whether something else is there now: another value, or an equal one that was put in its place."""
     return before is None or after is None or before[0] is not after[0] or before[1] != after[1]
 
 
@@ -67,6 +171,8 @@ class _Walk:
 
     def __init__(self, shared: Shared) -> None:
         self.found, self.seen, self.left = shared, set[int](), MOST_OBJECTS
+        #: Where a value lies that can be put back, and its name there: see `_put`.
+        self.places: dict[str, tuple[object, str]] = {}
 
     def owner(self, learner: Learner) -> None:
         if isinstance(learner, Scalar):
@@ -82,7 +188,7 @@ class _Walk:
                 if not is_ours(value):
                     self.owner(value)
             else:
-                self.value(f"its attribute {name}", value)
+                self.value(f"its attribute {name}", value, learner, name)
 
     def of_class(self, kind: type) -> None:
         for owner in kind.__mro__:
@@ -94,7 +200,7 @@ class _Walk:
                 for function in functions:
                     self.of_function(function)
                 if not functions and name not in BOOKKEEPING and not isinstance(value, property | cached_property):
-                    self.value(f"{owner.__name__}.{name}", value)
+                    self.value(f"{owner.__name__}.{name}", value, owner, name)
 
     def of_function(self, function: FunctionType) -> None:
         if id(function) in self.seen:
@@ -110,14 +216,14 @@ class _Walk:
             self.value(f"{name}.{attribute}", value)
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
-                self.value(f"{variable}, which {name} encloses,", cell.cell_contents)
+                self.value(f"{variable}, which {name} encloses,", cell.cell_contents, cell, "cell_contents")
             except ValueError:  # not filled yet
                 continue
         for named in dict.fromkeys(_names(function.__code__)):
             if named in known:
-                self.value(f"the global {named}", known[named])
+                self.value(f"the global {named}", known[named], known, named)
 
-    def value(self, name: str, value: object) -> None:
+    def value(self, name: str, value: object, owner: object = None, key: str = "") -> None:
         """Keep a digest of a value under a name; follow it instead where it is code."""
         if isinstance(value, type):
             self.of_class(value)
@@ -125,9 +231,15 @@ class _Walk:
             for function in functions:
                 self.of_function(function)
         elif not isinstance(value, ModuleType) and not name.startswith("the global __"):
-            digest = hashlib.blake2b(digest_size=16)
-            self._digest(value, digest, set())
-            self.found[name] = value, digest.hexdigest()
+            self.found[name] = value, self.digest(value)
+            if owner is not None:
+                self.places[name] = owner, key
+
+    def digest(self, value: object) -> str:
+        """Return a digest of a value."""
+        digest = hashlib.blake2b(digest_size=16)
+        self._digest(value, digest, set())
+        return digest.hexdigest()
 
     def _digest(self, value: object, digest: hashlib.blake2b, above: set[int]) -> None:
         kind = type(value)

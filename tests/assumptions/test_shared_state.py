@@ -4,11 +4,12 @@ import itertools
 import random
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from overclaim import Claim, falsify
+from overclaim import Claim, Verdict, falsify
 from overclaim.audit.assumptions.shared_state import check_unshared, shared_state
 from overclaim.learners import BatchedLaplace, Exp3, LearnerError
 
@@ -218,3 +219,101 @@ def test_installed_code_is_not_followed_but_its_values_are():
     Sorted.generator.random()
     with pytest.raises(LearnerError, match=r"Sorted\.generator changed"):
         check_unshared(learner, before)
+
+
+ONCE, FIRST_SEEN = None, {}
+
+
+class DrawnIntoAGlobal(Fair):
+    def act(self):
+        global ONCE
+        if ONCE is None:
+            ONCE = self.rng.laplace(size=2)
+        return int(np.argmin(ONCE))
+
+
+class DrawnIntoAClass(Fair):
+    def act(self):
+        if not hasattr(DrawnIntoAClass, "noise"):
+            DrawnIntoAClass.noise = self.rng.laplace(size=2)
+        return int(np.argmin(self.noise))
+
+
+class DrawnInPlace(Fair):
+    noise = np.zeros(2)
+
+    def act(self):
+        if not self.noise.any():
+            self.noise[:] = self.rng.laplace(size=2)
+        return int(np.argmin(self.noise))
+
+
+def _enclosing():
+    drawn = []
+
+    class DrawnIntoAClosure(Fair):
+        def act(self):
+            if not drawn:
+                drawn.append(self.rng.laplace(size=2))
+            return int(np.argmin(drawn[0]))
+
+    return DrawnIntoAClosure
+
+
+@dataclass(frozen=True)
+class DrawnIntoItself:
+    arms: int = 2
+    feedback: str = "bandit"
+    noise: dict = field(default_factory=dict)
+
+    def start(self, runs, draws):
+        if not self.noise:
+            self.noise["once"] = draws.uniform(2)
+        return runs
+
+    def act(self, state, draws):
+        return np.full(state, np.argmin(self.noise["once"]))
+
+    def update(self, state, actions, feedback, draws):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("learner", "name"),
+    [
+        (DrawnIntoAGlobal, "the global ONCE"),
+        (DrawnIntoAClass, r"DrawnIntoAClass\.noise"),
+        (DrawnInPlace, r"DrawnInPlace\.noise"),
+        (_enclosing(), "drawn, which .* encloses,"),
+        (DrawnIntoItself(), "its attribute noise"),
+    ],
+)
+def test_what_is_drawn_once_for_all_runs_is_refused(learner, name):
+    """All runs then hung on one draw, and the certified bound was of that draw."""
+    with pytest.raises(LearnerError, match=rf"draws once for all runs: {name} was filled in by the first of them"):
+        falsify(learner, Claim(epsilon=1.0), rounds=8, arms=2, runs=4000)
+
+
+class Memoising(Fair):
+    def act(self):
+        arm = super().act()
+        FIRST_SEEN.setdefault(arm, arm / 3)
+        return arm
+
+
+class FillsElsewhereToo(Fair):
+    ready = False
+    book = SimpleNamespace(filled=False)
+
+    def act(self):
+        if not FillsElsewhereToo.ready:
+            if self.book.filled:
+                raise RuntimeError("filled already")
+            self.book.filled = FillsElsewhereToo.ready = True
+        return super().act()
+
+
+@pytest.mark.parametrize("learner", [Memoising, FillsElsewhereToo])
+def test_a_table_in_the_order_it_was_asked_for_is_let_be(learner):
+    for seed in range(3):
+        assert falsify(learner, Claim(epsilon=1.0), rounds=8, arms=2, runs=4000, seed=seed).verdict is Verdict.SURVIVED
