@@ -156,6 +156,11 @@ def check_target(user_object: object) -> None:
     if isinstance(user_object, type):
         batched = hasattr(user_object, "start")
         _check_methods(user_object, ("start", "act", "update") if batched else ("act", "update"), feedback=not batched)
+    elif isinstance(user_object, partial):
+        made = name_of(user_object.func)
+        raise LearnerError(
+            f"a partial of {made} is no learner: give {made} itself, with parameters (--set NAME=VALUE)"
+        )
     elif not inspect.isroutine(user_object):
         _check_methods(user_object, ("start", "act", "update"))
 
@@ -183,11 +188,6 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
         return Scalar(user_object, arms, rounds, parameters)
-    if isinstance(user_object, partial):
-        made = name_of(user_object.func)
-        raise LearnerError(
-            f"a partial of {made} is no learner: give {made} itself, with parameters (--set NAME=VALUE)"
-        )
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
     else:
