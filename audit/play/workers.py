@@ -323,7 +323,7 @@ def die_with(parent: int) -> None:
     signal.signal(signal.SIGINT, lambda *_: None)  # a handler, which programs that audited code starts do not have
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    mine, ends = os.getppid(), os._exit
+    ends = os._exit
 
     def leave() -> None:
         if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
@@ -332,22 +332,12 @@ def die_with(parent: int) -> None:
     threading._register_atexit(leave)  # type: ignore[attr-defined]  # before it waits for threads
 
     def watch() -> None:
-        while _lives(parent) and os.getppid() == mine:
+        while os.getppid() == parent:  # its number may be taken still: it may have died before this process looked
             time.sleep(WATCH)
         os._exit(1)
 
     if hasattr(os, "fork"):  # elsewhere a process keeps the number of a dead parent
         threading.Thread(target=watch, daemon=True).start()
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 def alone(task: Callable[[Item], Result], item: Item) -> Result:

@@ -137,12 +137,14 @@ def test_workers_without_a_task_do_not_outlive_their_run(tmp_path, how):
     words = [sys.executable, tmp_path / "killed.py", how]
     # A session of its own tells who was started; they go on when their parent has ended.
     parent = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    assert parent.wait() == -signal.SIGKILL
+    # As for who first reads all that its workers may print, it is dead and has its number still.
+    assert os.waitid(os.P_PID, parent.pid, os.WEXITED | os.WNOWAIT).si_status == signal.SIGKILL
     assert of_session(parent.pid)
     deadline = time.monotonic() + 240  # the machine may be busy; joblib itself would end them after 300 s
     while of_session(parent.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not of_session(parent.pid)
+    parent.wait()
 
 
 def of_session(number):
