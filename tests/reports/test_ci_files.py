@@ -1,5 +1,6 @@
 """The action, the workflow and the hook that the documentation shows keep their schemas."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,6 +50,38 @@ def test_the_hook_and_its_use_keep_their_schemas(tmp_path):
     config.write_text(config.read_text().replace("rev:", "revision:"))
     with pytest.raises(AssertionError, match="rev"):
         checked("pre-commit", "validate-config", config)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_every_push_is_audited_as_documented(tmp_path):
+    """Also one that deletes the plan, or changes other files than code; with a shell in place of overclaim."""
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    hook |= {"entry": "sh -c", "args": ["echo audited; test -f overclaim.toml"], "language": "system"}
+    del hook["language_version"]
+    config = yaml.safe_load(documented(".pre-commit-config.yaml"))
+    config["repos"] = [{"repo": "local", "hooks": [hook | {"verbose": True}]}]
+    subprocess.run(["git", "init", "--bare", "-q", tmp_path / "remote"], check=True)
+    subprocess.run(["git", "init", "-q", tmp_path / "own"], check=True)
+    own = tmp_path / "own"
+    (own / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    (own / "overclaim.toml").touch()
+    (own / "inputs.csv").touch()
+    environment = os.environ | {"PRE_COMMIT_HOME": str(tmp_path / "home")}
+    subprocess.run([tool("pre-commit"), "install"], cwd=own, env=environment, check=True, capture_output=True)
+
+    def push():
+        for words in (["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"]):
+            subprocess.run(["git", *words], cwd=own, env=environment, check=True)
+        words = ["git", "push", str(tmp_path / "remote"), "HEAD:main"]
+        done = subprocess.run(words, cwd=own, env=environment, capture_output=True, text=True, check=False)
+        assert "\naudited\n" in done.stdout, done.stdout + done.stderr
+        return done.returncode
+
+    assert push() == 0
+    (own / "inputs.csv").write_text("1\n")
+    assert push() == 0
+    (own / "overclaim.toml").unlink()
+    assert push() == 1
 
 
 def test_actions_are_pinned():
