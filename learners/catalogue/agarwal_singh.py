@@ -20,7 +20,7 @@ from ..problems.barriers import BallBarrier, Barrier, BoxBarrier, SimplexBarrier
 from ..problems.domains import Ball, Cube, EntropySimplex, Minimiser, Simplex
 from ..protocol import Learner
 from . import statements as said
-from .agarwal_singh_bounds import (
+from .bounds.agarwal_singh import (
     ball_bound,
     cube_bound,
     experts_bound,

@@ -23,7 +23,7 @@ from .agarwal_singh import (
     reduction_scrible,
     reduction_threshold,
 )
-from .agarwal_singh_bounds import exp2_bound, scrible_ball_bound, scrible_bound, scrible_simplex_bound
+from .bounds.agarwal_singh import exp2_bound, scrible_ball_bound, scrible_bound, scrible_simplex_bound
 from .entries import Case, Entry, RegretClaim, Setting, Whose
 
 

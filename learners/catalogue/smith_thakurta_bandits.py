@@ -10,7 +10,7 @@ from ..leaders.pftal import BanditPftal, Pftal
 from ..problems.centred_simplex import CentredSimplex
 from ..problems.domains import L2Ball, ProbabilitySimplex, Projection
 from ..problems.losses import Adaptive, Linear, Loss, Quadratic, Switch
-from .agarwal_singh_bounds import l2_norm
+from .bounds.agarwal_singh import l2_norm
 from .entries import Case, Entry, RegretClaim, Setting, WhoseReading
 from .smith_thakurta import (
     BANDIT_OUTPUTS,

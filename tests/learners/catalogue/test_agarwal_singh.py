@@ -14,7 +14,8 @@ from overclaim.audit.play.pairs import Pair
 from overclaim.audit.play.transcripts import play
 from overclaim.audit.search.families import first_round
 from overclaim.audit.search.loss_choices import linear_alphabet
-from overclaim.learners.catalogue import agarwal_singh, agarwal_singh_bounds
+from overclaim.learners.catalogue import agarwal_singh
+from overclaim.learners.catalogue.bounds import agarwal_singh as agarwal_singh_bounds
 from overclaim.learners.catalogue.entries import Setting, lookup
 from overclaim.learners.leaders.ftpl import Ftpl, gaussian_sigma, published_sigma
 from overclaim.learners.leaders.ftrl import Ftrl
