@@ -19,18 +19,29 @@ from .comparator import InBall, domain_of
 def adversaries(losses: str, *, rounds: int, arms: int, seed: int = 0) -> dict[str, Floats]:
     """Return adversarial sequences in a loss set, by name, each (rounds, arms).
 
-    A constant gap with the last arm best or the first, the best arm going round, the leader losing, the best arm
-    switching half-way, random signs, and for two arms the hard instance of Lemma 11 of Asi, Raman & Talwar 2025.
+    A constant gap with the last arm best or the first, a small one with the middle arm best, the best arm going round,
+    or held for sqrt(T) rounds, the leader losing, the best arm switching half-way or early, random signs, and for two
+    arms the hard instance of Lemma 11 of Asi, Raman & Talwar 2025.
     """
-    from ...learners.problems.instances import alternating_losses, leader_loses, lemma_11_losses, switching_losses
+    from ...learners.problems.instances import (
+        alternating_losses,
+        early_switch,
+        held_losses,
+        leader_loses,
+        lemma_11_losses,
+        switching_losses,
+    )
 
     rng = Draws(seed, Stage.REGRET, block=rounds).stream(Purpose.ADVERSARY)
     sequences = {
         "constant gap": np.tile(np.arange(arms) < arms - 1, (rounds, 1)).astype(float),
         "constant gap, first arm best": np.tile(np.arange(arms) > 0, (rounds, 1)).astype(float),
+        "small gap, middle arm best": np.tile(1 - 0.25 * (np.arange(arms) == arms // 2), (rounds, 1)),
         "alternating": alternating_losses(rounds, arms),
+        "held": held_losses(rounds, arms),
         "leader loses": leader_loses(rounds, arms),
         "switching": switching_losses(rounds, arms),
+        "early switch": early_switch(rounds, arms),
         "random signs": rng.integers(0, 2, (rounds, arms)).astype(float),
     }
     if arms == 2:
@@ -75,8 +86,10 @@ def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Lo
         "constant": [a] * rounds,
         "constant, the opposite": [b] * rounds,
         "alternating": [(a, b)[t % 2] for t in range(rounds)],
+        "held": [(a, b)[t // math.isqrt(rounds) % 2] for t in range(rounds)],
         **leader,
         "switching": [a] * (rounds // 2) + [b] * (rounds - rounds // 2),
+        "early switch": [a] * (rounds // 4) + [b] * (rounds - rounds // 4),
         "random signs": [(a, b)[coin] for coin in coins],
     }
 

@@ -168,7 +168,7 @@ def audit_regret(
         For the growth; default six doublings up to the setting's rounds, or from 16. With none nothing is said of it.
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
-        extreme losses (quadratic ones tilted), held, alternating, switching and at random.
+        extreme losses (quadratic ones tilted), constant, in turn, switching half-way or early, and at random.
     claim : RegretClaim, optional
         The bound to hold the measurement against; default the entry's.
     search : bool

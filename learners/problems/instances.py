@@ -1,8 +1,11 @@
-"""Loss sequences for regret: alternation, the leader that loses, a late change, and the hard instance of Lemma 11."""
+"""Loss sequences for regret: alternation, the leader that loses, changes, and the hard instance of Lemma 11."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..checks import check_arms, check_rounds
@@ -42,6 +45,33 @@ def switching_losses(rounds: int, arms: int) -> Floats:
     losses = np.ones((rounds, arms))
     losses[: rounds // 2, 0] = 0.25
     losses[rounds // 2 :, -1] = 0.0
+    return losses
+
+
+def early_switch(rounds: int, arms: int) -> Floats:
+    """Return losses of 0 for the first arm in the first quarter, then for the last, else 1: (rounds, arms).
+
+    Whoever stays with the first arm has a regret of T / 2.
+    """
+    check_rounds(rounds)
+    check_arms(arms)
+    return _first_or_last(np.arange(rounds) < rounds // 4, arms)
+
+
+def held_losses(rounds: int, arms: int) -> Floats:
+    """Return losses of 0 for the first and the last arm in turn, sqrt(T) rounds each, else 1: (rounds, arms).
+
+    Whoever decides anew every sqrt(T) rounds only follows what was.
+    """
+    check_rounds(rounds)
+    check_arms(arms)
+    return _first_or_last(np.arange(rounds) // math.isqrt(rounds) % 2 == 0, arms)
+
+
+def _first_or_last(first: NDArray[np.bool_], arms: int) -> Floats:
+    losses = np.ones((first.size, arms))
+    losses[~first, -1] = 0.0
+    losses[:, 0] = ~first  # of one arm, too
     return losses
 
 

@@ -13,7 +13,11 @@ from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.leaders.ftrl import Ftrl
+from overclaim.learners.planted.planted_regret import Wrapped
+from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.protocol import LearnerError
+from overclaim.mechanisms.noise import Laplace
 from overclaim.tests.support.command_line import overclaim as command
 from overclaim.tests.support.own_code import COIN
 
@@ -65,6 +69,69 @@ class Leader:
 def test_follow_the_leader_is_seen_to_regret_half_of_the_rounds_whatever_it_does_of_ties(ties):
     with pytest.raises(LearnerError, match="exceeds the bound of 24 in 64 rounds"):
         overclaim.check_regret(Leader(ties), 24.0, **FEW)
+
+
+class Greedy(Leader):
+    """Plays the arm of the least mean loss so far, each once at first: it stays with an arm that becomes bad."""
+
+    feedback, arms = "bandit", 5
+
+    def start(self, runs, draws):
+        return np.zeros((2, 5, runs))
+
+    def act(self, state, draws):
+        return np.where(state[1] == 0, -1, state[0] / np.maximum(state[1], 1)).argmin(axis=0)
+
+    def update(self, state, actions, feedback, draws):
+        state[0, actions, np.arange(actions.size)] += feedback
+        state[1, actions, np.arange(actions.size)] += 1
+
+
+class RoundsLosses(Wrapped):
+    """A loss is read as 0 or 1."""
+
+    def update(self, state, actions, feedback, draws):
+        super().update(state, actions, np.round(feedback), draws)
+
+
+class Stale(Wrapped):
+    """The losses of sqrt(T) rounds are passed on together."""
+
+    def update(self, state, actions, feedback, draws):
+        state.waiting = getattr(state, "waiting", 0) + feedback
+        due = (state.rounds + 1) % math.isqrt(self.rounds) == 0
+        super().update(state, actions, state.waiting if due else 0 * feedback, draws)
+        state.waiting = 0 if due else state.waiting
+
+
+class NeverTheMiddle(Wrapped):
+    """The middle arm's weight goes to the first."""
+
+    def act(self, state, draws):
+        points = np.array(super().act(state, draws))
+        points[0] += points[self.arms // 2]
+        points[self.arms // 2] = 0
+        return points
+
+
+def hedge(arms, rounds):
+    eta = math.sqrt(8 * math.log(arms) / rounds)
+    return Ftrl(domain=EntropySimplex(arms), rounds=rounds, eta=eta, noise=Laplace(0.0))
+
+
+@pytest.mark.parametrize(
+    ("learner", "bound"),
+    [
+        (Greedy(None), math.sqrt(2 * 1024 * 5 * math.log(5))),
+        (RoundsLosses(Exp3(arms=2, eta=math.sqrt(math.log(2) / 1024)), 1024), math.sqrt(2 * 1024 * 2 * math.log(2))),
+        (Stale(hedge(2, 1024), 1024), 3 * math.sqrt(1024 * math.log(2) / 2)),
+        (NeverTheMiddle(hedge(5, 1024), 1024), math.sqrt(1024 * math.log(5) / 2)),
+    ],
+    ids=["greedy", "rounds losses", "stale", "never the middle arm"],
+)
+def test_faults_that_break_a_textbook_bound_are_seen_without_a_search(learner, bound):
+    with pytest.raises(LearnerError, match="exceeds the bound"):
+        overclaim.check_regret(learner, bound, rounds=1024, runs=500)
 
 
 def test_a_bound_must_be_one():

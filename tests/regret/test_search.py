@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from overclaim.audit.plans.regret_tasks import not_measured
 from overclaim.audit.play.execution import HERE, Budget
 from overclaim.audit.regret.adaptive import play_adaptive
-from overclaim.audit.regret.adversaries import adversaries
+from overclaim.audit.regret.adversaries import adversaries, regret_losses
 from overclaim.audit.regret.adversary_search import find_adversary, rows_of_arms
 from overclaim.audit.regret.block_sequences import BlockSequence, equal_blocks
 from overclaim.audit.regret.measurement import play_runs
@@ -18,29 +18,30 @@ from overclaim.audit.regret.regret_audit import FOUND, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
 from overclaim.learners.catalogue.entries import RegretClaim, Setting, entries, lookup
+from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.planted.planted_regret import FlippedSign, ForgetsAfterHalf, Wrapped
+from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import LOSS_SETS
+from overclaim.mechanisms.noise import Laplace
 from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.own_code import COIN
 
 FEW = Budget(runs=20)
 
 
-class StopsLearning(Wrapped):
-    """Follows for ever the arm that was best in the first quarter: no listed sequence of three arms costs it much."""
-
-    feedback = "full"
-
-    def start(self, runs, draws):
-        return [np.zeros((3, 1)), 0, runs]
+class NeverTheSecond(Wrapped):
+    """The second arm's weight goes to the first: of four arms no listed sequence has the second best for long."""
 
     def act(self, state, draws):
-        return np.broadcast_to(state[0].argmin(axis=0), state[2]).copy()
+        points = np.array(super().act(state, draws))
+        points[0] += points[1]
+        points[1] = 0.0
+        return points
 
-    def update(self, state, actions, feedback, draws):
-        state[1] += 1
-        if state[1] <= self.rounds // 4:
-            state[0] = state[0] + feedback
+
+def never_the_second(rounds):
+    sound = Ftrl(domain=EntropySimplex(4), rounds=rounds, eta=0.2, noise=Laplace(0.0))
+    return NeverTheSecond(sound, rounds)
 
 
 def faulty(build):
@@ -83,23 +84,47 @@ def test_exploration_without_end_violates_the_textbook_bound():
     assert audit.bound_verdict == VIOLATED
 
 
+class StopsLearning(Wrapped):
+    """It learns in the first eighth of the rounds."""
+
+    def update(self, state, actions, feedback, draws):
+        state.rounds += 1
+        if state.rounds <= self.rounds // 8:
+            self.inner.update(state.inner, actions, feedback, draws)
+
+
+def test_a_learner_of_convex_losses_that_stops_learning_regrets_an_early_switch():
+    """Of half the rounds each no point is better than 0, which costs nobody."""
+    entry = lookup("smith-thakurta/pftal-lipschitz")
+    setting = entry.setting(rounds=256, epsilon=1e6)
+    sound = entry.build(setting)
+    chosen = regret_losses(entry, setting, sound, 0)
+
+    def regret(learner, name):
+        return play_runs(learner, chosen[name], FEW).mean
+
+    faulty = StopsLearning(sound, 256)
+    assert max(regret(faulty, "switching"), regret(sound, "early switch")) < 0.05 * 256
+    assert regret(faulty, "early switch") > 0.9 * 256
+
+
 def test_a_search_finds_what_the_list_has_not():
-    learner, rounds = StopsLearning(Exp3(arms=3, eta=1.0), 64), 64
-    adversary = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
+    learner, rounds = never_the_second(64), 64
+    adversary = find_adversary(learner, rows_of_arms("unit", 4), rounds, FEW, HERE)
     of_list = max(
-        play_runs(learner, losses, FEW).mean for losses in adversaries("unit", rounds=rounds, arms=3).values()
+        play_runs(learner, losses, FEW).mean for losses in adversaries("unit", rounds=rounds, arms=4).values()
     )
     assert play_runs(learner, adversary.at(rounds), FEW).mean >= 2 * of_list > 0
     assert len(adversary.lengths) <= 4
-    again = find_adversary(learner, rows_of_arms("unit", 3), rounds, FEW, HERE)
+    again = find_adversary(learner, rows_of_arms("unit", 4), rounds, FEW, HERE)
     assert adversary.to_json() == again.to_json()
 
 
 def test_what_is_found_counts_for_the_verdict_and_is_measured_on_other_draws():
     """The planted fault of a search: it certifies with the runs that it chose by."""
-    learner = StopsLearning(Exp3(arms=3, eta=1.0), 64)
+    learner = never_the_second(64)
     bound = RegretClaim(bound=lambda setting, _: 0.4 * setting.rounds, exponent=1.0, source="ours")
-    game = Setting(rounds=64, arms=3)
+    game = Setting(rounds=64, arms=4)
     many, horizons = Budget(runs=150), (1, 2, 4, 8, 16, 64)
     assert audit_regret(learner, game, many, claim=bound, horizons=horizons).bound_verdict == HOLDS
     audit = audit_regret(learner, game, many, claim=bound, horizons=horizons, search=True)

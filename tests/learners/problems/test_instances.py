@@ -4,6 +4,8 @@ import pytest
 
 from overclaim.learners.problems.instances import (
     alternating_losses,
+    early_switch,
+    held_losses,
     leader_loses,
     lemma_11_losses,
     switching_losses,
@@ -25,6 +27,10 @@ def test_others_are_what_they_are_called():
     switching = switching_losses(100, 3)
     assert switching.sum(axis=0).argmin() == 2
     assert switching[:50].sum(axis=0).argmin() == 0
+    assert early_switch(8, 3).sum(axis=0).tolist() == [6, 8, 2]
+    assert early_switch(8, 1).ravel().tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
+    assert held_losses(9, 3)[:, 0].tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0]
+    assert (held_losses(9, 3).sum(axis=1) == 2).all()
 
 
 @pytest.mark.parametrize(
