@@ -15,7 +15,7 @@ from ..play.execution import HERE, Budget, Execution
 from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import Played, Regret, RegretJson, play_sequences, regrets
-from ..regret.regret_audit import audit_regret
+from ..regret.regret_audit import FOUND, audit_regret
 from .targets import parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
@@ -49,12 +49,13 @@ class RegretTask:
         audit = audit_regret(entry, setting, self.budget, execution, search_where_binding=True)
         listed = len(audit.means) - (audit.found is not None)
         played = audit.plays.get(self.rounds // 4, ())[:listed]
+        found = audit.found if audit.sequence == FOUND else None  # else the worst is a listed one
         price = self._price(entry, execution, {setting.epsilon: played})
         means, intervals = [one.mean for one in price], [list(one.interval) for one in price]
         return {
             "name": self.target,
             **audit.to_json(),
-            "replay": self.command() if audit.found is None else replay(self.command(), audit.found.to_json()),
+            "replay": self.command() if found is None else replay(self.command(), found.to_json()),
             "epsilons": list(PRICED),
             "price": means[:-1],
             "price_intervals": intervals[:-1],

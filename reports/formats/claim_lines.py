@@ -204,12 +204,11 @@ def regret_lines(target: str, audit: RegretJson) -> str:
         listed = max(mean for name, mean in means.items() if name != "found by search")
         comparison = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
         lines.append(f"found by search: {blocks}: {comparison}")
+        lines += [f"replay: {audit['replay']}"] if audit.get("replay") else []
     for one in audit.get("adaptive") or ():
         low, high = within(one["interval"][0], one["interval"][1])
         lines.append(
             f"an adversary that {one['adversary']}: mean regret {one['mean_regret']:.4g}, interval "
             f"[{low}, {high}] (no verdict rests on it)"
         )
-    if audit.get("replay"):
-        lines.append(f"replay: {audit['replay']}")
     return _filled(lines)

@@ -64,7 +64,7 @@ def sarif(record: RunRecord) -> str:
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for row in filter(is_violated, record.get("regret") or ()):
-        text = f"{bound_line(row)}. Replay: {row.get('replay') or '-'}"
+        text = f"{bound_line(row)}." + (f" Replay: {row['replay']}" if row.get("replay") else "")
         name = row.get("name") or "unnamed"
         results.append(_result("regret", "error", text, name, places.get(name) or _place_of_target(name) or plan))
     for finding in record["findings"]:

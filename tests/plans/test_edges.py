@@ -15,10 +15,23 @@ from overclaim.audit.plans.regret_tasks import RegretTask
 from overclaim.audit.plans.targets import convert, parse_parameters, resolve
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
+from overclaim.audit.regret import regret_audit
+from overclaim.audit.regret.block_sequences import BlockSequence
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.abilities import NotEnumerableError, select
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.problems.losses import Linear
+
+
+def test_a_bound_on_regret_is_replayed_on_the_sequence_that_is_named(monkeypatch):
+    """What a search found was played again beside the mean on another, listed sequence."""
+    for worst in ([1.0, -1.0], [0.0, 0.0]):
+        found = BlockSequence((8,), (np.array(worst),))
+        monkeypatch.setattr(regret_audit, "find_adversary", lambda *_, found=found: found)
+        measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=20)).measure()
+        assert (measured["sequence"] == "found by search") == ("--sequence" in measured["replay"])
+        assert measured["found"]
+    assert measured["sequence"] != "found by search"
 
 
 def test_a_regret_task_measures_the_price_of_privacy():

@@ -231,6 +231,8 @@ def test_a_violated_bound_on_regret_is_in_every_output(record):
     assert "replay: overclaim regret x" in failure.text
     assert '1 bound on <a href="#regret">regret</a> is violated' in render(record)
     assert "- regret of" in markdown(record)
+    del record["regret"][0]["replay"]  # as of a plan's own bound
+    assert sarif(record).count(f'{violated}."') == 1
     record["regret"][0] |= {"growth_verdict": "VIOLATED", "growth_lower": 0.87654, "exponent": 0.5}
     for text in (junit(record), sarif(record), markdown(record)):
         assert "growth exponent at least 0.8765, claimed 0.5" in text
