@@ -25,6 +25,11 @@ def binding(claim: ClaimRecord) -> float | None:
     return None if upper is None or claim.get("upper_how") in (None, "sampled") else float(upper)
 
 
+def binding_where(claim: ClaimRecord) -> str:
+    """Return where a claim's upper bound holds: on every pair, or on the one that was audited."""
+    return _where(claim.get("upper_scope") if is_epsilon(measure_of(claim)) else "pair")
+
+
 def is_bounded(claim: ClaimRecord) -> bool:
     """Tell whether a claim survived and traces bound its epsilon by no more than is claimed."""
     upper = binding(claim)

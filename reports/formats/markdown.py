@@ -81,7 +81,7 @@ def _table(claims: Sequence[ClaimRecord]) -> list[str]:
     with_baseline = any(ruler.baseline_of(c) is not None for c in claims)
     with_standing = any(c.get("standing") for c in claims)
     standing_head = ["standing"] if with_standing else []
-    head = ["verdict", "target", "setting", *standing_head, "claimed", "certified", "exact", "at best"]
+    head = ["verdict", "target", "setting", *standing_head, "claimed", "certified", "exact on its pair", "at best"]
     head += ["baseline"] if with_baseline else []
     words = 3 + with_standing
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * words + "---:|" * (len(head) - words)]

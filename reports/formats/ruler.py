@@ -24,7 +24,7 @@ from ..sanitise import (
     measure_of,
     relation_words,
 )
-from ..upper_words import binding
+from ..upper_words import binding, binding_where
 
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
@@ -65,8 +65,8 @@ def row(claim: ClaimRecord) -> Row:
     spot = claim.get("blind_spot")
     caught = spot["factor"] if spot else None
     words = [f"{claim['verdict']}: {unit_of(measure)} claimed {claimed:.4g}", f"certified at least {certified(claim)}"]
-    words += [f"at most {at_most(upper)}"] if upper is not None else []
-    words += [f"exact {exact:.4g}"] if exact is not None else []
+    words += [f"at most {at_most(upper)} {binding_where(claim)}"] if upper is not None else []
+    words += [f"exact {exact:.4g} on this pair"] if exact is not None else []
     words += [f"at best detectable from {detectable:.4g}"] if detectable is not None else []
     words += [f"baseline {at_least(before)}"] if before is not None else []
     return Row(
@@ -157,7 +157,7 @@ def picture(claims: Sequence[ClaimRecord], *, title: str = "The ruler of an audi
     confidence = confidence_text(min((claim["confidence"] for claim in claims), default=0.0))
     parts.append(
         f'<text class="s" x="{_LABEL}" y="{height - 10}">bar: certified with {confidence} confidence; line: claim; '
-        "diamond: exact value; bracket: upper bound from traces</text></svg>"
+        "diamond: exact on the audited pair; bracket: upper bound from traces</text></svg>"
     )
     return "\n".join(parts) + "\n"
 

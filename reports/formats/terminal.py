@@ -137,6 +137,8 @@ def claims_table(record: RunRecord) -> str:
         label = shorten(f"{shorten(short, longest):<{longest}}  {setting(claim)}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")
+    if any(exact_words(claim) != "-" for claim in claims):
+        lines.append("exact: on the audited pair alone")
     unexpected = [c for c in claims if is_unexpected(c)]
     for claim in unexpected:
         lines.append("")
