@@ -341,7 +341,7 @@ ENTRIES = (
         source="Asi, Raman & Talwar 2025, Theorem 7 and Corollary 8",
         build=experts_batched_htinf,
         rounds=8,
-        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Corollary 8, against the best expert"),
+        regret=RegretClaim(bound=htinf_bound, exponent=0.5, source="Corollary 8; the constant is derived"),
         cases=(SKIPPED,),
         example=SKIPPED,
     ),
