@@ -30,6 +30,9 @@ def influential_pairs(
 ) -> tuple[list[Pair], int]:
     """Return pairs that differ in the rounds that later actions tell most of, and the runs spent.
 
+    Who is told all losses may show what opposite ones have alike: a pair that differs in one entry of the first round
+    is always among them.
+
     In every round of every run a coin decides between the losses of two extreme neighbours, so that the same runs say
     of each round how the actions after it depend on it. A leak of one round is found without a try of every round.
 
@@ -40,8 +43,12 @@ def influential_pairs(
     budget : int
         Runs at most. Where it is small, for few rounds, or for convex losses none is played.
     """
-    extremes, batch = alphabet.differing[:EXTREMES], batch_of(learner)
-    runs = min(budget, MOST_RUNS, MOST_NUMBERS // (rounds * learner.arms)) // len(extremes)
+    alone = alphabet.alone if learner.feedback == "full" else ()
+    extremes, batch = (*alphabet.differing[:EXTREMES], *alone), batch_of(learner)
+    most = min(budget, MOST_RUNS, MOST_NUMBERS // (rounds * learner.arms))
+    if most < FEWEST_RUNS * len(extremes):
+        extremes = extremes[:EXTREMES]
+    runs = most // len(extremes)
     if runs < FEWEST_RUNS or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
         return [], 0
     influential = []
@@ -50,14 +57,12 @@ def influential_pairs(
         dependence = _dependence(coins, seen)
         least = -ndtri(LUCK / (2 * len(coins) * seen.shape[0] * seen.shape[1]))
         order = np.argsort(dependence, kind="stable").tolist()
-        places = {batch * (t // batch): float(dependence[t]) for t in order if dependence[t] > least}
-        influential += [(strength, t0, losses) for t0, strength in places.items()]
+        strengths = {batch * (t // batch): float(dependence[t]) for t in order if dependence[t] > least}
+        influential += [(strength, t0, losses) for t0, strength in strengths.items()]
     influential.sort(key=lambda one: -one[0])
     same = alphabet.patterns[0]
-    pairs = [
-        alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same)
-        for _, t0, both in influential[:PAIRS]
-    ]
+    places = [*((t0, both) for _, t0, both in influential[:PAIRS]), *((0, both) for both in alone)]
+    pairs = [alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same) for t0, both in places]
     return pairs, runs * len(extremes)
 
 

@@ -35,6 +35,9 @@ class Alphabet:
         Every loss of the patterns, and more that only a search over single rounds tries.
     box : bool
         Whether single entries of a loss vector may be changed too.
+    alone : tuple of (left, right)
+        Neighbours that differ in one entry. Those of `differing` hide from who is told all losses what depends on
+        whether some are equal, or on the parity of their sum.
     """
 
     differing: tuple[tuple[Loss, Loss], ...]
@@ -42,6 +45,7 @@ class Alphabet:
     others_in_batch: tuple[Choice, ...]
     rows: tuple[Choice, ...]
     box: bool = False
+    alone: tuple[tuple[Loss, Loss], ...] = ()
 
     def pair(
         self,
@@ -77,12 +81,15 @@ def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
     contrast = np.where(np.arange(arms) % 2 == 0, high, low)
     other = high + low - contrast
     constants = [high * ones, low * ones, (high + low) / 2 * ones]
+    box = losses.name in ("unit", "symmetric")
+    single = np.where(np.arange(arms) == 0, high, low)
     return Alphabet(
         differing=tuple(differing_losses(claim, arms)),
         patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),
         others_in_batch=tuple(constants[:2]),
         rows=(*constants, contrast, other),
-        box=losses.name in ("unit", "symmetric"),
+        box=box,
+        alone=((single, low * ones),) if box and claim.neighbours == "replace" else (),
     )
 
 
