@@ -202,6 +202,7 @@ ENTRIES = (
             Case(expected="survived", **REPAIRED, surface="release", runs=100_000),
             Case(expected="survived", **REPAIRED, arms=1, parameters={"eta": 8.0, "gamma": 0.02}, runs=100_000),
         ),
+        example=Case(expected="falsified", **EVERY_INNER, arms=1, parameters={"eta": 8.0, "gamma": 0.02}),
     ),
     Entry(
         name="agarwal-singh/reduction-scrible",
@@ -310,6 +311,7 @@ ENTRIES = (
                 runs=100_000,
             ),
         ),
+        example=Case(expected="falsified", **EVERY_INNER, rounds=4, parameters=STEEP),
     ),
     Entry(
         name="agarwal-singh/reduction-scrible-ball",

@@ -260,5 +260,6 @@ ENTRIES = (
                 runs=100_000,
             ),
         ),
+        example=Case(expected="survived", standing="reading", surface="release", note=SQUARE_ROOT),
     ),
 )

@@ -142,6 +142,20 @@ def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):
     assert task.command().endswith("--weaken 1/scale")
 
 
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("agarwal-singh/reduction-exp2-actions", 1.0),
+        ("agarwal-singh/reduction-exp2-hypercube", 0.5),
+        ("smith-thakurta/pftal-experts", 0.2),
+    ],
+)
+def test_a_bare_command_audits_a_game_in_which_something_is_seen(name, least):
+    """With the defaults the first two explore only, and of the third too little is seen: 0 was certified of each."""
+    record = json.loads(overclaim("check", name, "--runs", 10_000, "--json").stdout)
+    assert record["epsilon_lower"] > least
+
+
 def test_a_bare_command_audits_the_example_and_says_which():
     """The defaults of this entry explore only; its example has rates with which its noise shows."""
     bare = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 4000, "--json")
