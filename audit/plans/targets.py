@@ -77,7 +77,8 @@ def _users(target: str) -> object:
 
 def _load_file(path: Path) -> ModuleType:
     if not exists(path, "cannot read the target's file"):
-        raise ValueError(f"there is no file {str(path)!r}")
+        where = "" if path.is_absolute() else ", looked for from the folder that overclaim was started in"
+        raise ValueError(f"there is no file {str(path)!r}{where}")
     if not path.is_file():
         raise ValueError(f"the target's file {str(path)!r} is no regular file")
     add_folder(str(path.resolve().parent))

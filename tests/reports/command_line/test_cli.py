@@ -152,7 +152,7 @@ def test_no_command_shows_the_help():
     ("target", "message"),
     [
         ("agarwal-singh/ftrl-expert", "did you mean agarwal-singh/ftrl-experts"),
-        ("nowhere.py:Name", "there is no file 'nowhere.py'"),
+        ("nowhere.py:Name", "there is no file 'nowhere.py', looked for from the folder that overclaim was started in"),
         ("no_such_module:Name", "there is no module 'no_such_module' on Python's path: install it, or name"),
         ("math:pi", "math:pi is neither a learner nor a mechanism, it is of type float"),
         ("math:sinus", "math has no 'sinus'; did you mean sin"),
