@@ -46,7 +46,8 @@ class Setting:
     losses : str
         The loss set, by name.
     calibration : str
-        "as_published" (the noise exactly as the paper states it) or "corrected" (what the claim really needs).
+        "as_published" (the noise exactly as the paper states it) or "corrected" (noise with which we expect
+        the claim to hold).
     """
 
     rounds: int
