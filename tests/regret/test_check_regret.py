@@ -94,6 +94,13 @@ class RoundsLosses(Wrapped):
         super().update(state, actions, np.round(feedback), draws)
 
 
+class Unweighted(Exp3):
+    """EXP3 without importance weights: in the end it plays two arms that both lose as 1 / loss."""
+
+    def update(self, state, actions, feedback, draws):
+        state.shift_at(state.places(actions), -self.eta * feedback)
+
+
 class Stale(Wrapped):
     """The losses of sqrt(T) rounds are passed on together."""
 
@@ -124,10 +131,11 @@ def hedge(arms, rounds):
     [
         (Greedy(None), math.sqrt(2 * 1024 * 5 * math.log(5))),
         (RoundsLosses(Exp3(arms=2, eta=math.sqrt(math.log(2) / 1024)), 1024), math.sqrt(2 * 1024 * 2 * math.log(2))),
+        (Unweighted(arms=2, eta=0.14, gamma=0.03), 2 * math.sqrt(1024 * 2 * math.log(2))),
         (Stale(hedge(2, 1024), 1024), 3 * math.sqrt(1024 * math.log(2) / 2)),
         (NeverTheMiddle(hedge(5, 1024), 1024), math.sqrt(1024 * math.log(5) / 2)),
     ],
-    ids=["greedy", "rounds losses", "stale", "never the middle arm"],
+    ids=["greedy", "rounds losses", "unweighted", "stale", "never the middle arm"],
 )
 def test_faults_that_break_a_textbook_bound_are_seen_without_a_search(learner, bound):
     with pytest.raises(LearnerError, match="exceeds the bound"):
