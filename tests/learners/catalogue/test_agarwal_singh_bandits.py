@@ -14,7 +14,8 @@ from overclaim.audit.attacks.responses import PointCounts
 from overclaim.audit.laws.exact import exact_epsilon
 from overclaim.audit.play.transcripts import play
 from overclaim.learners.bandits.exp3 import Exp3
-from overclaim.learners.catalogue import agarwal_singh_bandits, agarwal_singh_bounds
+from overclaim.learners.catalogue import agarwal_singh_bandits
+from overclaim.learners.catalogue.bounds import agarwal_singh as agarwal_singh_bounds
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.conversions.reduction import BanditReduction, GaussianReduction
 from overclaim.learners.probes.threshold import Threshold
