@@ -24,6 +24,8 @@ from .pftal import sphere
 FEW = 0.5
 #: Least squared length of a move that is divided by; those of length 0 are not made.
 TINY = np.finfo(float).tiny
+#: What slopes are rounded to, in precision^2 / diameter.
+ROUNDED = 2.0**-20
 
 
 def conditional_gradient(oracle: LinearOracle, linear: Floats, precision: float) -> Floats:
@@ -33,6 +35,9 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, precision: float)
     which bounds half the squared distance, is at most precision^2 / 2; after k steps the distance is at most
     2 D / sqrt(k + 2), so that 4 (D / precision)^2 oracle calls suffice, the one at the start among them.
 
+    A line search ends where vertices cost the same. Which of them is next must not hang on last bits, which differ
+    where the same sums come about in another way: so slopes are rounded, by far less than the precision.
+
     Parameters
     ----------
     linear : array (dim, runs)
@@ -41,8 +46,11 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, precision: float)
     """
     x = here = oracle.minimise(linear)
     moving = np.arange(linear.shape[1])
+    coarse = 1.5 * 2.0 ** (52 + math.floor(math.log2(ROUNDED * precision**2 / oracle.diameter)))
     for _ in range(max(1, math.ceil(4 * (oracle.diameter / precision) ** 2) - 1)):
         gradient = here + linear
+        gradient += coarse  # then it has no digits below
+        gradient -= coarse
         move = oracle.minimise(gradient)
         move -= here
         gap = -reduce(np.add, np.multiply(gradient, move, out=gradient))  # row by row: the same bits in all company
