@@ -190,11 +190,11 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
         return Scalar(user_object, arms, rounds, parameters)
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
+        _check_methods(learner, ("start", "act", "update"))
     else:
         learner = user_object
         if parameters:
             raise ValueError(f"{type(learner).__name__} is built already and takes no {', '.join(sorted(parameters))}")
-    _check_methods(learner, ("start", "act", "update"))
     if not hasattr(learner, "arms"):
         raise LearnerError(f"{type(learner).__name__} must have arms, the length of a loss vector")
     return cast(Learner, learner)

@@ -41,10 +41,7 @@ Shared = dict[str, tuple[object, str]]
 
 def shared_state(learner: Learner) -> Shared:
     """Return everything that the runs of a learner share, with digests, by its name; nothing for one of ours."""
-    shared: Shared = {}
-    if not is_ours(learner):
-        _Walk(shared).owner(learner)
-    return shared
+    return _walked(learner).found
 
 
 def check_not_drawn_once(learner: Learner, play: Callable[[int], object]) -> None:
@@ -62,7 +59,7 @@ def check_not_drawn_once(learner: Learner, play: Callable[[int], object]) -> Non
     kept = {name: _copy(before.found[name][0]) for name in before.places}
     play(LearnerBlock.UNWATCHED)
     after = _walked(learner)
-    filled = [name for name in after.places if _digest(before.found.get(name)) != _digest(after.found[name])]
+    filled = [name for name in after.places if name not in kept or before.found[name][1] != after.found[name][1]]
     if not filled:
         return
     again: list[_Walk] = []
@@ -114,14 +111,10 @@ def _place(learner: Learner) -> str:
 
 
 def _walked(learner: Learner) -> _Walk:
-    walk = _Walk({})
+    walk = _Walk()
     if not is_ours(learner):
         walk.owner(learner)
     return walk
-
-
-def _digest(found: tuple[object, str] | None) -> str:
-    return "" if found is None else found[1]
 
 
 def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
@@ -131,7 +124,7 @@ def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
     mine, its = one[0], other[0]
     if isinstance(mine, Mapping) and isinstance(its, Mapping):
         both = [key for key in mine if key in its]
-        return _Walk({}).digest([mine[key] for key in both]) == _Walk({}).digest([its[key] for key in both])
+        return _Walk().digest([mine[key] for key in both]) == _Walk().digest([its[key] for key in both])
     return one[1] == other[1]
 
 
@@ -169,8 +162,9 @@ def _differ(before: tuple[object, str] | None, after: tuple[object, str] | None)
 class _Walk:
     """Follows a user's code, and takes digests of the values that it finds."""
 
-    def __init__(self, shared: Shared) -> None:
-        self.found, self.seen, self.left = shared, set[int](), MOST_OBJECTS
+    def __init__(self) -> None:
+        self.found: Shared = {}
+        self.seen, self.left = set[int](), MOST_OBJECTS
         #: Where a value lies that can be put back, and its name there: see `_put`.
         self.places: dict[str, tuple[object, str]] = {}
 

@@ -12,6 +12,7 @@ from ...mechanisms.draws import Draws, Floats
 from ...mechanisms.parameters import check_positive
 from ..abilities import owns
 from ..problems.barriers import Barrier, ClosedForms
+from ..problems.domains import signs
 from ..problems.polytope import minimise
 from ..protocol import FeedbackKind, LearnerError
 
@@ -27,7 +28,7 @@ def _axes(hessian: Floats) -> tuple[Floats, Floats]:
     unit = np.ldexp(1.0, largest - 24)
     values, vectors = np.linalg.eigh(np.rint(hessian / unit) * unit)
     lead = np.argmax(np.rint(np.abs(vectors) * 2.0**20), axis=1)[:, None]
-    return values, vectors * np.where(np.take_along_axis(vectors, lead, axis=1) < 0, -1.0, 1.0)
+    return values, vectors * signs(np.take_along_axis(vectors, lead, axis=1) < 0)
 
 
 def _finite(values: Floats) -> Floats:
@@ -112,8 +113,8 @@ class Scrible:
             else:
                 values, vectors = _axes(_finite(self.barrier.derivatives(state.centre)[1]))
                 value, direction = values[np.arange(runs), axis], vectors[np.arange(runs), :, axis].T
-            _finite(1.0 / np.sqrt(value))
-        move = direction * ((1.0 - 2.0 * (end % 2)) / np.sqrt(value))
+            length = _finite((1.0 - 2.0 * (end % 2)) / np.sqrt(value))
+        move = direction * length
         points: Floats = self.barrier.offset[:, None] + self.barrier.basis @ (state.centre + move)
         return points
 

@@ -34,9 +34,11 @@ def _named(linear: Floats) -> tuple[Floats, int]:
     Costs that agree but for these last bits count as equal.
     """
     last = (1 << (len(linear) - 1).bit_length()) - 1
-    bits = np.asarray(linear, dtype=np.float64).view(np.int64) & ~last
+    costs = linear + 0.0  # 0 has one sign
+    bits = costs.view(np.int64)
+    bits &= ~last
     bits |= np.arange(len(linear))[:, None]
-    return bits.view(np.float64), last
+    return costs, last
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,13 @@ def test_the_base_polytope_of_a_graphs_rank_is_that_of_its_spanning_trees():
     np.testing.assert_array_equal(rank.minimise(linear), SpanningTrees(4, EDGES).minimise(linear))
 
 
+@pytest.mark.parametrize("oracle", [BasePolytope(SUBMODULAR[3]), SpanningTrees(3, SMALLER[1])], ids=["base", "trees"])
+def test_the_sign_of_zero_decides_nothing(oracle):
+    linear = np.zeros((3, 8))
+    signed = np.array([*itertools.product((0.0, -0.0), repeat=3)]).T
+    np.testing.assert_array_equal(oracle.minimise(signed), oracle.minimise(linear))
+
+
 @pytest.mark.parametrize("edges", SMALLER, ids=len)
 def test_edges_in_twos_come_to_the_trees_of_vertices_one_by_one(edges):
     """The same trees, also where costs are equal; a complete graph of four vertices does not shrink by twos."""
