@@ -168,7 +168,7 @@ class L1Ball(_Ball):
         runs = np.arange(linear.shape[1])
         largest = np.abs(linear).argmax(axis=0)
         x = np.zeros(linear.shape)
-        x[largest, runs] = -np.copysign(self.radius, linear[largest, runs])
+        x[largest, runs] = -np.copysign(self.radius, linear[largest, runs] + 0.0)  # 0 has one sign
         return x
 
 
@@ -226,7 +226,7 @@ class LInfBall(_Ball):
 
     def minimise(self, linear: Floats) -> Floats:
         """Return the vertex of opposite signs."""
-        return -np.copysign(self.radius, linear)
+        return -np.copysign(self.radius, linear + 0.0)  # 0 has one sign
 
     def project(self, x: Floats) -> Floats:
         """Return x with every coordinate clipped."""

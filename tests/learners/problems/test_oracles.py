@@ -107,7 +107,11 @@ def test_the_base_polytope_of_a_graphs_rank_is_that_of_its_spanning_trees():
     np.testing.assert_array_equal(rank.minimise(linear), SpanningTrees(4, EDGES).minimise(linear))
 
 
-@pytest.mark.parametrize("oracle", [BasePolytope(SUBMODULAR[3]), SpanningTrees(3, SMALLER[1])], ids=["base", "trees"])
+@pytest.mark.parametrize(
+    "oracle",
+    [BasePolytope(SUBMODULAR[3]), SpanningTrees(3, SMALLER[1]), L1Ball(3), LInfBall(3)],
+    ids=lambda oracle: type(oracle).__name__,
+)
 def test_the_sign_of_zero_decides_nothing(oracle):
     linear = np.zeros((3, 8))
     signed = np.array([*itertools.product((0.0, -0.0), repeat=3)]).T
