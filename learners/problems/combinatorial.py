@@ -363,12 +363,13 @@ class BasePolytope:
     def minimise(self, linear: Floats) -> Floats:
         """Return the greedy vertices, the cheapest coordinate first."""
         costs, _ = _named(linear)
-        cheaper = np.zeros(linear.shape, dtype=np.uint16)  # the set of those before each coordinate
-        for i, j in itertools.combinations(range(self.dim), 2):
-            first = (costs[i] < costs[j]).astype(np.uint16)
-            cheaper[j] += first << i
-            cheaper[i] += (1 - first) << j
-        itself = np.array([1 << i for i in range(self.dim)], dtype=np.uint16)[:, None]
+        sets = np.min_scalar_type(len(self.values) - 1)
+        itself = (1 << np.arange(self.dim)).astype(sets)[:, None]
+        cheaper = np.zeros(linear.shape, sets)  # the set of those before each coordinate
+        for i in range(self.dim - 1):
+            first = (costs[i] < costs[i + 1 :]).astype(sets)
+            cheaper[i + 1 :] |= first * itself[i]
+            cheaper[i] |= np.bitwise_or.reduce((1 - first) * itself[i + 1 :])
         vertices: Floats = self._table.take(cheaper | itself)
         vertices -= self._table.take(cheaper)
         return vertices
