@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...learners.abilities import batch_of
 from ...mechanisms.claim import ClaimedJson
 from ..assumptions.mechanism_runs import DataPair
+from ..certification.falsify import check_surface
 from ..play.pairs import Pair, PairJson, check_pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
@@ -44,6 +45,8 @@ def trace_task(task: Task) -> TraceJson:
     if prepared.of_sequences:
         raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
+    if not prepared.is_mechanism:
+        check_surface(prepared.target, claim)
     tracing, pair = worst_tracing(prepared.target, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper
     costly = upper is not None and upper.epsilon > claim.epsilon

@@ -39,6 +39,17 @@ def test_a_leak_exits_1_and_says_what_it_is():
     assert "the claim may still hold" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "surface", "why"),
+    [
+        ("asi-raman-talwar/exp3", "release", "Exp3 releases nothing noisy"),
+        ("agarwal-singh/reduction-exp2", "publication", "BanditReduction publishes nothing"),
+    ],
+)
+def test_what_a_learner_does_not_show_is_not_traced(name, surface, why):
+    assert why in run("trace", name, "--surface", surface, code=2)
+
+
 def test_what_is_not_watched_is_said_in_one_line(tmp_path):
     file = tmp_path / "own.py"
     file.write_text(
