@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from ...learners.abilities import decisions, has_inner, kernel_of, owns, select
 from ...learners.protocol import Actions, Arrays, HasInner, HasProbabilities, Learner, Numbers
@@ -221,7 +222,7 @@ class ParticleRatio(LawAttack):
                 other = self.right[step][seen, None]
                 y = np.where(np.arange(self.nodes) % 2 == 0, fed, other) + self.differs
                 scaled = (np.abs(y - other) - np.abs(y - fed)) / self.noise.scale  # ln f(y - l) - ln f(y - l')
-                in_left = 2 / (1 + np.exp(-scaled))  # over the mean of both densities
+                in_left = 2 * expit(scaled)  # over the mean of both densities
                 ratios, fed = np.stack([in_left, 2 - in_left]), np.tile(y, self.particles)
             else:
                 fed = fed + self.fresh[step - self.begin]

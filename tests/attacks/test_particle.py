@@ -130,6 +130,12 @@ def test_transcripts_that_begin_alike_are_filtered_as_if_they_were_alone():
     np.testing.assert_allclose(late.score(played), alone, rtol=0, atol=2e-6)
 
 
+def test_noise_that_hides_nothing_is_scored_without_warnings():
+    bandit, worlds = replace(learner(2), epsilon=1e5), pair(3, 2)
+    played = play(bandit, worlds, Draws(0), 50)
+    assert not np.isnan(ParticleRatio(bandit, worlds, particles=8, nodes=4).score(played)).any()
+
+
 def test_noise_is_stratified_in_every_row_and_independent_between_rows():
     """Correlations of 45 pairs of rows of 1024 points, sd 1/32 each; one beyond 6 sd: 1e-7 at most."""
     shares = stratified(10, 1024, Draws(0))
