@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Outcome = TypeVar("Outcome")
+#: What is added to the part of a key for a second call on the same draws: no part is so large.
+_CONTINUED = 2**31
 
 
 class Stage(IntEnum):
@@ -67,6 +69,16 @@ class Draws:
         if seed < 0:
             raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
         self.key = (int(seed), int(stage), int(pair), int(part), int(block))
+
+    def continued(self) -> Draws:
+        """Return draws whose generator is this one's, and goes on where it is, while all their other streams are new.
+
+        Two calls that each ask for a stream by its name, or make one of the key, then share no numbers.
+        """
+        seed, stage, pair, part, block = self.key
+        more = Draws(seed, stage, pair, part + _CONTINUED, block)
+        more.generator = self.generator
+        return more
 
     def stream(self, purpose: Purpose) -> np.random.Generator:
         """Return a fresh generator at the start of the stream for `purpose`."""

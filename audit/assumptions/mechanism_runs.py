@@ -160,11 +160,9 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
         return Sample(outputs_of(mechanism, (pair.left, pair.right), draws, runs, left), left)
     left = np.sort(left)[::-1]
     in_left = int(left.sum())
-    halves = [
-        outputs_of(mechanism, data, draws, size)
-        for data, size in ((pair.left, in_left), (pair.right, runs - in_left))
-        if size
-    ]
+    # A stream that the mechanism makes by name, or of the key, must not begin anew for the other world's runs.
+    calls = (pair.left, draws, in_left), (pair.right, draws.continued(), runs - in_left)
+    halves = [outputs_of(mechanism, data, own, size) for data, own, size in calls if size]
     return Sample(join(halves), left)
 
 

@@ -17,7 +17,7 @@ from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.statistics.events import UNUSED, Event
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
-from overclaim.mechanisms.draws import Draws
+from overclaim.mechanisms.draws import Draws, Purpose
 
 PAIR = DataPair([1], [0])
 
@@ -182,6 +182,36 @@ def test_a_fixed_seed_is_refused():
     with pytest.raises(LearnerError, match="fixed seed"):
         check_independence(shared(lambda rng, runs: np.random.default_rng(0).laplace(size=runs)), PAIR, 0)
     check_independence(shared(lambda rng, runs: np.arange(runs) < 1), PAIR, 0)  # not random, and nothing to say
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda draws, runs: draws.stream(Purpose.LEARNER).random(runs),
+        lambda draws, runs: np.array([draws.run_generator(run).random() for run in range(runs)]),
+        lambda draws, runs: Draws(*draws.key).uniform(runs),
+        lambda draws, runs: np.random.default_rng(draws.key).random(runs),
+        lambda draws, runs: draws.uniform(runs),
+    ],
+    ids=["stream", "generators of runs", "draws of the key", "generator of the key", "the generator"],
+)
+def test_the_worlds_share_no_numbers_wherever_a_batch_has_them_from(made):
+    # Runs of both worlds on the same numbers are right or wrong together: of a true claim of randomised response
+    # 24 % of audits said FALSIFIED at an error of 20 %. Numbers of 53 bits are equal by chance with one below 1e-11.
+    def mechanism(data, draws, runs):
+        return made(draws, runs)
+
+    mechanism.batched = True
+    sample = run_block(mechanism, PAIR, Draws(0), 256)
+    assert np.unique(sample.outputs).size == 256
+
+
+def test_one_generator_serves_the_worlds_in_turn():
+    def mechanism(data, draws, runs):
+        return draws.uniform(runs)
+
+    mechanism.batched = True
+    assert np.array_equal(run_block(mechanism, PAIR, Draws(0), 64).outputs, Draws(0).uniform(64))
 
 
 @pytest.mark.parametrize("period", [2, 16, 64, 128])
