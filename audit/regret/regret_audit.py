@@ -59,7 +59,8 @@ class RegretAudit:
     bound, exponent, source
         What is printed, if anything.
     bound_slope : float or None
-        The slope of the printed bound itself over the same horizons, with its logarithms.
+        The slope of the printed bound itself, with its logarithms: between the horizons that its growth is judged by,
+        else between the first and the last.
     binds_from : int or None
         The horizon from which on the bound is below the largest possible regret, by the bound's own formula; None
         where it is not at 2^60, or nothing bounds the losses.
@@ -361,15 +362,17 @@ def _judge(
     exponent: float, bound_at: Callable[[int], float], setting: Setting, here: _Played, played: Mapping[int, _Played]
 ) -> Judged:
     """Return what a printed bound and growth rate come to."""
-    bound, bounds = bound_at(setting.rounds), [bound_at(t) for t in played]
+    bound, bounds = bound_at(setting.rounds), {t: bound_at(t) for t in played}
     sizes = [one.largest / one.rounds for one in here.played if one.largest is not None]
     largest = max(sizes) if here.bounded else None
     binds_from = None if largest is None else first_binding(bound_at, largest)
-    sloped = played and all(0 < b < math.inf for b in bounds)
-    printed = growth(tuple(played), bounds).slope if sloped else None
     binding = [t for t in played if binds_from is not None and t >= binds_from]
     far_enough = binding and max(binding) >= 2**FEWEST_DOUBLINGS * min(binding)
     ends = {t: played[t].limits() for t in (min(binding), max(binding))} if far_enough else {}
+    printed = None
+    if played and all(0 < b < math.inf for b in bounds.values()):
+        first, last = sorted(ends) or (min(played), max(played))  # where regret's growth is judged, if it is
+        printed = (math.log(bounds[last]) - math.log(bounds[first])) / math.log(last / first)
     return {
         "bound": bound if math.isfinite(bound) else None,
         "bound_slope": printed,

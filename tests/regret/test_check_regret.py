@@ -238,6 +238,16 @@ def test_a_bound_that_holds_is_not_outgrown_for_its_constant_or_where_it_says_no
     assert overclaim.check_regret(UNIFORM, bound, rounds=512, runs=200).growth_verdict == growth
 
 
+def test_a_bound_is_as_steep_as_where_growth_is_judged():
+    """The regret is T / 2, in a game of which the bound says something from T = 128 on and grows as T up to T = 1024.
+
+    Over all the horizons, from T = 32 on, it grows as T^0.82, and in the end as T^0.5.
+    """
+    audit = overclaim.check_regret(UNIFORM, lambda t: min(max(64.0, 0.9 * t), 1000 * t**0.5), rounds=1024, runs=200)
+    assert (audit.bound_verdict, audit.growth_verdict) == (HOLDS, HOLDS)
+    assert audit.bound_slope == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("bound", ["60", -1, math.nan, None, True, [3], 1j])
 def test_a_bound_that_is_none_is_refused_by_its_value(bound):
     with pytest.raises(ValueError, match=r"a bound on regret must (be|have) a number of at least 0"):
