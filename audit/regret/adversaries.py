@@ -11,7 +11,8 @@ from ...learners.catalogue.entries import Entry, Setting
 from ...learners.problems.losses import LOSS_SETS, Family, Linear, Loss, Quadratic, check_lipschitz
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Purpose, Stage
-from ..play.pairs import World, lengths_of, radius_of
+from ..assumptions.conformance import check_fresh
+from ..play.pairs import Pair, World, lengths_of, radius_of
 from ..search.loss_choices import alphabet_of
 from .comparator import InBall, domain_of
 
@@ -92,6 +93,15 @@ def _alternatives(a: Loss, b: Loss, rounds: int, seed: int) -> dict[str, list[Lo
         "early switch": [a] * (rounds // 4) + [b] * (rounds - rounds // 4),
         "random signs": [(a, b)[coin] for coin in coins],
     }
+
+
+def check_runs(learner: Learner, game: Setting, seed: int) -> None:
+    """Raise LearnerError if the runs of a user's learner share state or randomness: no interval counts them then."""
+    kind = LOSS_SETS[game.losses]
+    left = adversaries(game.losses, rounds=game.rounds, arms=learner.arms, seed=seed)["random signs"]
+    right = left.copy()
+    right[0] = (kind.low + kind.high) * kind.scale(learner.arms) - left[0]
+    check_fresh(learner, Pair(left, right), seed)
 
 
 def check_losses(chosen: Mapping[str, World], game: Setting, learner: Learner) -> None:

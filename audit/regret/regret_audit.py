@@ -16,7 +16,7 @@ from ...learners.scalar import as_learner
 from ..play.execution import HERE, Budget, Execution
 from ..play.pairs import World
 from .adaptive import play_adaptive
-from .adversaries import check_losses, convex_opposites, regret_losses
+from .adversaries import check_losses, check_runs, convex_opposites, regret_losses
 from .adversary_search import PILOT, find_adversary, rows_of_arms
 from .block_sequences import BlockSequence
 from .growth import Growth, default_horizons, growth
@@ -190,6 +190,8 @@ def audit_regret(
     if claim is None and budget.stop == "early":
         raise ValueError("stop early needs a bound on regret to decide on: nothing is claimed here")
 
+    if not isinstance(target, Entry):
+        check_runs(_build(target, setting, parameters or {}), setting, budget.seed)
     adaptive = _adaptive(target, setting, budget, execution, parameters or {}) if search else {}
     game = _Game(target, setting, parameters or {}, sequences, claim)
     if search or (search_where_binding and game.binds(budget)):

@@ -142,6 +142,26 @@ def test_faults_that_break_a_textbook_bound_are_seen_without_a_search(learner, b
         overclaim.check_regret(learner, bound, rounds=1024, runs=500)
 
 
+class OneArm:
+    """Plays one arm for ever, the same in all runs of a block: its expected regret is T / 2."""
+
+    feedback, arms = "bandit", 2
+
+    def start(self, runs, draws):
+        return np.full(runs, int(draws.generator.random() < 0.5))
+
+    def act(self, state, draws):
+        return state
+
+    def update(self, state, actions, feedback, draws):
+        pass
+
+
+def test_runs_that_are_not_independent_are_refused_before_an_interval_counts_them():
+    with pytest.raises(LearnerError, match="the runs of OneArm share randomness, such as one draw for a whole block"):
+        overclaim.check_regret(OneArm(), 40.0, **FEW)
+
+
 def test_a_bound_must_be_one():
     with pytest.raises(ValueError, match="a bound on regret must be a number of at least 0"):
         overclaim.check_regret(UNIFORM, -1.0)
