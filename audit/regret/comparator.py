@@ -11,6 +11,7 @@ import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.leaders.private_bandit import NoisyOco
+from ...learners.problems.advice import Advice
 from ...learners.problems.domains import LinearMinimiser
 from ...learners.problems.losses import feedback
 from ...learners.protocol import Learner
@@ -63,8 +64,9 @@ def _minimisers(domain: LinearMinimiser, linear: Floats) -> Floats:
 
 def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[float, float] | None:
     """Return bounds on the total loss of a run; None where the points may leave the domain or nothing is known."""
-    reach = getattr(learner, "zeta", None)  # a learner that smooths its points plays so far outside its domain
-    if hasattr(learner, "oracle") and reach is None and not isinstance(learner, NoisyOco):
+    # A learner that smooths its points plays so far outside its domain.
+    reach = getattr(learner, "zeta", None) if points else None
+    if points and hasattr(learner, "oracle") and reach is None and not isinstance(learner, NoisyOco):
         return None
     domain = domain_of(learner) if points else None
     if all(isinstance(loss, np.ndarray) for loss in losses):
@@ -81,13 +83,17 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
     return None
 
 
-def best_fixed(learner: Learner, losses: World) -> tuple[float, float]:
-    """Return the total loss of the best fixed action, and how far above the least it may be."""
-    domain = domain_of(learner)
+def best_fixed(learner: Learner, losses: World, *, points: bool = True) -> tuple[float, float]:
+    """Return the total loss of the best fixed action, and how far above the least it may be.
+
+    What plays arms is compared with arms, or with experts, whatever it has inside.
+    """
+    domain = domain_of(learner) if points else None
     domain = getattr(domain, "shrunk_from", domain)  # regret is against the best point of the whole one
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
-        advice = next((one.advice for one in _inward(learner) if hasattr(one, "advice")), None)
+        said = (getattr(one, "advice", None) for one in _inward(learner))
+        advice = next((one for one in said if isinstance(one, Advice)), None)
         if advice is not None:
             return float(np.sum([advice.at(t) @ loss for t, loss in enumerate(table)], axis=0).min()), 0.0
         total = table.sum(axis=0)[:, None]

@@ -321,7 +321,7 @@ def _played(
 ) -> Played:
     gap = 0.0
     if comparator is None:
-        comparator, gap = best_fixed(learner, losses)
+        comparator, gap = best_fixed(learner, losses, points=points)
     bounds = total_bounds(learner, losses, points=points)
     # A learner that smooths its points may step outside its domain: then nothing bounds its losses.
     slack = 1e-9 * len(losses)

@@ -9,11 +9,13 @@ from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.pairs import Pair, check_pair
 from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.comparator import best_fixed, total_bounds
+from overclaim.audit.regret.measurement import play_sequences
 from overclaim.audit.regret.regret_audit import audit_regret
 from overclaim.audit.regret.verdicts import UNDECIDED, VIOLATED
 from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
-from overclaim.learners.problems.domains import L1Ball, L2Ball, ProbabilitySimplex
+from overclaim.learners.problems.domains import Cube, L1Ball, L2Ball, ProbabilitySimplex
 from overclaim.learners.problems.loss_classes import ConvexClass
 from overclaim.learners.problems.losses import Absolute, Linear, Quadratic, Switch
 from overclaim.tests.support.command_line import check, overclaim
@@ -155,6 +157,17 @@ def test_runs_of_doubled_length_leave_the_domain_by_what_the_first_does():
     assert (low, high) == pytest.approx((-4 * (1 + learner.zeta), 4 * (1 + learner.zeta)))
     with pytest.raises(ValueError, match="must be at most 2 in absolute value, got 3"):
         learner.loss_class.check(Linear(slope=(1.0,), offset=2.0), "the loss")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("domain", Cube(2)), ("oracle", "its own"), ("zeta", "its own"), ("advice", [[0.5, 0.5]])]
+)
+def test_what_plays_arms_is_compared_with_arms_whatever_it_has_inside(name, value):
+    """One with a cube inside was said to regret 144 where 128 is possible, one with an oracle to have no bound."""
+    learner = Exp3(arms=2, eta=1e-12, gamma=1.0)
+    object.__setattr__(learner, name, value)
+    (played,) = play_sequences(learner, [np.tile([1.0, -1.0], (64, 1))], Budget(runs=50))
+    assert (played.comparator, played.bounds) == (-64.0, (-64.0, 64.0))
 
 
 def test_conditional_gradient_stays_in_its_domain():
