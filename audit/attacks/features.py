@@ -258,9 +258,9 @@ class LabelledView(View):
         """Return the view of some of the runs, with their labels."""
         return LabelledView(self.features, self.columns[:, runs], self.left[runs])
 
-    def thinned(self, most: int, offset: int = 0) -> LabelledView:
-        """Return every so many-th run, from an offset on, at most `most` of them; coupled runs stay together."""
-        return self.every(-(-self.left.size // most), offset)
+    def thinned(self, most: int) -> LabelledView:
+        """Return every so many-th run, at most `most` of them; coupled runs stay together."""
+        return self.every(-(-self.left.size // most))
 
     def every(self, step: int, offset: int = 0) -> LabelledView:
         """Return every step-th run, from an offset on; coupled runs stay together."""

@@ -162,11 +162,9 @@ def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value
     return pair, value
 
 
-def rank_exactly(
-    learner: Learner, claim: Claim, pairs: Sequence[Pair], *, delta: float | None = None
-) -> list[Pair] | None:
+def rank_exactly(learner: Learner, claim: Claim, pairs: Sequence[Pair]) -> list[Pair] | None:
     """Return the pairs in the order of their exact epsilon, worst first; None if there is no exact method."""
-    delta = max(claim.delta, RANKING_DELTA) if delta is None else delta
+    delta = max(claim.delta, RANKING_DELTA)
     try:
         epsilons = [
             exact_epsilon(learner, pair, surface=claim.surface, deltas=(delta,), cells=COARSE)[delta] for pair in pairs

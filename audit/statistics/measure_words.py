@@ -80,14 +80,14 @@ def claimed_words(measure: MeasureJson) -> str:
     return f"{unit_of(measure)} {level_of(measure):.10g}{beside(measure)}"
 
 
-def bound_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:
+def bound_words(measure: MeasureJson, lower: float) -> str:
     """Return a level behind "at least"."""
     of_profile = measure.get("kind") == "profile"
     times = " times the claimed profile at one of its points" if of_profile else beside(measure)
-    return f"{at_least(lower, digits, level_of(measure))}{times}"
+    return f"{at_least(lower, beyond=level_of(measure))}{times}"
 
 
-def lower_words(measure: MeasureJson, lower: float, digits: str = ".4g") -> str:
+def lower_words(measure: MeasureJson, lower: float) -> str:
     """Return a level with the name of its unit, as "rho is at least 0.5"."""
     what = "the true profile" if measure.get("kind") == "profile" else unit_of(measure)
-    return f"{what} is at least {bound_words(measure, lower, digits)}"
+    return f"{what} is at least {bound_words(measure, lower)}"

@@ -34,9 +34,10 @@ def _measured(make: Callable[[ModuleType, float], Any]) -> Callable[[float], Mec
     return build
 
 
-def _truth(odds: float, choices: int, factor: float) -> float:
-    """Return the probability of the truth where it has these odds against each other choice, to the power `factor`."""
-    return float(odds**factor / (odds**factor + choices - 1))
+def _truth(choices: int, factor: float) -> float:
+    """Return the probability of the truth where it has odds of 3 against each other choice, to the power `factor`."""
+    odds = float(3.0**factor)
+    return odds / (odds + choices - 1)
 
 
 def _integers(dp: ModuleType) -> tuple[object, object]:
@@ -227,7 +228,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_randomized_response",
         math.log(3.0),
-        lambda dp, factor: dp.m.make_randomized_response(["a", "b", "c"], prob=_truth(3.0, 3, factor)),
+        lambda dp, factor: dp.m.make_randomized_response(["a", "b", "c"], prob=_truth(3, factor)),
         lambda st: st.sampled_from(["a", "b", "c"]),
         lambda x: ["a", "b", "c"],
         said="Make a Measurement that implements randomized response on a categorical value.",
@@ -235,7 +236,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
     _entry(
         "make_randomized_response_bool",
         math.log(3.0),
-        lambda dp, factor: dp.m.make_randomized_response_bool(prob=_truth(3.0, 2, factor)),
+        lambda dp, factor: dp.m.make_randomized_response_bool(prob=_truth(2, factor)),
         lambda st: st.booleans(),
         lambda x: [not x],
         said="Make a Measurement that implements randomized response on a boolean value.",
