@@ -106,7 +106,7 @@ class Whitened(LawAttack):
     """
 
     name = "whitened prefix sums"
-    exact = False
+    exact, calibrated = False, True
     learner: Ftpl | Ftrl
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
@@ -266,7 +266,7 @@ class ShiftedRatio(LawAttack):
     """
 
     name = "inverted prefix sums up to a shift"
-    exact = False
+    exact, calibrated = False, True
     learner: Ftrl
 
     def __init__(self, learner: Learner, pair: Pair) -> None:

@@ -81,7 +81,7 @@ class WindowRatio(LawAttack):
     """
 
     name = "likelihood ratio of a window"
-    exact = False
+    exact, calibrated = False, True
 
     def __init__(self, learner: Learner, pair: Pair) -> None:
         super().__init__(learner, pair)
@@ -216,7 +216,7 @@ class SequenceTable:
     """Log ratio of smoothed training counts of each sequence of arms."""
 
     name = "sequence counts"
-    exact, trained, wording = False, True, ""
+    exact, trained, calibrated, wording = False, True, False, ""
 
     def __init__(self, learner: Learner, train: Transcripts) -> None:
         self.arms, self.batch = learner.arms, batch_of(learner)
@@ -254,7 +254,7 @@ class Trained:
     """Log odds of a logistic regression on features of the actions (scikit-learn)."""
 
     name = "logistic regression"
-    exact, trained, wording = False, True, ""
+    exact, trained, calibrated, wording = False, True, False, ""
 
     def __init__(self, arms: int, train: Transcripts) -> None:
         self.arms = arms
@@ -298,7 +298,7 @@ class Boosted:
     """Log odds of gradient-boosted trees on the features of black-box outputs (scikit-learn)."""
 
     name = "gradient boosting"
-    exact, trained, wording = False, True, ""
+    exact, trained, calibrated, wording = False, True, False, ""
 
     def __init__(self, train: Transcripts) -> None:
         columns = self._columns(train)

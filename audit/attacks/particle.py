@@ -66,7 +66,7 @@ class ParticleRatio(LawAttack):
     """
 
     name = "particle likelihood ratio"
-    exact = False
+    exact, calibrated = False, True
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What an attack is: how a score is made, and what scores, of learners and of mechanisms alike."""
+"""What an attack on learners is, and what scores runs, of learners and of mechanisms alike."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from .features import Labels
 #: Log odds of a score that knows a run's world, where their mean is taken: one that is wrong costs as much.
 _CERTAIN = 1000.0
 
-#: What is attacked, the two worlds, training runs with their labels, and what is seen of runs.
-Target = TypeVar("Target", contravariant=True)
-Worlds = TypeVar("Worlds", contravariant=True)
-Training = TypeVar("Training", contravariant=True)
+#: What is seen of runs.
 Seen = TypeVar("Seen", contravariant=True)
 
 
@@ -48,8 +45,8 @@ class FittedAttack(Protocol[Seen]):
         """Return the evidence for the left world, (runs,); nan is never guessed."""
 
 
-class Attack(Protocol[Target, Worlds, Training]):
-    """A way to make a score: what `FittedAttack` says of one, and how it is fitted."""
+class LearnerAttack(Protocol):
+    """An attack on learners, a class whose objects are fitted: what `FittedAttack` says, and how it is fitted."""
 
     @property
     def name(self) -> str:
@@ -64,18 +61,18 @@ class Attack(Protocol[Target, Worlds, Training]):
         """Whether it learns from training runs."""
 
     @property
+    def calibrated(self) -> bool:
+        """Whether its log loss judges it where it is not exact: noise is integrated out, or a few arms are counted."""
+
+    @property
     def wording(self) -> str:
         """What an exact score is computed from, in the words of a report; empty for others."""
 
-    def applies(self, target: Target, pair: Worlds, surface: str, /) -> bool:
-        """Tell whether it can attack this target on this pair, from what this surface shows."""
+    def applies(self, learner: Learner, pair: Pair, surface: str, /) -> bool:
+        """Tell whether it can attack this learner on this pair, from what this surface shows."""
 
-    def fit(self, target: Target, pair: Worlds, train: Training | None, /) -> FittedAttack[Any]:
+    def fit(self, learner: Learner, pair: Pair, train: Transcripts | None, /) -> FittedAttack[Any]:
         """Return the score, fitted on training runs if it is trained."""
-
-
-#: An attack on learners: a class, whose objects are fitted.
-LearnerAttack = Attack[Learner, Pair, Transcripts]
 
 
 class LawAttack(ABC):
@@ -84,6 +81,7 @@ class LawAttack(ABC):
     name: ClassVar[str]
     exact: ClassVar[bool] = True
     trained: ClassVar[bool] = False
+    calibrated: ClassVar[bool] = False
     wording: ClassVar[str] = ""
 
     def __init__(self, learner: Learner, pair: Pair) -> None:

@@ -64,7 +64,7 @@ class NextArms:
     """
 
     name = "counts of the next arms"
-    exact, trained, wording = False, True, ""
+    exact, trained, calibrated, wording = False, True, True, ""
 
     def __init__(self, learner: Learner, pair: Pair, train: Transcripts, *, alike: bool, many: int) -> None:
         self.arms, self.batch, self.alike, self.many = learner.arms, batch_of(learner), alike, many
@@ -195,7 +195,7 @@ class PointCounts:
     """
 
     name = "point counts"
-    exact, trained, wording = False, True, ""
+    exact, trained, calibrated, wording = False, True, False, ""
 
     def __init__(self, train: Transcripts) -> None:
         rounds, dim, _ = train.actions.shape

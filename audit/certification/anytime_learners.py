@@ -20,7 +20,7 @@ from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, calibrated, judged_loss
+from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, judged_loss
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class AnytimeLearner:
             judged.append(scores)
             choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index))
         losses = [judged_loss(kinds, i, judged.__getitem__, seen_runs.left) for i in range(len(kinds))]
-        return choices[best_of(worths, losses, calibrated(kinds))]
+        return choices[best_of(kinds, worths, losses)]
 
     def _cross_fitted(self, kind: LearnerAttack, pair: Pair, played: Transcripts) -> Floats:
         """Return the scores of all runs, of each by an attack that was fitted on the other half of them."""

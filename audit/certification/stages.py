@@ -15,7 +15,6 @@ from ...learners.abilities import batch_of, decisions
 from ...learners.protocol import Learner
 from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
-from ..attacks.leader_ratios import ShiftedRatio, Whitened
 from ..attacks.learner_attacks import (
     FEWEST_BOOSTED,
     Boosted,
@@ -26,7 +25,6 @@ from ..attacks.learner_attacks import (
 )
 from ..attacks.particle import ParticleRatio
 from ..attacks.protocol import FittedAttack, LearnerAttack, log_loss
-from ..attacks.responses import NextArms
 from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
@@ -193,7 +191,7 @@ class LearnerAudit(Audit):
             return [worth, event.to_json(), judged_loss(attacks, i, scores_of, left)]
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
-        won = best_of([worth for worth, _, _ in bets], [loss for _, _, loss in bets], calibrated(attacks))
+        won = best_of(attacks, [worth for worth, _, _ in bets], [loss for _, _, loss in bets])
         return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
 
     def _bet(
@@ -264,11 +262,6 @@ class LearnerAudit(Audit):
         return partial(_count_block, play, choice)
 
 
-def calibrated(attacks: Sequence[LearnerAttack]) -> list[bool]:
-    """Tell of each attack whether it integrates the noise out of the learner's own law, or counts a few arms."""
-    return [attack in (WindowRatio, ParticleRatio, NextArms, ShiftedRatio, Whitened) for attack in attacks]
-
-
 def judged_loss(
     attacks: Sequence[LearnerAttack], i: int, scores_of: Callable[[int], Floats], left: NDArray[np.bool_]
 ) -> float:
@@ -277,22 +270,17 @@ def judged_loss(
     return log_loss(scores_of(i), left, beside=None if known is None else scores_of(known))
 
 
-def best_of(worths: Sequence[float], losses: Sequence[float], steady: Sequence[bool]) -> int:
-    """Return the attack that promises most; where some are calibrated, one of these unless its log loss is larger.
+def best_of(attacks: Sequence[LearnerAttack], worths: Sequence[float], losses: Sequence[float]) -> int:
+    """Return which attack promises most; where some are calibrated, one of these unless its log loss is larger.
 
     The best of many events of a score is the luckiest, and what it promises is the pilot's luck. Log odds are judged
     by their mean log loss, which no single event decides: of the calibrated attacks the one whose loss is smallest,
     and another only if its loss is smaller still.
-
-    Parameters
-    ----------
-    steady : sequence of bool
-        As `calibrated`.
     """
-    won = max(range(len(worths)), key=lambda i: worths[i])
-    judged = [i for i in range(len(worths)) if steady[i]]
+    won = max(range(len(attacks)), key=lambda i: worths[i])
+    judged = [i for i, attack in enumerate(attacks) if attack.calibrated]
     best = min(judged, key=lambda i: losses[i], default=won)
-    return best if steady[won] or losses[best] <= losses[won] else won
+    return best if attacks[won].calibrated or losses[best] <= losses[won] else won
 
 
 def guessed(scores: Floats, left: NDArray[np.bool_]) -> float:

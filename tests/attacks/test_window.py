@@ -103,11 +103,12 @@ def test_it_wins_where_the_filter_is_blurred():
 
 def test_attacks_are_judged_by_their_log_loss_where_laws_are_known():
     """A learned score promised .98, certified .39, and won over one that certified .64."""
-    assert best_of([0.77, 0.79, 0.98], [0.660, 0.663, 0.690], [True, True, False]) == 0
-    assert best_of([0.77, 0.79, 0.98], [0.663, 0.660, 0.690], [True, True, False]) == 1
-    assert best_of([0.77, 0.79, 0.98], [0.663, 0.660, 0.650], [True, True, False]) == 2
-    assert best_of([0.80, 0.79], [0.7, 0.6], [False, True]) == 1
-    assert best_of([0.1, 0.3, 0.2], [0.5, 0.6, 0.4], [False] * 3) == 1
+    window, filtered, learned = WindowRatio, ParticleRatio, SequenceTable
+    assert best_of([window, filtered, learned], [0.77, 0.79, 0.98], [0.660, 0.663, 0.690]) == 0
+    assert best_of([window, filtered, learned], [0.77, 0.79, 0.98], [0.663, 0.660, 0.690]) == 1
+    assert best_of([window, filtered, learned], [0.77, 0.79, 0.98], [0.663, 0.660, 0.650]) == 2
+    assert best_of([learned, window], [0.80, 0.79], [0.7, 0.6]) == 1
+    assert best_of([learned] * 3, [0.1, 0.3, 0.2], [0.5, 0.6, 0.4]) == 1
 
 
 def test_the_log_loss_of_log_odds():
