@@ -20,10 +20,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from ..audit.certification.blind_spot import words as blind_words
 from ..audit.certification.frozen import Frozen
@@ -32,7 +32,7 @@ from ..audit.statistics.bounds.binomial_bounds import clopper_pearson_lower, clo
 from ..audit.statistics.bounds.bisection import bisect
 from ..audit.statistics.digits import at_least, at_most
 from ..audit.statistics.events import Counts
-from ..audit.statistics.measure_words import claimed_words, is_epsilon, lower_words
+from ..audit.statistics.measure_words import LEVELS, claimed_words, is_epsilon, lower_words
 from ..audit.statistics.multiplicity import SMALLEST, holm
 from ..mechanisms.measures.stated import measure_from_json, number_text
 from .identity import called, mark, matched, measure, same_unit, told_apart, why_another
@@ -52,7 +52,7 @@ DEFAULT = Path("overclaim-baseline.json")
 #: where no such violation is known, if the runs became fewer by more.
 SLACK = 1.10
 #: What a claim promises: the less, the better.
-_PROMISED: Final = ("epsilon", "mu", "rho", "delta")
+_PROMISED = (*LEVELS, "delta")
 #: Guesses beyond which Fisher's test takes too long; exact intervals stand in for it.
 MOST_EXACT = 10**8
 #: Of each claim.
@@ -262,10 +262,11 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
     """Return what is weaker than before in one claim: its promise, or the power of its audit."""
     now, then = measure(new), measure(old)
     same_kind = same_unit(now, then, _PROMISED)
+    more, less = (cast("Mapping[str, float]", stated) for stated in (now, then))
     changes = [
-        _finding("weakened", new, f"the claimed {name} is {number_text(now[name])}, it was {number_text(then[name])}")
+        _finding("weakened", new, f"the claimed {name} is {number_text(more[name])}, it was {number_text(less[name])}")
         for name in _PROMISED
-        if same_kind and name in now and name in then and now[name] > then[name]
+        if same_kind and name in more and name in less and more[name] > less[name]
     ]
     if now["kind"] == then["kind"] == "profile" and _allows_more(now, then):
         changes.append(_finding("weakened", new, "the claimed profile allows events that it did not"))
@@ -274,8 +275,8 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
         said = f"the claimed {claimed_words(now)} allows events that {claimed_words(then)} did not"
         changes.append(_finding("weakened", new, said))
     same = now == then and why_another(new, old) is None and _power_changed(new, old) is None
-    if same and (less := _catches_less(new, old)):
-        changes.append(_finding("lost power", new, less))
+    if same and (lost := _catches_less(new, old)):
+        changes.append(_finding("lost power", new, lost))
     if same and _blinder(new, old):
         sees, saw = (blind_words(claim["blind_spot"] or {}) for claim in (new, old))
         changes.append(_finding("lost power", new, f"blind spot: {sees}; before: {saw}"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
-from ..audit.statistics.measure_words import claimed_words
+from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .record_types import SIDES, ClaimRecord, Said
 from .sanitise import is_mechanism, measure_of, relation_words
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: The game of a claim: claims of other games are never taken for each other.
 _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "arms")
-#: In a claim's own measure: what it promises, the less the better. The rest of a measure says in what it is stated.
-LEVELS = ("epsilon", "mu", "rho")
 #: The details that are of the audit, and not of what it asks.
 _OF_AUDIT = ("stop", "confidence", "budget", "seed", "engine")
 #: Letters of a fact that tells claims apart, at most: an input may be a table.

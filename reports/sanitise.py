@@ -216,7 +216,8 @@ def is_failing(finding: Said) -> bool:
 
 def symbol(claim: ClaimRecord) -> str:
     """Return the symbol of that unit."""
-    return measure_words.SYMBOLS[measure_words.unit_of(measure_of(claim))]
+    unit = measure_words.unit_of(measure_of(claim))
+    return measure_words.SYMBOLS.get(unit, unit)
 
 
 def bound_words(claim: ClaimRecord) -> str:

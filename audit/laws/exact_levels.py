@@ -15,7 +15,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.measures.approximate import ApproxDP, Profile
 from ...mechanisms.measures.divergences import NEAR_ONE
 from ...mechanisms.measures.gaussian_dp import GDP
-from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from ..play.pairs import Pair
 from . import bandit_law, ftrl_law
@@ -68,12 +68,12 @@ def level_of_loss(measure: Measure, law: PrivacyLoss) -> float:
     """Return the smallest level at which a law of the privacy loss keeps a claim in a measure, both ways.
 
     Its small masses are rounding errors of a Fourier transform, and their sum is not quite 1: their ratios tell no
-    loss, which the grid does, and no event of so little probability, or of nearly all, is looked at for a mu.
+    loss, which the grid does. So for a mu no event of so little probability, or of nearly all, is looked at.
     """
     if isinstance(measure, RDP | ZCDP):
         loss = np.clip((law.start + np.arange(law.left.size)) * law.step, *law.ends)
         return max(_divergence_level(measure, law.left, loss), _divergence_level(measure, law.right, -loss))
-    if not isinstance(measure, GDP):
+    if isinstance(measure, ApproxDP | Profile):
         return level_of_laws(measure, law.left, law.right)
     levels = [0.0]
     for end in (slice(None), slice(None, None, -1)):  # events of the right world, and of the left
@@ -108,7 +108,13 @@ def _divergence(more: float, p: Floats, loss: Floats) -> float:
 
 
 def level_of_gaussian(measure: Measure, mu: float) -> float:
-    """Return the smallest level at which N(0, 1) and N(mu, 1) keep a claim in a measure."""
+    """Return the smallest level at which N(0, 1) and N(mu, 1) keep a claim in a measure.
+
+    Raises
+    ------
+    NotExactError
+        If that is not known of the measure.
+    """
     if isinstance(measure, Profile):
         return max(level_of_gaussian(claim, mu) / claim.level for claim in measure.claims)
     if mu == 0:
@@ -117,7 +123,15 @@ def level_of_gaussian(measure: Measure, mu: float) -> float:
         if measure.epsilon > 0:
             return GDP(mu).approximate(measure.delta)
         return float(2 * special.ndtr(mu / 2) - 1)
-    return {"gdp": mu, "zcdp": mu**2 / 2}.get(measure.kind, getattr(measure, "order", 1.0) * mu**2 / 2)
+    if isinstance(measure, GDP):
+        return mu
+    if isinstance(measure, RDP | ZCDP):
+        return getattr(measure, "order", 1.0) * mu**2 / 2
+    raise _unknown(measure)
+
+
+def _unknown(measure: Measure) -> NotExactError:
+    return NotExactError(f"exact levels are not known of {type(measure).__name__}")
 
 
 def gaussian_mu_of(learner: Learner, pair: Pair, surface: str) -> float | None:
@@ -148,7 +162,8 @@ def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updat
         more = measure.order - 1
         grown = special.logsumexp(more * measure.order * np.square(mus) / 2) - np.log(2)
         return float(grown) / more if more >= NEAR_ONE else float(np.mean(np.square(mus))) / 2
-    assert isinstance(measure, ApproxDP)
+    if not isinstance(measure, ApproxDP):
+        raise _unknown(measure)
     if measure.epsilon > 0:
         return bandit_law.epsilon_of_either(mus, measure.delta)
     return float(np.mean(2 * special.ndtr(np.array(mus) / 2) - 1))
@@ -176,6 +191,8 @@ def exact_level(
     Gaussian releases are in closed form. Laplace releases are read off their privacy loss on a grid of a 4000th of its
     largest part, sequences of arms off the laws of all of them.
     """
+    if not isinstance(measure, TradeOff | RDP | ZCDP):  # of others an event may tell less than there is
+        raise _unknown(measure)
     check_exact(learner, surface)
     if surface != "actions":
         mu = gaussian_mu_of(learner, pair, surface)

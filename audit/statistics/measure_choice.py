@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ...mechanisms.measures.divergences import NEAR_ONE
-from ...mechanisms.measures.measure import Measure
+from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from .bounds.joint_wealth import AT_RISK, TwoSampleBets
 from .bounds.rounding import best, rounded, significant
@@ -111,7 +111,7 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
     """Return the best of the events "the score is at least a threshold"; complements and both orders are in it."""
     p, q = (np.cumsum(law[::-1])[::-1][1:] for law in (cells.left, cells.right))
     p, q = (np.clip(law, 1 / (2 * runs), 1 - 1 / (2 * runs)) for law in (p, q))
-    apart = isinstance(measure, RDP | ZCDP)  # by two intervals, each with half of the error
+    apart = not isinstance(measure, TradeOff)  # by two intervals, each with half of the error
     quantile = -float(special.ndtri(alpha / 2 if apart else alpha))
     share: _Floats = np.full(p.size, 0.5)
     for _ in range(2):  # the second time with runs shared out as the first says

@@ -6,23 +6,39 @@ A record may be an older one or anyone's: whatever fits its schema has words.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .digits import at_least
 
 if TYPE_CHECKING:
     from ...mechanisms.measures.measure import MeasureJson
 
-#: The name of the level in each kind of measure, and its symbol.
-_UNITS = {"gdp": "mu", "zcdp": "rho", "profile": "multiple"}
+
+class Kind(NamedTuple):
+    """What a kind of measure is called: its level, itself in a sentence, and itself in few words."""
+
+    unit: str
+    name: str
+    short: str
+
+
+#: All but an epsilon at a delta.
+KINDS = {
+    "gdp": Kind("mu", "Gaussian DP", "Gaussian DP"),
+    "zcdp": Kind("rho", "zero-concentrated DP", "zCDP"),
+    "rdp": Kind("epsilon", "Rényi DP", "Rényi DP"),
+    "profile": Kind("multiple", "privacy", "profile"),
+}
+#: In a claim's own measure: what it promises, the less the better. The rest of a measure says in what it is stated.
+LEVELS = tuple(dict.fromkeys(("epsilon", *(kind.unit for kind in KINDS.values()))))
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "multiple": "×"}
 
 
 def unit_of(measure: MeasureJson) -> str:
     """Return the name of a measure's level: "epsilon", "delta", "mu", "rho" or "multiple"."""
-    named = _UNITS.get(str(measure.get("kind")))
-    if named is not None:
-        return named
+    kind = KINDS.get(str(measure.get("kind")))
+    if kind is not None:
+        return kind.unit
     return "delta" if measure.get("epsilon") == 0 and measure.get("delta") else "epsilon"
 
 

@@ -11,14 +11,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .measure import Floats, Measure, MeasureJson, directed, is_number
+from .measure import Floats, MeasureJson, TradeOff, directed, is_number
 
 #: The largest delta.
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
 @dataclass(frozen=True)
-class ApproxDP(Measure):
+class ApproxDP(TradeOff):
     """(epsilon, delta)-differential privacy: ``P(S) <= e^epsilon Q(S) + delta`` for every event S.
 
     Its level is epsilon, and delta where epsilon is 0: then the total variation of the two worlds is at most delta.
@@ -112,7 +112,7 @@ def epsilon_needed(p: ArrayLike, q: ArrayLike, delta: ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True)
-class Profile(Measure):
+class Profile(TradeOff):
     """A privacy profile: (epsilon, delta)-DP at finitely many points, all claimed together.
 
     Its level counts multiples of the claim, which is 1: of every epsilon at its delta, of delta where epsilon is 0.

@@ -17,7 +17,7 @@ import scipy  # its parts load when first used: the roots are wanted seldom
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .measure import Floats, Measure, directed, require_level
+from .measure import Floats, TradeOff, directed, require_level
 
 #: Means between which an epsilon has too many digits for its tails to be subtracted.
 _HUGE = 1e6
@@ -29,7 +29,7 @@ _NODES, _WEIGHTS = math.sqrt(0.15) * np.array([-1.0, 0.0, 1.0]), np.array([5.0, 
 
 
 @dataclass(frozen=True)
-class GDP(Measure):
+class GDP(TradeOff):
     """Gaussian differential privacy: the worlds are at least as hard to tell apart as N(0, 1) from N(mu, 1) [2]_.
 
     Parameters

@@ -110,20 +110,18 @@ class Measure(ABC):
             low, high = np.where(fine, middle, low), np.where(fine, high, middle)
         return low
 
-    def slope(self, q: ArrayLike) -> Floats:
-        """Return the slope of `allowed`, which falls with q.
-
-        Raises
-        ------
-        NotImplementedError
-            By measures without a closed form.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no closed form of what it allows")
-
     @property
     def stated(self) -> tuple[float, float]:
         """The claim as (epsilon, delta): what it implies at `DELTA`, unless it says so itself."""
         return self.approximate(DELTA), DELTA
+
+
+class TradeOff(Measure):
+    """A measure whose trade-off of both errors is known in closed form: its bounds weigh the errors together."""
+
+    @abstractmethod
+    def slope(self, q: ArrayLike) -> Floats:
+        """Return the slope of `allowed`, which falls with q."""
 
 
 def directed(p: ArrayLike, q: ArrayLike, level: Floats) -> Floats:

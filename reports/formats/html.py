@@ -20,7 +20,7 @@ from ...audit.regret.verdicts import TOLERANCE, growth_words, promised_growth
 from ...audit.statistics.certificates import translation_words
 from ...audit.statistics.digits import at_least, at_most
 from ...audit.statistics.events import Counts, Event, certify
-from ...audit.statistics.measure_words import beside, claimed_words, is_epsilon
+from ...audit.statistics.measure_words import KINDS, beside, claimed_words, is_epsilon
 from ...audit.statistics.multiplicity import holm
 from ...mechanisms.claim import NEIGHBOURS
 from ..headline import beside_words, headline_words
@@ -217,8 +217,7 @@ def statement(claim: ClaimRecord) -> str:
     measure = measure_of(claim)
     promise = f"({claim['claimed']['epsilon']:.4g}, {claim['claimed']['delta']:.3g})-DP"
     if measure.get("kind") not in (None, "approximate"):
-        names = {"gdp": "Gaussian DP", "zcdp": "zero-concentrated DP", "rdp": "Rényi DP", "profile": "privacy"}
-        promise = f"{names.get(str(measure['kind']), str(measure['kind']))}, {claimed_words(measure)}"
+        promise = f"{KINDS[str(measure['kind'])].name}, {claimed_words(measure)}"
     if is_mechanism(claim):
         return with_relation(promise, claim)
     losses = LOSSES.get(claim["losses"], claim["losses"])

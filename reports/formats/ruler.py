@@ -8,7 +8,7 @@ from html import escape
 
 from ...audit.certification.blind_spot import words as blind_words
 from ...audit.statistics.digits import at_least, at_most, confidence_text
-from ...audit.statistics.measure_words import is_epsilon, unit_of
+from ...audit.statistics.measure_words import KINDS, is_epsilon, unit_of
 from ...mechanisms.measures.stated import number_text
 from ..identity import measure as counted
 from ..identity import same_unit
@@ -29,8 +29,6 @@ from ..upper_words import binding, binding_where
 #: The right end, in multiples of the claim; what lies beyond is drawn as an arrow.
 END = 2.5
 TICKS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
-#: What claims in other measures than epsilon are called.
-KINDS = {"gdp": "Gaussian DP", "zcdp": "zCDP", "profile": "profile", "approximate": "total variation"}
 #: What a verdict is called beside its colour: colour alone says nothing to many readers.
 MARKS = {"FALSIFIED": "✗", "SURVIVED": "✓", "UNDERPOWERED": "?"}
 
@@ -106,7 +104,8 @@ def baseline_of(claim: ClaimRecord) -> float | None:
 def setting(claim: ClaimRecord) -> str:
     """Return what tells a claim from its siblings, in a few words."""
     measure = measure_of(claim)
-    delta = "" if is_epsilon(measure) else KINDS.get(str(measure.get("kind")), "")
+    kind = KINDS.get(str(measure.get("kind")))
+    delta = "" if is_epsilon(measure) else "total variation" if kind is None else kind.short
     if measure.get("delta") and is_epsilon(measure):
         delta = f"δ\u00a0=\u00a0{number_text(measure['delta'])}"
     elif measure.get("order"):

@@ -1,21 +1,28 @@
 """Audits of claims in other measures than epsilon, of mechanisms and learners whose truth is known."""
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy import special
 
 from overclaim import Claim, falsify, falsify_mechanism
 from overclaim.audit.certification import one_run
 from overclaim.audit.certification.blind_spot_search import Weakening
 from overclaim.audit.certification.one_run import smoke_test
+from overclaim.audit.laws.exact import NotExactError
+from overclaim.audit.laws.exact_levels import exact_level, level_of_gaussian
 from overclaim.audit.plans.ledger import Ledger
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.play.execution import Execution
+from overclaim.audit.play.pairs import Pair
 from overclaim.audit.statistics.multiplicity import p_value
 from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.measure import Measure, directed
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
 
 
@@ -116,6 +123,44 @@ def test_the_counts_of_a_function_are_kept_and_an_interrupted_audit_ends_alike(t
         assert kept.event == fresh.event
     assert fresh.event.method == "variational"
     page.close()
+
+
+@dataclass(frozen=True)
+class Odds(Measure):
+    """What an event needs and no more: how much its odds differ between the worlds, in nats."""
+
+    kind: ClassVar[str] = "odds"
+    nats: float
+
+    def needed(self, p, q):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return directed(p, q, special.logit(p) - special.logit(q))
+
+    def approximate(self, delta):
+        return self.nats
+
+
+def test_a_measure_that_says_no_more_than_what_an_event_needs_is_certified_by_two_intervals():
+    """Randomised response of epsilon 1 moves the odds by 2; of a true claim that is said with 1e-6 at most."""
+
+    def answer(data, rng):
+        return data[0] ^ (rng.random() < 1 / (1 + math.e))
+
+    for nats, verdict in ((1.5, "FALSIFIED"), (2.0, "SURVIVED")):
+        claim = Claim(measure=Odds(nats))
+        result = falsify_mechanism(answer, claim, left=[0], right=[1], runs=20_000, confidence=0.999999)
+        assert (result.verdict.value, result.certificate.method) == (verdict, "joint")
+        assert 1.6 < result.lower < 2.0
+
+
+def test_no_exact_level_is_said_in_a_measure_of_which_none_is_known():
+    """It was half the square of mu, as if rho were meant."""
+    learner = BatchedLaplace(Threshold(arms=2, threshold=0.5), epsilon=1.0, batch=1)
+    pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+    with pytest.raises(NotExactError, match="not known of Odds"):
+        exact_level(learner, pair, Odds(1.0), surface="release")
+    with pytest.raises(NotExactError, match="not known of Odds"):
+        level_of_gaussian(Odds(1.0), 1.0)
 
 
 def test_constant_outputs_certify_nothing():

@@ -7,13 +7,15 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
+import overclaim
 from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.plans.plan_schema import CLAIM
 from overclaim.audit.play.execution import HERE
-from overclaim.audit.statistics.measure_words import lower_words
+from overclaim.audit.statistics.measure_words import KINDS, SYMBOLS, lower_words
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
-from overclaim.mechanisms.measures.stated import option_words, stated_measure
+from overclaim.mechanisms.measures.stated import MEASURES, option_words, stated_measure
 from overclaim.reports.baseline import compare
 from overclaim.reports.command_line.cli import main
 from overclaim.reports.command_line.running import run_plan
@@ -105,6 +107,15 @@ def test_an_upper_bound_from_traces_is_in_the_unit_of_the_claim(record, monkeypa
     assert trace_lines({**renyi, **bound, "upper": 3.0})[0] == line
     assert trace_lines({**gdp, **bound, "upper": 1.0})[0] == "traced: mu at most 1.0000 on this pair"
     assert "┫" in claims_table({**record, "claims": [{**renyi, **bound, "upper": 3.0}]})  # at the claim
+
+
+def test_a_measure_is_known_wherever_it_is_claimed_or_said():
+    options = {option.name for option in main.commands["check"].params}
+    assert set(MEASURES) == set(KINDS) == options & set(KINDS) == set(CLAIM["properties"]) & set(KINDS)
+    for measure in (GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0), Profile(((1.0, 0.0),))):
+        assert KINDS[measure.kind].unit == measure.unit
+        assert measure.unit in SYMBOLS
+        assert type(measure).__name__ in overclaim.__all__
 
 
 def test_of_a_profile_one_point_is_beyond_its_claim_and_the_others_may_not_be(record):

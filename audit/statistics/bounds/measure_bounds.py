@@ -4,7 +4,7 @@ An event that was fixed before the runs has probability p in one world and q in 
 grows with p and falls with q, so a region of (p, q) is summed up by its boundary. Two regions are used, both exact:
 
 - the corner of two one-sided Clopper-Pearson intervals, each with half of the error;
-- for measures that say in closed form what they allow, the points (p, q) that a weighted sum of both tails' normal
+- for trade-offs, which say in closed form what they allow, the points (p, q) that a weighted sum of both tails' normal
   scores [2]_ does not reject, within a box that holds the truth but for a thousandth of the error [1]_. Where the sum
   is smallest is enclosed by cells: in each, the score of p is smallest at its largest p, that of q at its smallest q,
   so that what is not looked at is bounded as well.
@@ -24,8 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ....mechanisms.measures.approximate import Profile
-from ....mechanisms.measures.measure import Measure
-from ....mechanisms.measures.renyi import RDP, ZCDP
+from ....mechanisms.measures.measure import Measure, TradeOff
 from .binomial_bounds import clopper_pearson_lower, clopper_pearson_upper
 from .intervals import NUISANCE_SHARE
 
@@ -66,7 +65,7 @@ def refuted(
     alpha : float
         In (0, 1).
     """
-    if isinstance(measure, RDP | ZCDP):
+    if not isinstance(measure, TradeOff):
         return np.asarray(measure.needed(*corner(k_p, n_p, k_q, n_q, alpha=alpha)) > measure.level)
     data = np.broadcast_arrays(*(np.asarray(count, dtype=np.int64) for count in (k_p, n_p, k_q, n_q)))
     columns = tuple(column.reshape(-1, 1) for column in data)
@@ -92,7 +91,7 @@ def refuted(
     return rejected
 
 
-def _least_of_cells(measure: Measure, data: tuple[NDArray[np.int64], ...], edges: _Floats) -> _Floats:
+def _least_of_cells(measure: TradeOff, data: tuple[NDArray[np.int64], ...], edges: _Floats) -> _Floats:
     """Return a number below the sum of scores in each cell of what the claim just allows, q between two edges.
 
     The scores of a point are weighed by an angle, which the point and the runs fix: its tangent is the standard error
@@ -144,7 +143,7 @@ def level_lower(measure: Measure, k_p: int, n_p: int, k_q: int, n_q: int, *, alp
     0.951
     """
     counts = (k_p, n_p, k_q, n_q)
-    if isinstance(measure, RDP | ZCDP):
+    if not isinstance(measure, TradeOff):
         return float(measure.needed(*corner(*counts, alpha=alpha)))
     # Up to here the box of `refuted` holds nothing that is allowed, so that every level is refuted.
     floor = float(measure.needed(*corner(*counts, alpha=NUISANCE_SHARE * alpha)))
