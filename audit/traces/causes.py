@@ -18,7 +18,7 @@ from ...mechanisms.noise import Gaussian, L2Laplace, Projected
 from ..statistics import measure_words
 from ..statistics.bounds.bisection import bisect
 from ..statistics.digits import at_most
-from .costs import Cost, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
+from .costs import Cost, bounds_no_ratio, composed_epsilon, cost, difference, laplace_shifts, path_cost, words_of
 from .libraries import Mapped
 from .tape import Call
 from .trace_types import CauseJson
@@ -45,7 +45,7 @@ class Cause:
     call, calls : int or None
         Its number, from 1, and how many there are.
     differs, calibrated_for : float or None
-        By how much its inputs differ, in the norm of its law, and by how much they may.
+        By how much its inputs differ, in the norm of its law, and by how much they may, where that is known.
     """
 
     text: str
@@ -105,13 +105,13 @@ def cause(tracing: Tracing, claim: Claim) -> Cause | None:
     at = f"noisy call {largest + 1} of {len(calls)} ({left.place}, {left.name})"
     together = _together(np.flatnonzero(sizes > 0) + 1, account)
     return Cause(
-        f"{at}: {_words(left, right, differs, allowed, claim)}{account.translated}{together}",
+        f"{at}: {_words(left, sizes[largest], differs, allowed, claim)}{account.translated}{together}",
         "calls",
         left.place,
         largest + 1,
         len(calls),
         differs,
-        allowed,
+        None if math.isinf(sizes[largest]) else allowed,
     )
 
 
@@ -222,7 +222,8 @@ def _parts(tracing: Tracing) -> tuple[float, float, float]:
     return pure, mu_squared, rho
 
 
-def _words(left: Call, right: Call, differs: float, allowed: float | None, claim: Claim) -> str:
+def _words(left: Call, size: float, differs: float, allowed: float | None, claim: Claim) -> str:
+    """Return what is wrong with a call: its cost orders the calls, and is infinite where its law's is not known."""
     if left.law is None:
         return (
             f"the probabilities of an outcome differ by a factor of {math.exp(differs):.4g}, the claim allows "
@@ -233,13 +234,15 @@ def _words(left: Call, right: Call, differs: float, allowed: float | None, claim
     if allowed is None:
         return "an input is no finite number in one world"
     law = words_of(left.law)
-    if allowed == 0 and claim.epsilon > 0:
+    if allowed == 0 and claim.delta == 0 and bounds_no_ratio(left.law):
         return f"inputs differ by {differs:.6g}; {law} noise bounds no ratio{measure_words.at_delta(claim.delta)}"
+    if allowed == 0 and (math.isinf(size) or isinstance(left.law, Mapped)):
+        return f"inputs differ by {differs:.6g}; what {law} noise costs is not known"
     return f"inputs differ by {differs:.6g}, noise is calibrated for {allowed:.4g} ({law})"
 
 
 def _together(changed: NDArray[np.signedinteger], account: Account) -> str:
-    total = f"no finite {account.unit}" if math.isinf(account.spent) else account.about + account.words
+    total = f"no finite {account.unit} that is known" if math.isinf(account.spent) else account.about + account.words
     if len(changed) == 1:
         return f"; it costs {total}"
     listed = ", ".join(map(str, changed[:6])) + (", ..." if len(changed) > 6 else "")

@@ -13,6 +13,7 @@ from ...mechanisms.draws import Floats
 from ...mechanisms.measures.gaussian_dp import gaussian_epsilon
 from ...mechanisms.measures.renyi import ZCDP
 from ...mechanisms.noise import Gaussian, L2Laplace, Laplace, Projected
+from ...mechanisms.one_shot.classic import Exponential
 from ..laws.privacy_loss import STEPS, PrivacyLoss
 from .libraries import Mapped
 from .tape import Call
@@ -68,8 +69,8 @@ def cost(left: Call, right: Call, runs: int) -> Cost:
 
     Its law is the same in both worlds, which a trace compares. Laplace: |d|_1 / b; Laplace in L2
     |d|_2 / b; Gaussian mu = |d|_2 / sigma; discrete Laplace as Laplace; discrete Gaussian rho = |d|_2^2 / (2 sigma^2);
-    an outcome the largest log ratio of its probabilities, summed over independent coordinates. A law of another kind
-    bounds nothing: infinite where the inputs differ.
+    an outcome the largest log ratio of its probabilities, summed over independent coordinates. What a law of another
+    kind costs is not known: infinite where the inputs differ.
     """
     zero = np.zeros(runs)
     if left.law is None:
@@ -94,6 +95,12 @@ def cost(left: Call, right: Call, runs: int) -> Cost:
     if isinstance(law, DiscreteGaussianNoise):
         return Cost(zero, zero, np.square(l2 / float(law.sigma)) / 2)
     return Cost(np.where(l1 > 0, math.inf, 0.0), zero, zero)
+
+
+def bounds_no_ratio(law: object) -> bool:
+    """Tell whether no shift of a law is private at delta 0: of normal noise, and of noise on one side."""
+    law = law.law if isinstance(law, Projected) else law
+    return isinstance(law, Gaussian | DiscreteGaussianNoise | Exponential)
 
 
 def _over(size: Floats, scale: Floats) -> Floats:

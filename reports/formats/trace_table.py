@@ -58,7 +58,7 @@ def _words(trace: TraceJson) -> list[str]:
             "nothing; the claim may still hold if randomness that is no noise protects it",
         ]
     if trace["infinite"]:
-        return ["no finite bound: the noise bounds no ratio", *_cause(trace)]
+        return ["no finite bound is known", *_cause(trace)]
     upper = trace["epsilon_upper"]
     if upper is None:
         return [f"nothing differs in {trace['runs']} replayed runs of this pair"]

@@ -17,6 +17,8 @@ from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
+from overclaim.mechanisms.noise import Gaussian
+from overclaim.mechanisms.one_shot.classic import Exponential
 from overclaim.testing import (
     discrete_gaussian,
     discrete_laplace,
@@ -208,6 +210,41 @@ def test_laplace_noise_is_blamed_for_claims_that_it_breaks_in_another_measure(me
     why = cause(tracing(lambda data, rng: data + rng.laplace(), DataPair(1, 0), claim), claim)
     assert why.kind == "calls"
     assert words in why.text
+
+
+class Uniform:
+    """Noise of which no cost is known: its delta is half the shift, and no ratio is bounded below that."""
+
+    def sample(self, shape, draws):
+        return 2 * draws.uniform(shape)
+
+
+@pytest.mark.parametrize(
+    ("law", "measure", "words"),
+    [
+        (Uniform(), ApproxDP(1.0), "what Uniform noise costs is not known; it costs no finite epsilon that is known"),
+        (Uniform(), ApproxDP(1.0, 0.6), "what Uniform noise costs is not known"),  # private: delta is 0.5
+        (Uniform(), ApproxDP(0.0, 0.1), "what Uniform noise costs is not known; it costs at most delta 1"),
+        (Uniform(), GDP(1.0), "what Uniform noise costs is not known"),
+        (Exponential(2.0), ApproxDP(1.0), "Exponential(scale 2) noise bounds no ratio at delta 0"),
+        (Exponential(2.0), ApproxDP(1.0, 0.5), "what Exponential(scale 2) noise costs is not known"),  # delta 0.3935
+        (Gaussian(2.0), ApproxDP(1.0), "Gaussian(sigma 2) noise bounds no ratio at delta 0"),
+    ],
+    ids=str,
+)
+def test_that_noise_bounds_nothing_is_said_only_where_it_is_known(law, measure, words):
+    """Of every law that is not ours, and may be private, it was said that it bounds no ratio."""
+
+    class Noisy:
+        batched = True
+
+        def __call__(self, data, draws, runs):
+            return data[0] + draws.noise(law, (runs,), np.full(runs, data[0]))
+
+    claim = Claim(measure=measure)
+    why = cause(tracing(Noisy(), DataPair([1.0], [0.0]), claim), claim)
+    assert words in why.text
+    assert (why.calibrated_for is None) == (not isinstance(law, Gaussian))
 
 
 def test_where_a_measure_has_no_sum_of_two_noises_nothing_else_is_blamed():
