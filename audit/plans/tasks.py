@@ -12,6 +12,7 @@ from ...learners.catalogue.entries import Case, Entry, Setting
 from ...learners.scalar import as_learner, is_learner, is_mechanism, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
+from ...mechanisms.libraries.catalogue import library_entries
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
@@ -48,6 +49,14 @@ class Task(Request):
     def cost(self) -> float:
         """About how many seconds the audit takes, by what is said of it: to begin the long ones first."""
         return EACH + RUN_ROUND * self.budget.runs * (self.rounds or DEFAULT_ROUNDS)
+
+    def completed(self) -> Task:
+        """Return the task with what an entry of the libraries' catalogue says of its randomness and its time."""
+        entry = library_entries().get(self.target)
+        if entry is None:
+            return self
+        own = self.call_limit is None and not self._given_inputs()
+        return replace(self, os_random=entry.os_random, call_limit=entry.call_limit if own else self.call_limit)
 
     def prepare(self) -> Prepared:
         """Resolve the target and build everything that an audit needs.
@@ -184,6 +193,8 @@ class Task(Request):
             known = ", ".join(entry.relations)
             raise ValueError(f"neighbours of {self.target} must be one of {known}, got {self.neighbours!r}")
         replace(self, neighbours="replace")._refuse_game()
+        if self.os_random and not entry.os_random:
+            raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
         self._check_inputs()
         claim = self._claim_of(entry)
         mechanism, case = entry.build(1.0), LibraryCase(entry, relation)
@@ -192,10 +203,8 @@ class Task(Request):
             raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
         wanted = self.blind_spot if self.weaken is None else self.weaken
         how = Weakening(entry.build, entry.weakened_by) if wanted else False
-        limit = entry.call_limit if self.call_limit is None and inputs is not None else self.call_limit
-        task = replace(self, os_random=entry.os_random, call_limit=limit)
         return Prepared(
-            task,
+            self.completed(),
             mechanism,
             claim,
             None,

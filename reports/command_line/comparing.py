@@ -36,7 +36,7 @@ def count_again(plan: Plan, pairs: Sequence[tuple[ClaimRecord, ClaimRecord]], *,
     """Return what came of counting the events of baselines again: (claim, its baseline) each."""
     from ...audit.play.workers import DeadWorkerError, in_parallel
 
-    tasks = {task.command(): task for task in plan.tasks}
+    tasks = {task.completed().command(): task for task in plan.tasks}  # as the record's replay says it
     items = [(tasks[new["replay"]], new, old) for new, old in pairs]
     few = len(items) < jobs
     count = partial(_count_again, jobs=jobs if few else 1)

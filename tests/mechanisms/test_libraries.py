@@ -129,6 +129,7 @@ def test_the_command_line_lists_them(tmp_path):
         (["libraries/pydp/Count", "--set", "epsilon=2"], "takes no inputs, and no set"),
         (["libraries/pydp/Count", "--neighbours", "zero-out"], "must be one of add-remove, got 'zero-out'"),
         (["libraries/pydp/Count", "--rounds", "3"], "takes no rounds"),
+        (["libraries/diffprivlib/mean", "--os-random"], "mean draws from its generator alone"),
     ],
 )
 def test_bad_input_is_one_line(words, message):

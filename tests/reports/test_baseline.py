@@ -95,6 +95,19 @@ def test_a_weaker_gate_fails(accepted, old, new, message):
     assert message in result.output
 
 
+def test_a_claim_of_a_library_is_compared(tmp_path, monkeypatch):
+    """Its entry says how it is called, and for how long; its replay, by which it is found again, says that too."""
+    pytest.importorskip("opendp")
+    monkeypatch.chdir(tmp_path)
+    claim = '[[claims]]\ntarget = "libraries/opendp/make_randomized_response_bool"\nruns = 2000\n'
+    Path("plan.toml").write_text(f"confidence = 0.999999\n{claim}")  # its draws are new ones every time
+    assert overclaim("run", "plan.toml", "--jobs", 1, "--no-blind-spots").exit_code == 0
+    assert overclaim("accept", "out/record.json").exit_code == 0
+    result, record = rerun("--no-blind-spots")
+    assert result.exit_code == 0, result.output
+    assert record["claims"][0]["baseline"]["not_compared"] is None
+
+
 def test_a_new_claim_is_a_remark(accepted):
     (accepted / "plan.toml").write_text(PLAN + PLAN.replace("alpha = 0.01", "").replace("rounds = 2", "rounds = 3"))
     result, _ = rerun()
