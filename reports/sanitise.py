@@ -95,7 +95,7 @@ def relation_words(claim: ClaimRecord) -> str:
 
     neighbours = claim.get("neighbours")
     if is_mechanism(claim):
-        asked = claim.get("inputs") or claim.get("standing") == "documented"
+        asked = claim.get("inputs") or claim.get("standing")  # of a library's claim it is part
         return f"{neighbours} neighbours" if asked and neighbours else ""
     if neighbours in NEIGHBOURS:
         return "" if neighbours == "replace" else f"{neighbours} neighbours"

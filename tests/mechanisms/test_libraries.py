@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,6 +173,17 @@ def test_an_entry_is_audited_where_its_library_is(name, library):
     assert record["standing"] == prepared.case.standing
     assert record["replayable"] is (library == "river")
     assert record["quotation"]["text"]
+
+
+def test_the_relation_of_a_claim_is_said_also_of_the_smallest_inputs(monkeypatch):
+    """Of a reading as of a documented claim: each relation is a claim of its own."""
+    entry = ENTRIES["libraries/diffprivlib/count_nonzero"]
+    assert entry.standing("add-remove") == "reading"
+    leaking = replace(entry, build=lambda factor: lambda data, rng: len(data) + rng.laplace(scale=0.3))
+    monkeypatch.setitem(ENTRIES, entry.name, leaking)
+    done = overclaim("check", entry.name, "--neighbours", "add-remove", "--runs", 1000, "--jobs", 1, "--json")
+    again = overclaim(*shlex.split(json.loads(done.stdout)["smallest_inputs"]["replay"])[1:], "--jobs", 1)
+    assert "claimed epsilon 1, add-remove neighbours" in " ".join(again.stdout.split()), again.output
 
 
 @pytest.mark.parametrize("name", ["mean", "RandomForestClassifier"])

@@ -113,6 +113,7 @@ def test_text_that_is_plain_stays():
         ({"mechanism": True, "neighbours": "replace", "inputs": None}, ""),  # two inputs were given
         ({"mechanism": True, "neighbours": "replace", "inputs": {"schema": {}}}, "replace neighbours"),
         ({"mechanism": True, "neighbours": "add-remove", "standing": "documented"}, "add-remove neighbours"),
+        ({"mechanism": True, "neighbours": "replace", "standing": "reading"}, "replace neighbours"),
     ],
 )
 def test_a_relation_is_named_where_it_was_asked_for_and_is_not_the_usual_one(fields, words):
