@@ -180,6 +180,37 @@ def test_what_audited_code_prints_does_not_reach_stdout(tmp_path):
     assert "a word of the user's own" in done.stderr
 
 
+STATED = """
+import numpy as np
+
+class Stated:
+    feedback = "full"
+    def __init__(self, arms, rounds):
+        self.arms = arms
+    def start(self, runs, draws):
+        return np.zeros((self.arms, runs))
+    def probabilities(self, state):
+        print("a word of the user's own")
+        return np.full(state.shape, 1 / self.arms)
+    def act(self, state, draws):
+        return (draws.uniform(state.shape[1:]) * self.arms).astype(np.intp)
+    def update(self, state, actions, feedback, draws):
+        print("a word of the user's own")
+        return state
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [["exact", "--rounds", "2"], ["smoke", "--rounds", "9"], ["regret", "--rounds", "9"]]
+)
+def test_nor_does_what_it_prints_while_its_law_or_its_losses_are_computed(tmp_path, command):
+    (tmp_path / "mine.py").write_text(STATED)
+    words = [command[0], "mine.py:Stated", *command[1:], "--json"] + ["--epsilon", "1"] * (command[0] != "regret")
+    done = subprocess.run([sys.executable, "-m", "overclaim", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert json.loads(done.stdout)
+    assert "a word of the user's own" in done.stderr
+
+
 THREADED = """
 import sklearn.linear_model  # with its OpenMP
 from threadpoolctl import threadpool_info
