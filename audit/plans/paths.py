@@ -77,10 +77,10 @@ def check_output(path: Path) -> None:
         raise ValueError(f"cannot write {str(path)!r}: it is no regular file")
 
 
-def check_folder(path: Path, *files: str, plan: Path | None = None) -> None:
+def check_folder(path: Path, *files: str, read: Mapping[str, Path | None]) -> None:
     """Raise ValueError where these files cannot be written into a folder, which is made: before hours of work.
 
-    They must not be one file, nor the plan.
+    They must not be one file, nor one of those that are `read`, by what these are called.
     """
     with named("cannot write into the folder", path):
         kind = mode(path)
@@ -92,7 +92,11 @@ def check_folder(path: Path, *files: str, plan: Path | None = None) -> None:
             pass
     for file in files:
         check_output(path / file)
-    check_distinct({file: path / file for file in files} | ({} if plan is None else {"the plan": plan}))
+    written = {file: path / file for file in files}
+    check_distinct(written)
+    for name, place in read.items():  # two that are read may be one file
+        if place is not None:
+            check_distinct({**written, name: place})
 
 
 def check_distinct(files: Mapping[str, Path]) -> None:

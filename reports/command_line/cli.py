@@ -267,7 +267,7 @@ def run(
 
     base = None if baseline_file is None else baseline.read_baseline(baseline_file)
     plan = _plan(plan_file, seed, libraries=libraries, fast=fast, blind_spots=blind_spots)
-    check_folder(out, *REPORTS, plan=plan_file)
+    check_folder(out, *REPORTS, read={"the plan": plan_file, "--baseline": baseline_file})
     with owned(out):
         ledger, record = audited(plan, out, resume, jobs, _command_line(), cluster_of(workers, scheduler))
         with resumable(ledger):

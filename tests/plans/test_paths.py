@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -87,6 +88,7 @@ def test_the_longest_name_can_be_written(tmp_path):
         ("report link-record --sarif record.json", "the record 'link-record' and --sarif 'record.json'"),
         ("accept record.json --baseline ./record.json", "the record 'record.json' and --baseline"),
         ("run report.html --out .", "report.html 'report.html' and the plan 'report.html'"),
+        ("run report.html --out out --baseline out/record.json", "record.json 'out/record.json' and --baseline"),
     ],
 )
 def test_what_would_overwrite_another(folder, words, told):
@@ -97,11 +99,13 @@ def test_what_would_overwrite_another(folder, words, told):
     (folder / "report.html").write_text("[[claims]]\ntarget = 'mechanisms/laplace'\n")
     (folder / "link").symlink_to("same")
     (folder / "link-record").symlink_to("record.json")
-    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    (folder / "out").mkdir()
+    shutil.copy("record.json", "out")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     result = overclaim(*words.split())
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
     assert told in result.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_file_of_the_users_survives_the_look_whether_a_folder_can_be_written(folder):
