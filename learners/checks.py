@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from ..mechanisms.parameters import check_positive
 
@@ -20,14 +21,15 @@ def check_rounds(rounds: int) -> None:
     check_whole("rounds", rounds)
 
 
-def check_game(rounds: int, arms: int) -> None:
-    """Raise ValueError unless both are integers of at least 1, and so small that the losses fit into memory."""
+def check_game(rounds: int, arms: int) -> tuple[int, int]:
+    """Return both as `check_whole`; raise ValueError unless they are so small that the losses fit into memory."""
+    rounds, arms = check_whole("rounds", rounds), check_whole("arms", arms)
     for name, value in (("rounds", rounds), ("arms", arms)):
-        check_whole(name, value)
         if value > MOST_LOSSES:
             raise ValueError(f"{name} must be at most {MOST_LOSSES:,}, got {value!r}")
     if rounds * arms > MOST_LOSSES:
         raise ValueError(f"rounds times arms must be at most {MOST_LOSSES:,}, got {rounds} times {arms}")
+    return rounds, arms
 
 
 def check_batch(batch: int) -> None:
@@ -35,10 +37,11 @@ def check_batch(batch: int) -> None:
     check_whole("batch", batch)
 
 
-def check_whole(name: str, value: int) -> None:
-    """Raise ValueError unless `value` is an integer of at least 1."""
+def check_whole(name: str, value: int) -> int:
+    """Return `value` as an integer of Python's, which never overflows; raise ValueError unless it is one from 1 on."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+    return operator.index(value)
 
 
 def check_fraction(name: str, value: float) -> None:

@@ -29,7 +29,7 @@ def check_positive(name: str, value: float | Fraction, *, least: float = LEAST, 
     """Raise ValueError unless the value is a positive, finite number that can be computed with."""
     if not is_finite(value) or not value > 0:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    if not least <= value <= most:
+    if not least <= float(value) <= most:  # the limits are beyond some of NumPy's floats
         bound = f"at least {least:g}" if value < least else f"at most {most:g}"
         raise ValueError(f"{name} must be {bound}, got {value!r}")
 

@@ -118,8 +118,7 @@ def check_learner(
     Exp3: no breach found in arms and points, fresh state, no interaction, bounded state, abilities
     does not apply: no noise at epsilon = inf, twin
     """
-    for name, value in (("rounds", rounds), ("runs", runs)):
-        check_whole(name, value)
+    rounds, runs = check_whole("rounds", rounds), check_whole("runs", runs)
     if rounds < _ROUNDS:
         raise ValueError(f"rounds must be at least {_ROUNDS}, got {rounds!r}")
     if runs < 2:
@@ -383,6 +382,8 @@ def _pair(losses: ArrayLike | Sequence[Loss] | None, rounds: int, arms: int, see
         world = list(losses)  # type: ignore[arg-type]
         return Pair(world, [world[-1], *world[1:]])
     left = np.asarray(losses, dtype=float)
+    if left.shape[1:] != (arms,):
+        raise ValueError(f"losses must have shape (rounds, {arms}), for {arms} arms, got {left.shape}")
     right = left.copy()
     right[0] = 0 if np.array_equal(1 - left[0], left[0]) else 1 - left[0]
     return Pair(left, right)

@@ -233,6 +233,8 @@ def _pairs(left: object, right: object, pairs: Iterable[tuple[object, object]] |
     if pairs is not None:
         if left is not None or right is not None:
             raise ValueError("give either left and right, or pairs")
+        if not isinstance(pairs, Iterable):
+            raise ValueError(f"pairs must be pairs of inputs, (left, right) each, got {pairs!r}")
         options = [_pair(pair) for pair in pairs]
         if not options:
             raise ValueError("there is no pair of inputs to audit on")

@@ -175,7 +175,7 @@ def audit_sequences(
     first = losses_of(examples[0][0])
     length = len(first) if isinstance(first, list) else None
     arms = arms_of(learner, arms, length)
-    check_game(rounds, arms)
+    rounds, arms = check_game(rounds, arms)
     built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
     game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built))

@@ -47,13 +47,18 @@ def audit_learner(
         wanted = "inputs, or left and right: sequences of rounds that are such neighbours"
         raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {wanted}")
     check_target(learner)
+    given = _given(pair, pairs)
     rounds = _check_rounds(rounds, pair)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
     arms = arms_of(learner, arms, None if pair is None else pair.arms)
-    check_game(rounds, arms)
+    rounds, arms = check_game(rounds, arms)
     built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
-    options = _options(built, claim, rounds, runs, pair, pairs)
+    options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
+    if not options:
+        raise ValueError("there is no pair to audit on")
+    for option in options:
+        check_pair(option, claim, built)
     how = weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds))
     engine = engine_of(built, options, fast=execution.fast)
     check_fresh(built, options[0], seed)
@@ -68,7 +73,7 @@ def audit_learner(
         budget=budget,
         execution=execution,
         engine=engine,
-        searched=pair is None and pairs is None,
+        searched=given is None,
     )
     if budget.stop == "early":
         check_measure(claim)
@@ -104,18 +109,17 @@ def arms_of(learner: object, arms: int | None, length: int | None) -> int:
     return own if isinstance(own, int) else length or 2
 
 
-def _options(
-    learner: Learner, claim: Claim, rounds: int, runs: int, pair: Pair | None, pairs: Iterable[Pair] | None
-) -> Sequence[Pair]:
-    """Return the pairs to audit on, the standard ones where none are given; raise ValueError for one that is unfit."""
-    if pair is not None:
-        options: Sequence[Pair] = [pair]
-    else:
-        options = list(pairs) if pairs is not None else candidates(learner, claim, rounds=rounds, runs=runs)
-    if not options:
-        raise ValueError("there is no pair to audit on")
-    for option in options:
-        check_pair(option, claim, learner)
+def _given(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | None:
+    """Return the pairs that are given, None where none are; raise ValueError for what is none."""
+    if pair is None and pairs is None:
+        return None
+    given: object = pairs if pair is None else [pair]
+    if not isinstance(given, Iterable):
+        raise ValueError(f"pairs must be pairs of losses, got {pairs!r}")
+    options = list(given)
+    for one in options:
+        if not isinstance(one, Pair):
+            raise ValueError(f"a pair must be a Pair of losses, as Pair(left, right), got {one!r}")
     return options
 
 

@@ -75,7 +75,7 @@ class Cluster:
     seconds: float = 1.0
 
     def __post_init__(self) -> None:
-        address = re.fullmatch(r"(tcp|tls)://[^\s/]+:(\d{1,5})", self.scheduler)
+        address = re.fullmatch(r"(tcp|tls)://[^\s/]+:(\d{1,5})", str(self.scheduler))
         if not address or int(address[2]) > 65535:
             raise ValueError(f"a scheduler's address must be tcp://HOST:PORT, got {self.scheduler!r}")
 

@@ -59,9 +59,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
+        object.__setattr__(self, "confidence", float(self.confidence))
         for name, value in (("runs", self.runs), ("seed", self.seed)):
             try:
-                operator.index(value)
+                object.__setattr__(self, name, operator.index(value))  # NumPy's integers overflow
             except TypeError:
                 raise ValueError(f"{name} must be a whole number, got {value!r}") from None
             if not value <= LARGEST:  # a record's numbers are exact in every language
@@ -173,7 +174,7 @@ class Execution:
     Raises
     ------
     ValueError
-        For another number of processes.
+        For another number of processes, or what is no cluster or memory.
     """
 
     jobs: int = 1
@@ -183,7 +184,11 @@ class Execution:
     fast: bool = False
 
     def __post_init__(self) -> None:
-        check_whole("jobs", self.jobs)
+        object.__setattr__(self, "jobs", check_whole("jobs", self.jobs))
+        if not isinstance(self.cluster, Cluster | None):
+            raise ValueError(f"cluster must be a Cluster, as Cluster('tcp://HOST:PORT'), got {self.cluster!r}")
+        if self.memory is not None and not hasattr(self.memory, "recall"):
+            raise ValueError(f"memory must be a Memory, got {self.memory!r}")
 
     def prefixed(self, prefix: str) -> PrefixedMemory | None:
         """Return the memory of an audit inside this one."""

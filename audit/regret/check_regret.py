@@ -11,7 +11,7 @@ import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.catalogue.entries import RegretClaim, Setting
-from ...learners.checks import check_arms, check_rounds
+from ...learners.checks import check_game
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ..play.execution import HERE, Budget, Execution
@@ -165,8 +165,7 @@ def check_regret(
     """
     own = None if isinstance(learner, type) else getattr(learner, "arms", None)
     arms = (2 if own is None else own) if arms is None else arms
-    check_rounds(rounds)
-    check_arms(arms)
+    rounds, arms = check_game(rounds, arms)
     if own is not None and own != arms:
         raise ValueError(f"arms must be those of the learner, {own}, got {arms}")
     if losses not in LOSS_SETS:
