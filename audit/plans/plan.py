@@ -228,9 +228,8 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
     runs, stop = asked.get("runs", RUNS_OF_REGRET), asked.get("stop", "budget")
     bound = convert("bound", asked["bound"], float)
     budget = Budget(runs=runs, seed=task.budget.seed, stop=stop)
-    parameters = (
-        {"epsilon": claim["epsilon"], **claim.get("set", {})} if _takes_epsilon(claim) else claim.get("set", {})
-    )
+    ours = claim["target"] in entries()  # its noise is made for what is claimed
+    noise = {name: claim[name] for name in ("epsilon", "delta") if ours and name in claim}
     return RegretTask(
         task.target,
         rounds=asked.get("horizon", RegretTask.rounds),
@@ -238,13 +237,8 @@ def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
         bound=cast("float", bound),
         arms=claim.get("arms"),
         losses=claim.get("losses"),
-        parameters=parameters,
+        parameters={**noise, **claim.get("set", {})},
     )
-
-
-def _takes_epsilon(claim: Mapping[str, object]) -> bool:
-    """Tell whether the claimed epsilon sets the noise of the target: a catalogue entry's."""
-    return "epsilon" in claim and claim["target"] in entries()
 
 
 def _check_schema(data: Mapping[str, object], lines: _Lines) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import overclaim
 from overclaim.audit.plans.plan import read_plan
+from overclaim.audit.plans.regret_tasks import regret_setting
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
@@ -230,6 +231,17 @@ def test_the_plan_passes_on_what_the_claim_says(tmp_path):
     assert early["runs"] < 5000
     assert (task.rounds, task.bound, task.arms) == (64, 99.0, 3)
     assert task.parameters == {"epsilon": 2.0, "eta": 0.1}
+
+
+def test_the_plan_measures_the_regret_of_the_learner_that_it_audits(tmp_path):
+    """The claimed delta sets the noise of a catalogue learner; regret was that of the catalogue's delta."""
+    path, target = tmp_path / "plan.toml", "agarwal-singh/ftpl-simplex"
+    path.write_text(f'[[claims]]\ntarget = "{target}"\nepsilon = 1.0\ndelta = 0.5\nregret = {{ bound = 99 }}\n')
+    plan = read_plan(path)
+    (task,), (regret,) = plan.tasks, plan.regret
+    audited = task.prepare().setting
+    entry, setting, own = regret_setting(target, audited.rounds, audited.arms, regret.losses, regret.parameters)
+    assert entry.build(setting, **own).noise == task.prepare().target.noise
 
 
 def test_the_fixture_fails_a_test_whose_bound_is_violated(pytester):
