@@ -16,7 +16,7 @@ from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import Played, Regret, RegretJson, play_sequences, regrets
 from ..regret.regret_audit import FOUND, audit_regret
-from .targets import parse_parameters, resolve
+from .targets import once, parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
 PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -128,7 +128,7 @@ def regret_setting(
     if isinstance(resolved, Specimen | LibraryEntry) or is_mechanism(resolved):
         raise ValueError(f"regret is measured for learners, {target} is a mechanism")
     parsed = parse_parameters(resolved, parameters)
-    chosen = {"arms": arms, "losses": losses, **parsed.setting}
+    chosen = {"arms": arms, "losses": once("losses", losses, parsed.setting), **parsed.setting}
     changes = {name: value for name, value in chosen.items() if value is not None}
     rounds = 1024 if rounds is None else rounds
     if rounds < 1 or changes.get("arms", 1) < 1:

@@ -32,7 +32,7 @@ from ..inputs.schema import pairs_of
 from ..play.execution import HERE, Execution
 from ..play.pairs import Pair
 from .request import Request
-from .targets import parse_parameters, resolve
+from .targets import once, parse_parameters, resolve
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
@@ -112,13 +112,13 @@ class Task(Request):
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
         rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest
         given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
-        changes = {"losses": self.losses, **given, **setting}
+        changes = {"losses": once("losses", self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SET_NAMES:
             raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")
         claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
-        if self.epsilon is not None:
-            claim = replace(claim, measure=ApproxDP(self.epsilon, claim.delta))
+        epsilon = claim.epsilon if self.epsilon is None else self.epsilon
+        claim = replace(claim, measure=ApproxDP(epsilon, claim.delta if self.delta is None else self.delta))
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))

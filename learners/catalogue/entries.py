@@ -271,12 +271,12 @@ class Entry:
         """
         taken = inspect.signature(self.build).parameters.values()
         usual = {p.name: p.default for p in taken if p.kind is p.KEYWORD_ONLY}
-        asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon
+        asked = setting, {**usual, **own}, claim.neighbours, claim.surface, claim.epsilon, claim.delta
         cases = []
         for case in self.cases:
             chosen, parameters = self.setting_of(case)
             claimed = self.claim(chosen).epsilon if self.claim_epsilon else case.epsilon
-            if (chosen, {**usual, **parameters}, case.neighbours, case.surface, claimed) == asked:
+            if (chosen, {**usual, **parameters}, case.neighbours, case.surface, claimed, chosen.delta) == asked:
                 cases.append(case)
         return cases
 

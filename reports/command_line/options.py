@@ -177,9 +177,13 @@ EPSILON = (
     "Claimed epsilon, in nats. It also sets the noise of a catalogue target that has an epsilon, unless --set epsilon "
     "does.  [default: the target's own]"
 )
+DELTA = (
+    "Claimed delta. It also sets the noise of a catalogue learner that has a delta, unless --set delta does.  "
+    "[default: the catalogue's, or 0]"
+)
 CLAIMED = options(
     click.option("--epsilon", type=float, help=EPSILON),
-    click.option("--delta", type=float, help="Claimed delta.  [default: the catalogue's, or 0]"),
+    click.option("--delta", type=float, help=DELTA),
 )
 MEASURE = options(
     click.option("--gdp", type=float, metavar="MU", help="Claimed mu of Gaussian DP, in place of an epsilon."),

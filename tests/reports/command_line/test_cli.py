@@ -63,6 +63,30 @@ def test_a_claim_that_survives_an_exact_value_beyond_it_is_not_said_to_be_kept()
     assert "replay: overclaim check agarwal-singh/reduction-threshold" in result.output
 
 
+def test_the_claimed_delta_is_the_claim_whatever_sets_the_noise():
+    """`--set delta` took the place of the claim, where `--set epsilon` is for the noise alone."""
+    words = ["agarwal-singh/ftpl-simplex", "--rounds", 2, "--runs", 4000, "--set", "delta=0.5"]
+    pure = json.loads(overclaim("check", *words, "--delta", 0, "--json").output)
+    assert (pure["claimed"], pure["verdict"]) == ({"epsilon": 1.0, "delta": 0.0}, "FALSIFIED")
+    assert pure["exact_epsilon"] == pytest.approx(1.385, abs=1e-3)
+    assert (pure["published"], pure["standing"]) == (False, None)  # no case has this claim with this noise
+    assert json.loads(overclaim("check", *words, "--json").output)["claimed"]["delta"] == 0.5
+
+
+@pytest.mark.parametrize("command", ["check", "smoke", "exact", "trace", "regret"])
+def test_losses_that_are_given_twice_are_refused(command):
+    """Those of `--set` were played, whatever `--losses` said."""
+    words = ["agarwal-singh/reduction-threshold", "--losses", "unit", "--set", "losses=symmetric"]
+    result = overclaim(command, *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.strip() == "overclaim: losses are given twice: 'unit', and 'symmetric' by set"
+
+
+def test_losses_may_be_given_twice_alike():
+    words = ["agarwal-singh/reduction-threshold", "--losses", "unit", "--set", "losses=unit"]
+    assert "epsilon 1.0000" in overclaim("exact", *words).output
+
+
 def test_a_replay_is_one_line_however_long():
     words = ["--rounds", 2, "--runs", 400, "--losses", "symmetric", "--set", "calibration=corrected"]
     lines = check("agarwal-singh/reduction-threshold", *words).output.splitlines()
