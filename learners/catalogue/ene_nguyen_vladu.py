@@ -113,6 +113,10 @@ PAPER = "Ene, Nguyen & Vladu 2021"
 SUMS: Whose = {"standing": "proof", "statement": said.ENE_PROOF_7}
 REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
 
+SLACK = (
+    "the constant of sigma is lost in our text, 1 is ours: with it the noise is 31 times what the claim needs here, "
+    "and an audit catches a hundredth of it"
+)
 SHORT = "at three batches the noise is least; of a sum of noise an action shows little more than the sign"
 
 ENTRIES = (
@@ -163,7 +167,18 @@ ENTRIES = (
             source=f"{PAPER}, Lemma 11 without its unknown constant",
             constant=False,
         ),
-        cases=(Case(expected="survived", **REPAIRED, surface="release"),),
+        cases=(
+            Case(
+                expected="survived",
+                standing="reading",
+                surface="release",
+                rounds=9,
+                runs=20_000,
+                note=SLACK,
+                untested="allowed",
+            ),
+            Case(expected="survived", **REPAIRED, surface="release"),
+        ),
         example=Case(expected="survived", **REPAIRED, surface="release"),
     ),
 )

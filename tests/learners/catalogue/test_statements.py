@@ -55,6 +55,12 @@ def test_a_case_says_whose_claim_it_is(fields, message):
     Case(expected="survived", standing="theorem", statement=QUOTED)
 
 
+def test_every_algorithm_is_audited_as_published():
+    """PrivateBandit with Gaussian noise was with mended noise alone."""
+    for entry in entries().values():
+        assert "as_published" in {case.calibration for case in entry.cases}, entry.name
+
+
 def test_a_statement_is_quoted_with_its_place_and_never_called_false_without_an_answer():
     with pytest.raises(ValueError, match="must have a where"):
         Statement(source="A", text="It is private.", where=" ")
