@@ -37,24 +37,30 @@ def reached(setting: Setting, whole: bool) -> int:
     return setting.rounds.bit_length() if whole else depth(setting.rounds)
 
 
-def node_noise(setting: Setting, whole: bool = False) -> Laplace:
-    """Return Theorem 3.1's noise of a node: ||Y||_1 log2 T / epsilon, without a ceiling.
+def node_noise(setting: Setting, whole: bool = False, base: str = "2") -> Laplace:
+    """Return Theorem 3.1's noise of a node: ||Y||_1 log T / epsilon, without a ceiling; `base` is the logarithm's.
 
     Corrected, the L1 diameter in place of the norm, and the nodes that hold a round in place of log2 T: before the
     last prefix, or in the `whole` sequence of Lemma 3.3.
     """
+    logarithms = {"2": math.log2, "e": math.log}
+    if base not in logarithms:
+        raise ValueError(f"base must be one of {', '.join(logarithms)}, got {base!r}")
     if math.isinf(setting.epsilon):
         return Laplace(0.0)
     if setting.published:
-        return Laplace(l1_norm(setting) * math.log2(setting.rounds) / setting.epsilon)
+        return Laplace(l1_norm(setting) * logarithms[base](setting.rounds) / setting.epsilon)
     return Laplace(l1_norm(setting) * setting.range * reached(setting, whole) / setting.epsilon)
 
 
-def ftrl_experts(setting: Setting, *, eta: float | None = None, whole: bool = False) -> Ftrl:
-    """Return FTRL over experts: noise N log2 T / epsilon (Corollary 3.2.1); eta = sqrt(2 ln N / T) is our choice."""
+def ftrl_experts(setting: Setting, *, eta: float | None = None, whole: bool = False, base: str = "2") -> Ftrl:
+    """Return FTRL over experts: noise N log2 T / epsilon (Corollary 3.2.1); eta = sqrt(2 ln N / T) is our choice.
+
+    `base` is how the published log T is read: 2, or e.
+    """
     n, t = setting.arms, setting.rounds
     eta = math.sqrt(2 * math.log(max(n, 2)) / t) if eta is None else eta
-    return Ftrl(domain=EntropySimplex(n), rounds=t, eta=eta, noise=node_noise(setting, whole))
+    return Ftrl(domain=EntropySimplex(n), rounds=t, eta=eta, noise=node_noise(setting, whole, base))
 
 
 def ftrl_ball(setting: Setting, *, eta: float | None = None, whole: bool = False) -> Ftrl:
@@ -216,6 +222,10 @@ PROOF_3_5 = "Agarwal & Singh 2017, Theorem 3.5, with the constants of its proof"
 NO_CEILING = (
     "log T of the noise read without a ceiling, as it is printed; with the ceiling that Algorithm 2 has, epsilon is 1"
 )
+NATURAL = (
+    "log T of the noise read as a natural logarithm; that Algorithm 2 pads every sum to ceil(log T) noises takes base "
+    "2, and with that epsilon is 1"
+)
 INTERIOR = "a small eta keeps actions inside the domain, where they show the noisy prefix sums"
 
 
@@ -292,6 +302,14 @@ ENTRIES = (
             Case(expected="falsified", **SUMS, surface="release"),
             Case(
                 expected="falsified", standing="reading", surface="release", losses="unit", rounds=3, note=NO_CEILING
+            ),
+            Case(
+                expected="falsified",
+                standing="reading",
+                surface="release",
+                losses="unit",
+                parameters={"base": "e"},
+                note=NATURAL,
             ),
             Case(expected="survived", **WEAKER, surface="release"),
             Case(expected="survived", **SUMS, losses="unit", surface="release"),

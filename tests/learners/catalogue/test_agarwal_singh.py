@@ -33,6 +33,19 @@ def entry(name):
     return lookup(f"agarwal-singh/{name}")
 
 
+@pytest.mark.parametrize(("losses", "leaks"), [("unit", 1.0), ("symmetric", 2.0)])
+def test_with_a_natural_logarithm_the_laplace_noise_is_for_that_much_less(losses, leaks):
+    """At T = 4 a loss reaches two nodes, and ln 4 = 1.39 are paid for."""
+    one = entry("ftrl-experts")
+    setting = one.setting(losses=losses)
+    left, right = np.ones((4, 2)), np.ones((4, 2))
+    right[0] = 1 - leaks
+    law = exact_epsilon(one.build(setting, base="e"), Pair(left, right), surface="release", deltas=[0.0])
+    assert law[0.0] == pytest.approx(leaks / math.log(2), rel=1e-6)
+    with pytest.raises(ValueError, match="base must be one of 2, e, got '10'"):
+        one.build(setting, base="10")
+
+
 def slow_tree_leader(choose, losses, noise, draws):
     """Algorithms 1 to 3 for one run: a dictionary of all populated nodes, and padding by line 6 of Algorithm 2."""
     rounds, dim = losses.shape
