@@ -21,12 +21,14 @@ _SMITH_THAKURTA = "Smith & Thakurta 2013"
 _ASI_RAMAN_TALWAR = "Asi, Raman & Talwar 2025"
 _ENE_NGUYEN_VLADU = "Ene, Nguyen & Vladu 2021"
 
-_ONE_SIDED = (
-    "it holds where a replaced loss moves by no more than the size of one loss: for losses in [0, 1], coordinate by "
-    "coordinate, and where the round's loss becomes 0 instead of another one. Twice the noise changes no rate."
-)
+_WEAKER = "and where the round's loss becomes 0 instead of another one. Twice the noise changes no rate."
+_ONE_SIDED = f"it holds where a replaced loss moves by no more than ‖Y‖_1 in L1 norm, as for Y = [0, 1]^N, {_WEAKER}"
 _PRINTED = f"As printed {_ONE_SIDED}"
 _ROUNDED = f"With log T rounded up, as Algorithm 2 has it, {_ONE_SIDED}"
+_FED = (
+    "As printed it holds where what the inner algorithm is fed moves by no more than B ‖x~_t‖_∞, as for arms with "
+    f"losses in [0, 1], {_WEAKER}"
+)
 _LARGE = "Section 4 assumes T and N sufficiently large for ease of exposition; the factor depends on neither."
 
 AS_THEOREM_3_1 = Statement(
@@ -52,8 +54,8 @@ AS_LEMMA_3_3 = Statement(
         "noisy nodes, while the noise pays for log T of them; and a replaced loss moves each by up to 2 ‖Y‖_1."
     ),
     answer=(
-        "No decision uses L~_T: for the prefix sums that decisions use, t < T, and losses in [0, 1], the lemma's "
-        "noise suffices with log T rounded up, so the theorem needs less than the lemma says."
+        "No decision uses L~_T: for the prefix sums that decisions use, t < T, and Y = [0, 1]^N, the lemma's noise "
+        "suffices with log T rounded up, so the theorem needs less than the lemma says."
     ),
     repair="Noise scaled to (log T + 1) times the L1 diameter of Y; or the lemma for t < T and the diameter of Y.",
 )
@@ -119,7 +121,7 @@ AS_LEMMA_4_2 = Statement(
         "The noise is scaled to B, the size of one loss, but Definition 2.1 replaces a loss by another: what the "
         "inner algorithm is fed moves by up to 2 B, and an inner algorithm that shows it has 2 ε."
     ),
-    answer=f"{_PRINTED} {_LARGE}",
+    answer=f"{_FED} {_LARGE}",
     repair="λ = 2 B / ε, or B / ε for losses whose differences are at most B.",
 )
 AS_PROOF_4_2 = Statement(
@@ -127,7 +129,7 @@ AS_PROOF_4_2 = Statement(
     text="P(⟨l_t0 + Z_t0, x~_t0⟩ ∈ I) ≤ e^ε P(⟨l'_t0 + Z_t0, x~_t0⟩ ∈ I)",
     where="proof of Lemma 4.2, the displayed claim (Section 4)",
     false="The two values differ by up to 2 B, the noise has scale B / ε: the ratio reaches e^(2 ε).",
-    answer=f"{_PRINTED} {_LARGE}",
+    answer=f"{_FED} {_LARGE}",
     repair="λ = 2 B / ε, or B / ε for losses whose differences are at most B.",
 )
 AS_THEOREM_4_5 = Statement(

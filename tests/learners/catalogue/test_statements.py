@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,27 @@ def test_a_case_says_whose_claim_it_is(fields, message):
         Case(**{"expected": "falsified", **fields})
     Case(expected="falsified", standing="theorem", statement=FALSE)
     Case(expected="survived", standing="theorem", statement=QUOTED)
+
+
+def test_an_answer_says_nothing_that_an_exact_law_refutes():
+    """`it holds for losses in [0, 1]` stood beside such losses in the L1 ball, where it does not."""
+    entry = lookup("agarwal-singh/ftrl-cube")
+    left, right = np.zeros((4, 2)), np.zeros((4, 2))
+    left[0, 0] = right[0, 1] = 1.0
+    law = exact_epsilon(entry.build(entry.setting()), Pair(left, right), surface="release", deltas=[0.0])
+    assert law[0.0] == pytest.approx(2.0)
+    whole = entry.build(entry.setting(losses="unit"))
+    worst = max(
+        exact_epsilon(whole, Pair([a, *left[1:]], [b, *left[1:]]), surface="release", deltas=[0.0])[0.0]
+        for a, b in product(product((0.0, 1.0), repeat=2), repeat=2)
+        if a != b
+    )
+    assert worst == pytest.approx(1.0)
+    answers = {case.statement.answer for case in entry.cases if case.statement}
+    assert len(answers) == 3
+    for answer in answers:
+        assert "Y = [0, 1]^N" in answer
+        assert "losses in [0, 1]" not in answer
 
 
 def test_every_algorithm_is_audited_as_published():
