@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ...mechanisms.noise import L2Laplace
 from ...mechanisms.parameters import check_positive
@@ -136,6 +137,8 @@ REPAIRED: Whose = {"standing": "control", "calibration": "corrected"}
 WEAKER: WhoseRelation = {"standing": "variant", "neighbours": "zero-out"}
 
 SMALL = {"radius": 0.1}
+#: beta = p / T^(1/3) must be less than the radius.
+IN_THE_PLANE: dict[str, Any] = {"arms": 2, "rounds": 8, "parameters": {"radius": 2.0}, "runs": 100_000}
 OWN_CURVATURE = "with the regulariser's H of Theorem 11, on a small ball, where H ‖C‖ adds little to the noise"
 
 ENTRIES = (
@@ -201,6 +204,8 @@ ENTRIES = (
             Case(expected="survived", **WEAKER, surface="release"),
             Case(expected="survived", **REPAIRED, surface="release"),
             Case(expected="survived", **REPAIRED),
+            Case(expected="falsified", **BANDIT_SUMS, surface="release", **IN_THE_PLANE),
+            Case(expected="survived", **REPAIRED, surface="release", **IN_THE_PLANE),
         ),
     ),
 )

@@ -264,6 +264,13 @@ def test_published_noise_is_falsified(name, rounds, surface, least, exact):
     assert least < lower < exact
 
 
+@pytest.mark.parametrize("name", ["pftal", "pftal-bandit"])
+def test_the_sums_are_audited_in_the_plane_too(name):
+    plane = [case for case in ENTRIES[name].cases if (case.arms, case.surface) == (2, "release")]
+    audited = {(case.expected, case.calibration) for case in plane}
+    assert audited == {("falsified", "as_published"), ("survived", "corrected")}
+
+
 @pytest.mark.parametrize("name", ["pftal", "pftal-lipschitz", "pftal-bandit"])
 def test_corrected_noise_survives(name):
     """The bound passes the true epsilon of 1 with chance 1e-7."""
