@@ -116,9 +116,8 @@ class Task(Request):
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SET_NAMES:
             raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")
-        claim = entry.claim(chosen, neighbours=self.neighbours, surface=self.surface)
-        epsilon = claim.epsilon if self.epsilon is None else self.epsilon
-        claim = replace(claim, measure=ApproxDP(epsilon, claim.delta if self.delta is None else self.delta))
+        claimed: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        claim = entry.claim(chosen, **claimed, neighbours=self.neighbours, surface=self.surface)
         learner = entry.build(chosen, **own)
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))

@@ -63,7 +63,8 @@ def convex_opposites(target: object, game: Setting, learner: Learner) -> tuple[L
     """Return the two extreme convex losses of an entry; None where its losses are vectors."""
     if not isinstance(target, Entry):
         return None
-    a, b = alphabet_of(learner, target.claim(game)).differing[0]
+    claim = target.claim(game, epsilon=1.0)  # its losses count: without noise there is no epsilon to claim
+    a, b = alphabet_of(learner, claim).differing[0]
     bound = getattr(learner, "bound", math.inf)
     if isinstance(a, Quadratic):  # tilt them: quadratics that differ in the offset alone cost no regret
         domain, rest = domain_of(learner), (0.0,) * (learner.arms - 1)

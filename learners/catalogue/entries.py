@@ -293,12 +293,21 @@ class Entry:
         )
         return setting, own
 
-    def claim(self, setting: Setting, *, neighbours: str = "replace", surface: str = "actions") -> Claim:
-        """Return the claim that the entry makes in a setting."""
-        epsilon = self.claim_epsilon(setting) if self.claim_epsilon else setting.epsilon
+    def claim(
+        self,
+        setting: Setting,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        neighbours: str = "replace",
+        surface: str = "actions",
+    ) -> Claim:
+        """Return the claim that the entry makes in a setting, or of another epsilon or delta about the same noise."""
+        if epsilon is None:
+            epsilon = self.claim_epsilon(setting) if self.claim_epsilon else setting.epsilon
         return Claim(
             epsilon=epsilon,
-            delta=setting.delta,
+            delta=setting.delta if delta is None else delta,
             losses=setting.losses,
             neighbours=neighbours,
             surface=surface,

@@ -73,6 +73,18 @@ def test_the_claimed_delta_is_the_claim_whatever_sets_the_noise():
     assert json.loads(overclaim("check", *words, "--json").output)["claimed"]["delta"] == 0.5
 
 
+def test_without_noise_a_finite_claim_is_audited_and_regret_is_measured():
+    """`--set epsilon=inf` was refused as a claim, beside a claimed epsilon of 1; regret has no claim at all."""
+    words = ["smith-thakurta/pftal", "--epsilon", 1, "--set", "epsilon=inf", "--runs", 2000, "--json"]
+    claim = json.loads(overclaim("check", *words).output)
+    assert (claim["claimed"]["epsilon"], claim["verdict"]) == (1.0, "FALSIFIED")
+    refused = overclaim("check", "smith-thakurta/pftal", "--set", "epsilon=inf")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.strip() == "overclaim: epsilon must be positive and finite, got inf"
+    words = ["smith-thakurta/pftal-lipschitz", "--set", "epsilon=inf", "--rounds", 8, "--runs", 20, "--json"]
+    assert json.loads(overclaim("regret", *words).output)["bound_verdict"] in {"HOLDS", "VACUOUS", "UNDECIDED"}
+
+
 @pytest.mark.parametrize("command", ["check", "smoke", "exact", "trace", "regret"])
 def test_losses_that_are_given_twice_are_refused(command):
     """Those of `--set` were played, whatever `--losses` said."""
