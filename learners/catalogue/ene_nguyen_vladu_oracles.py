@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from ...mechanisms.draws import Floats
-from ...mechanisms.noise import Laplace, scale_of
+from ...mechanisms.noise import Gaussian, Laplace, scale_of
 from ...mechanisms.parameters import check_positive
 from ...mechanisms.tree import depth
 from ..leaders.doubling import Doubling
+from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma
 from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import NoisyOco, PrivateBandit, sampling_radius
 from ..problems.combinatorial import MOST_ELEMENTS, Assignments, BasePolytope, Paths, SpanningTrees
@@ -177,6 +179,9 @@ def gradient_pair(rounds: int, dim: int) -> tuple[object, object]:
 
 
 WHOLE: WhoseSums = {"standing": "theorem", "statement": said.ENE_THEOREM_4, "surface": "publication"}
+WHOLE_GAUSSIAN: WhoseSums = {**WHOLE, "statement": said.ENE_THEOREM_4_GAUSSIAN}
+GAUSSIAN = {"noise": "gaussian"}
+LARGE_EPSILON: dict[str, Any] = {"epsilon": 2.0, "delta": 0.1, "parameters": GAUSSIAN, "runs": 100_000}
 ALONE = "the paper states no privacy of NoisyOCO alone: its noise is read off Theorem 4, for gradients of L1 norm 1"
 SLACK = "slack T^(1/4): one round of a batch changes"
 SCALED = f"the full version has the details of the scaling trick, ours are a reading; {SLACK}"
@@ -186,15 +191,25 @@ READING: WhoseReading = {"standing": "reading", "note": ALONE}
 INSIDE = {"eta": 0.1, "precision": 0.02}
 
 
-def tree_aggregation(setting: Setting) -> Ftrl:
-    """Return the counter of Theorem 4 for vectors in the L1 ball, Y_1 = 1: noise log2 T / epsilon.
+def tree_aggregation(setting: Setting, *, noise: str = "laplace") -> Ftrl | Ftpl:
+    """Return the counter of Theorem 4 for vectors in the L1 ball, Y_1 = Y_2 = 1: noise log2 T / epsilon.
 
-    It is the one of Agarwal & Singh, so it is read off their leader over the cube, which publishes it. Corrected, the
-    diameter 2 Y_1 times the floor(log2 T) + 1 nodes that a vector reaches, over epsilon.
+    With `noise` "gaussian", sigma = log2 T log2(log2 T / delta) / epsilon: base 2, our reading, makes it largest. The
+    counter is that of Agarwal & Singh, so it is read off their leaders over the cube, which publish it. Corrected, the
+    noise is for the diameter 2 and the floor(log2 T) + 1 nodes that a vector reaches.
     """
-    levels = math.log2(setting.rounds) if setting.published else 2.0 * setting.rounds.bit_length()
-    noise = Laplace(0.0 if math.isinf(setting.epsilon) else levels / setting.epsilon)
-    return Ftrl(domain=Cube(setting.arms), rounds=setting.rounds, eta=1.0, noise=noise)
+    t, nodes, epsilon = setting.rounds, setting.rounds.bit_length(), setting.epsilon
+    if noise not in ("laplace", "gaussian"):
+        raise ValueError(f"noise must be laplace or gaussian, got {noise!r}")
+    if noise == "laplace":
+        size = math.log2(t) if setting.published else 2.0 * nodes
+        law = Laplace(0.0 if math.isinf(epsilon) else size / epsilon)
+        return Ftrl(domain=Cube(setting.arms), rounds=t, eta=1.0, noise=law)
+    if setting.published:
+        sigma = least_sigma(rounds=t, size=1.0, epsilon=epsilon, delta=setting.delta, base="2")
+    else:
+        sigma = gaussian_sigma(sensitivity=2 * math.sqrt(nodes), epsilon=epsilon, delta=setting.delta)
+    return Ftpl(domain=Cube(setting.arms), rounds=t, noise=Gaussian(sigma))
 
 
 def oco_cases(dim: int, inside: Mapping[str, object], runs: int = 20_000) -> tuple[Case, ...]:
@@ -316,7 +331,7 @@ ENTRIES = (
     ),
     Entry(
         name="ene-nguyen-vladu/tree-aggregation",
-        summary="tree-based aggregation of vectors, Laplace noise",
+        summary="tree-based aggregation of vectors, Laplace or Gaussian noise",
         source=said.ENE_THEOREM_4.source,
         build=tree_aggregation,
         rounds=2,
@@ -327,6 +342,9 @@ ENTRIES = (
             Case(expected="falsified", **WHOLE, runs=50_000),
             Case(expected="falsified", **WHOLE, neighbours="zero-out", runs=50_000),
             Case(expected="survived", **REPAIRED, surface="publication", runs=50_000),
+            Case(expected="falsified", **WHOLE_GAUSSIAN, **LARGE_EPSILON),
+            Case(expected="survived", **WHOLE_GAUSSIAN, rounds=4, delta=1e-2, parameters=GAUSSIAN, runs=100_000),
+            Case(expected="survived", **REPAIRED, surface="publication", **LARGE_EPSILON),
         ),
     ),
 )

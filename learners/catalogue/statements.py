@@ -241,6 +241,20 @@ ENE_THEOREM_4 = Statement(
     ),
     repair="λ with log T + 1 in place of log T, and the L1 diameter in place of Y_1.",
 )
+ENE_THEOREM_4_GAUSSIAN = Statement(
+    source=ENE_THEOREM_4.source,
+    text="when P is coordinate-wise N(0, σ^2), the sequence {L^_t}_{t=1..T} is (ε, δ)-differentially private",
+    where="Theorem 4, second item (Preliminaries, Tree Based Aggregation)",
+    false=(
+        "The least σ falls like 1 / ε, as in Theorem A.1 of Agarwal & Singh, and Gaussian noise must not for large ε: "
+        "at ε = 2, δ = 0.1 and T = 2 the sequence has a larger ε with logarithms of base 2, which make σ largest."
+    ),
+    answer=(
+        "The theorem is quoted from earlier work, and a small ε, at most 1, is understood: for ε up to 1 and δ up to "
+        "0.1, with logarithms of base 2, we find no violation."
+    ),
+    repair="σ from the exact law of Gaussian noise, for the L2 diameter in place of Y_2 and all nodes of a vector.",
+)
 ENE_LEMMA_7 = Statement(
     source=f"{_ENE_NGUYEN_VLADU}, Lemma 7",
     text="The algorithm PRIVATEBANDIT(T, P) is (ε, 0)-differentially private.",
