@@ -150,9 +150,10 @@ class NoisyOco:
         return np.repeat(_first(cast(Hashable, self.oracle)), runs, axis=1)
 
     def start(self, runs: int, draws: Draws) -> OcoState:
-        """Return an empty counter; the first point is any of the domain, here the oracle's answer to 0.
+        """Return an empty counter; the first point is the oracle's answer to 0.
 
-        With stale responses the second is the response to the empty sum, which is noise.
+        That is our choice: Algorithm 1 names none, and Algorithm 2 responds to an empty sum there. With stale
+        responses the second point is the response to the empty sum, which is noise.
         """
         tree = self.tree.start(self.arms, runs)
         x = self._vertex(runs)
