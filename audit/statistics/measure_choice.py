@@ -167,16 +167,17 @@ def _with_bets(
     each world, therefore gain in proportion to what is taken off the bound, and their size makes that smallest.
     """
     x, y = function.in_p, function.in_q
-    s, t = float(p @ x), float(q @ y)
+    s, t = (min(1.0, float(law @ values)) for law, values in ((p, x), (q, y)))  # the shares may sum to a little more
     here = float(function.bound(s, t))
+    if not math.isfinite(here):
+        return -math.inf, (0.0, 0.0), 0.5
     step = 1e-6
-    slopes = [float(function.bound(s, t) - function.bound(s - step, t)) / step]
-    slopes.append(float(function.bound(s, t) - function.bound(s, t - step)) / step)
+    slopes = [(here - float(function.bound(*less))) / step for less in ((s - step, t), (s, t - step))]
     centred = x - s, y - t
     spreads = [
         slope**2 * float(law @ np.square(values)) for slope, law, values in zip(slopes, (p, q), centred, strict=True)
     ]
-    if not np.isfinite(here) or not np.isfinite(spreads).all() or sum(spreads) <= 0:
+    if not np.isfinite(spreads).all() or sum(spreads) <= 0:
         return -math.inf, (0.0, 0.0), 0.5
     of_p = float(allotment(np.array(spreads[0]), np.array(spreads[1])))
     sizes = runs * of_p, runs * (1 - of_p)

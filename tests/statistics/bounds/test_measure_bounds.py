@@ -207,6 +207,15 @@ def test_laws_are_a_pilot_without_doubt():
     assert nothing[1] < 0
 
 
+def test_shares_that_sum_to_a_little_more_than_1_warn_of_nothing():
+    right = np.array([11, 12, 7, 7, 0]) / 37  # every run of it is in steps where the other world never is
+    assert right @ np.ones(5) > 1
+    event, promise = choose(
+        Cells(np.arange(4.0), np.array([0.0, 0, 0, 0, 1]), right, (500, 500)), ZCDP(0.5), alpha=0.01, runs=1000
+    )
+    assert (event.upper, promise > 1) == (3.0, True)
+
+
 def test_counts_of_a_function_sum_and_read_back():
     function = StepFunction((-1.0, 1.0), (-0.5, 0.0, 0.5))
     event = Event(UNUSED, 0.0, "variational", function=function)
