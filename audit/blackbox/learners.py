@@ -17,7 +17,7 @@ from ..assumptions.mechanism_runs import DataPair
 from ..certification.blind_spot_search import WeakenChoice, Weakening, weakening
 from ..certification.falsify import arms_of, audit_learner, by_parameter, check_surface
 from ..certification.verdict import Result
-from ..inputs.neighbours import made_by, without_a_user
+from ..inputs.neighbours import made_by
 from ..inputs.rounds import Game, Relation, Round, as_sequence, differing, loss_of, losses_of
 from ..inputs.sequences import examples_of, sequences_of
 from ..play.cluster import Cluster
@@ -202,7 +202,7 @@ def claimed_on(claim: Claim, inputs: object) -> Claim:
     source = None if inputs is None else made_by(inputs)
     if source is None:
         return claim
-    relation = "user" if source.relation is without_a_user else source.relation  # its rounds say nothing of users
+    relation = "user" if source.of_users else source.relation  # its rounds say nothing of users
     if callable(relation):
         relation = f"{BY_FUNCTION}{getattr(relation, '__name__', type(relation).__name__)}"
     elif relation not in ("replace", "user"):

@@ -150,6 +150,11 @@ class Neighbours:
         named = isinstance(self.relation, str) and self.relation != "replace"
         return named and (self.relation in ROUND_NEIGHBOURS or user_rounds(self.relation) is not None)
 
+    @property
+    def of_users(self) -> bool:
+        """Whether all records of a user, in lists of (user, value), are there or not."""
+        return self.relation is without_a_user
+
     @cached_property
     def simplest(self) -> object:
         """The simplest data: no data set is made that has fewer records."""
@@ -172,6 +177,8 @@ class Neighbours:
         assert callable(self.relation)
         try:
             near = self.relation(data)
+            if self.of_users:
+                near = [other for other in near if len(other) >= self.fewest]
             return near if is_strategy(near) else list(islice(near, MOST_NEIGHBOURS))
         except Exception as error:
             raise raised("the neighbour relation", error) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -260,6 +260,8 @@ class Related:
 
     def _simpler(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate | None]:
         if callable(self.neighbours.relation):
+            if self.neighbours.of_users:
+                yield from self._of_one_user(candidate)
             for base in sorted(self.bases, key=lambda data: (len(shown(to_json(data))), shown(to_json(data))))[:12]:
                 yield from (self._case(base, rng) for _ in range(3))
             return
@@ -279,6 +281,18 @@ class Related:
             yield self._with(candidate, [candidate.index], record, rng)
         for i in others:
             yield from (self._with(candidate, [i], record, rng) for record in simple[:2])
+
+    def _of_one_user(self, candidate: Candidate) -> Iterator[Candidate | None]:
+        """Yield the pair with fewer records of its user, and no more of others than there must be."""
+        worlds = cast(tuple[list[Any], list[Any]], (candidate.left, candidate.right))
+        rest, whole = sorted(worlds, key=len)
+        others = {key_of(user) for user, _ in rest}
+        mine = [record for record in whole if key_of(record[0]) not in others]
+        kept = rest[: self.neighbours.fewest]
+        for many in dict.fromkeys(max(1, len(mine) * share // 4) for share in range(5)):
+            base = [*kept, *mine[:many]]
+            if self.neighbours.allows(base):
+                yield self._pair(base, kept, 0, ..., candidate.left is rest)
 
     def _with(
         self,

@@ -107,6 +107,9 @@ def test_one_user_has_several_records():
     sides = sorted([result.pair.left, result.pair.right], key=len)
     assert len(sides[1]) - len(sides[0]) >= 2
     assert len({user for user, _ in sides[1]} - {user for user, _ in sides[0]}) == 1
+    smaller = sorted([result.shrunk.pair.left, result.shrunk.pair.right], key=len)
+    assert (len(smaller[0]), len({user for user, _ in smaller[1]})) == (0, 1)
+    assert 2 <= len(smaller[1]) <= len(sides[1])
 
 
 def test_records_without_users_are_one_line():

@@ -243,6 +243,16 @@ def test_what_is_simpler_is_allowed_too():
     assert all(len(set(side)) == len(side) for other in simpler for side in (other.left, other.right))
 
 
+def test_without_a_user_no_data_has_fewer_records_than_the_strategy_allows():
+    visits = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), min_size=2, max_size=6)
+    pairs = neighbours(visits, "user")
+    space = space_of(pairs, 0)
+    first = space.first(30)
+    simpler = [other for case in first for other in space.simpler(case)]
+    sides = [*draw(pairs, 50, seed=0), *((case.left, case.right) for case in first + simpler)]
+    assert min(len(side) for pair in sides for side in pair) == 2
+
+
 def test_many_first_pairs_are_alike_but_for_one_record():
     """Others that are zero in every feature, with labels of both classes: what LogisticRegression's fault needs."""
     value, label = st.sampled_from([0.0, 100.0, -100.0]), st.integers(0, 1)
