@@ -249,7 +249,7 @@ class _Walk:
             digest.update(repr(value).encode("utf-8", "replace"))
         elif isinstance(value, np.ndarray) and value.dtype != object:
             digest.update(f"{value.dtype}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8))  # no copy, unless it is in strides
+            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)  # no copy, unless in strides
         elif isinstance(value, type):
             self.of_class(value)
         elif isinstance(value, FunctionType):
