@@ -218,6 +218,9 @@ class Uniform:
     def sample(self, shape, draws):
         return 2 * draws.uniform(shape)
 
+    def __str__(self):
+        return "Uniform"
+
 
 @pytest.mark.parametrize(
     ("law", "measure", "words"),
