@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -207,13 +208,16 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
 
 
 def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Floats, seed: int) -> None:
-    """Play the same draws with other losses in the second half of the runs: the first half must not notice."""
+    """Play the same draws with other losses in the second half of the runs: the first half must not notice.
+
+    Those are the right world's with the arms exchanged; where a learner takes no such losses, the right world's own.
+    """
     runs = first.shape[-1]
     kept = np.arange(runs) < runs // 2
     right = getattr(pair, "right", None)
     mirrored = right[:, ::-1].copy() if isinstance(right, np.ndarray) else None
 
-    def feed(t: int, actions: Actions) -> Floats:
+    def feed(t: int, actions: Actions, mirrored: Floats | None = mirrored) -> Floats:
         same = pair.feedback(t, actions, learner.feedback, True)
         if mirrored is None:
             changed = pair.feedback(t, actions, learner.feedback, False)
@@ -221,7 +225,11 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
             changed = feedback(mirrored[t], actions, learner.feedback)
         return np.where(kept, same, changed)
 
-    second, new_traces = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
+    replay = partial(_played, learner, rounds=pair.rounds, runs=runs)
+    try:
+        second, new_traces = replay(feed, draws=draws_of(seed, LearnerBlock.REPLAYED))
+    except LearnerError:  # the audit never plays them, and inputs may be searched among others alone
+        second, new_traces = replay(partial(feed, mirrored=None), draws=draws_of(seed, LearnerBlock.REPLAYED))
     fed = (
         f"the runs of {name_of(learner)} interact: other losses in half of them changed the actions of the other half"
     )

@@ -83,8 +83,9 @@ class LearnerMechanism:
         """
         in_left = np.ones(runs, dtype=np.bool_) if left is None else left
         worlds: Sequence[Sequence[Round]] = (data, data) if left is None else data
-        block = _Block(self.learner, worlds, in_left)
         horizon = len(worlds[0])
+        shown = {"actions": 0, "publication": horizon}.get(self.surface, horizon - 1)
+        block = _Block(self.learner, worlds, in_left, shown)
         play_rounds(
             self.learner,
             draws,
@@ -92,8 +93,8 @@ class LearnerMechanism:
             horizon,
             see=block.see,
             feed=block.feed,
-            learned=block.learned if self.surface != "actions" else None,
-            updates=horizon - (self.surface != "publication"),
+            learned=block.learned,
+            updates=horizon,  # the last one is seen where it raises: that leaves the sequence out
             before=block.before,
         )
         return np.concatenate([np.atleast_2d(row) for row in (*block.actions, *block.releases)])
@@ -102,8 +103,10 @@ class LearnerMechanism:
 class _Block:
     """What one block of runs is told, and what it releases."""
 
-    def __init__(self, learner: Learner, worlds: Sequence[Sequence[Round]], left: NDArray[np.bool_]) -> None:
-        self.learner, self.worlds, self.left = learner, worlds, left
+    def __init__(
+        self, learner: Learner, worlds: Sequence[Sequence[Round]], left: NDArray[np.bool_], shown: int
+    ) -> None:
+        self.learner, self.worlds, self.left, self.shown = learner, worlds, left, shown
         self.losses = [[loss_of(round_) for round_ in world] for world in worlds]
         self.differ = set(differing(*worlds))
         self.contexts = any(isinstance(round_, dict) and "context" in round_ for round_ in (*worlds[0], *worlds[1]))
@@ -133,7 +136,9 @@ class _Block:
         return np.where(self.left, in_left, in_right) if t in self.differ else in_left
 
     def learned(self, t: int, state: object) -> None:
-        """Keep what was released."""
+        """Keep what was released, in the rounds in which that is shown."""
+        if t >= self.shown:
+            return
         released = cast(HasRelease, self.learner).release(state)
         if released is not None:
             self.releases.append(np.array(released))

@@ -200,7 +200,11 @@ PAIRS_OF_TWO = st.just((FIRST, SECOND))
         (st.just((FIRST, FIRST)), {}, "the strategy of inputs draws equal worlds"),
         (PAIRS_OF_TWO, {}, "the two worlds are no neighbours by replace: they differ in rounds 1, 2"),
         (st.just((FIRST, FIRST[:1])), {}, "both worlds must have as many rounds, the inputs have 2 and 1"),
-        (neighbours(st.just(FIRST)), {}, "replace makes no two inputs that differ of what the strategy draws"),
+        (
+            neighbours(st.just(FIRST)),
+            {},
+            "replace makes no two inputs that differ of what the strategy draws",
+        ),
         (neighbours(SEQUENCES, lambda rounds: [rounds[:1]]), {}, "as many rounds"),
         (
             neighbours(SEQUENCES, "add-remove"),
@@ -261,6 +265,37 @@ def test_a_learner_that_raises_on_some_is_audited_on_the_others():
     result = audit(Shows(fails), neighbours(st.lists(LOSSES, min_size=2, max_size=3)), shrink=False)
     assert result.verdict is Verdict.FALSIFIED
     assert result.searched.refused > 0
+
+
+def test_what_is_told_last_leaves_a_pair_out_too():
+    """It was played in no run of the audit, only by the check at its end, which then called the learner crashed."""
+
+    def fails(losses):
+        if (losses == 0.5).any():
+            raise RuntimeError("too much")
+        return losses[0] == 0.0
+
+    worse, other = (
+        ([[0.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]),
+        ([[0.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [0.0, 0.0]]),
+    )
+    result = audit(Shows(fails), st.sampled_from([worse, other]), shrink=False)
+    assert result.verdict is Verdict.SURVIVED
+    assert (result.pair.left, result.searched.refused) == (other[0], 1)
+
+
+def test_a_learner_is_told_no_losses_that_the_inputs_exclude():
+    """The check of its runs exchanged the arms of the losses, and called a learner of sorted ones crashed."""
+
+    def fails(losses):
+        if (losses[0] > losses[1]).any():
+            raise RuntimeError("not sorted")
+        return losses[1] == 1.0
+
+    rounds = st.sampled_from([[0.0, 0.0], [0.0, 1.0], [0.5, 1.0]])
+    result = audit(Shows(fails), neighbours(st.lists(rounds, min_size=2, max_size=2)), shrink=False)
+    assert result.verdict is Verdict.FALSIFIED
+    assert result.searched.refused == 0
 
 
 @pytest.mark.usefixtures("few")
