@@ -178,7 +178,8 @@ def audit_sequences(
     rounds, arms = check_game(rounds, arms)
     built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
-    game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built))
+    publication = claim.surface == "publication"
+    game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built), publication)
     relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)
     played = LearnerMechanism(built, claim.surface)
     how = _played_weakly(weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds)), played)

@@ -92,6 +92,8 @@ class Game:
         Of a ball around 0 that holds the domain: convex losses must be 1-Lipschitz there.
     contexts : bool
         Whether the learner observes contexts.
+    publication : bool
+        Whether what becomes of the last round's losses is shown.
     """
 
     arms: int
@@ -99,6 +101,7 @@ class Game:
     losses: str
     radius: float
     contexts: bool
+    publication: bool = False
 
     def read(self, data: object, what: str = "the strategy of inputs draws") -> list[Round]:
         """Return a sequence that fits; raise ValueError, in one line, for another."""
@@ -219,6 +222,13 @@ class Relation:
 def differing(left: Sequence[Round], right: Sequence[Round]) -> list[int]:
     """Return the places at which two sequences differ, from 0; -0.0 is another number than 0.0."""
     return [t for t, (one, other) in enumerate(zip(left, right, strict=True)) if key_of(one) != key_of(other)]
+
+
+def shows_nothing(left: object, right: object) -> bool:
+    """Tell whether sequences differ in what a learner is told after all that it shows: the last round's losses."""
+    mine, other = as_sequence(left), as_sequence(right)
+    told_before = _part(mine[-1], "context") != _part(other[-1], "context")
+    return differing(mine, other) == [len(mine) - 1] and not told_before
 
 
 def _part(round_: Round, name: str) -> str | None:

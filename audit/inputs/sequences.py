@@ -19,7 +19,7 @@ from .drawing import check_strategy, draw
 from .extremes import extremes
 from .neighbours import Neighbours, made_by
 from .related import FILLED, Related
-from .rounds import Choose, Game, Relation, Round, as_sequence, differing
+from .rounds import Choose, Game, Relation, Round, as_sequence, differing, shows_nothing
 
 #: Rounds of the two narrow kinds that a search draws from; and the simplest ones, which shrinking tries everywhere.
 FEW, SIMPLE = 8, 6
@@ -118,7 +118,7 @@ class SequencePairs:
     def __init__(
         self, neighbours: Neighbours, game: Game, relation: Relation, seed: int, examples: Sequence[list[Round]]
     ) -> None:
-        self.neighbours, self.relation = neighbours, relation
+        self.neighbours, self.relation, self.publication = neighbours, relation, game.publication
         read = [game.read(data) for data in examples]
         self.bases = list({key_of(data): data for data in read if neighbours.allows(data)}.values())
         if not self.bases:
@@ -139,10 +139,9 @@ class SequencePairs:
             if candidate is not None:
                 candidates[candidate.key] = candidate
         if not candidates:
-            raise ValueError(
-                f"{self.relation.name} makes no two inputs that differ of what the strategy draws, such as "
-                f"{shown(to_json(self.bases[0]))[:80]}"
-            )
+            such = shown(to_json(self.bases[0]))[:80]
+            none = f"{self.relation.name} makes no two inputs that differ before the last loss"
+            raise ValueError(f"{none} of what the strategy draws, such as {such}")
         return list(candidates.values())
 
     def _base(self, rng: np.random.Generator) -> list[Round]:
@@ -180,7 +179,9 @@ class SequencePairs:
         return Relation("replace").put(mine, other)
 
     def _case(self, left: list[Round], right: list[Round]) -> Candidate | None:
-        """Return the pair, where both are in the domain and differ."""
+        """Return the pair, where both are in the domain and differ before the end: of one round there is no before."""
+        if len(left) > 1 and not self.publication and shows_nothing(left, right):
+            return None
         fits = key_of(left) != key_of(right) and self.neighbours.allows(left) and self.neighbours.allows(right)
         return SequenceCandidate(left, right, left) if fits else None
 

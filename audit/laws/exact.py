@@ -73,6 +73,14 @@ def _one_way(p: Floats, q: Floats, delta: float) -> float:
         return float(np.max(np.log(mass[said] - delta) - np.log(other[said]), initial=-math.inf))
 
 
+def shows_nothing(pair: Pair, surface: str) -> bool:
+    """Tell whether the worlds differ in the last round alone, whose losses come after all that any learner shows.
+
+    A publication has what the last round released, too.
+    """
+    return pair.t0 == pair.rounds - 1 and surface != "publication"
+
+
 def exact_epsilon(
     learner: Learner, pair: Pair, *, surface: str = "actions", deltas: Iterable[float] = DELTAS, cells: int = FINE
 ) -> dict[float, float]:
@@ -96,7 +104,8 @@ def exact_epsilon(
     ------
     NotExactError
         If no exact method covers the case: sequences of arms up to 4096 with a known law, two-armed noisy
-        reductions on the grid, entropy FTRL with two experts up to T = 4, and Laplace or Gaussian releases.
+        reductions on the grid, entropy FTRL with two experts up to T = 4, Laplace or Gaussian releases, and of any
+        learner worlds that differ in the last round alone.
 
     Notes
     -----
@@ -113,6 +122,8 @@ def exact_epsilon(
     2.0
     """
     deltas = tuple(deltas)
+    if shows_nothing(pair, surface):
+        return dict.fromkeys(deltas, 0.0)
     check_exact(learner, surface)
     if surface != "actions":
         updates = pair.rounds - (surface != "publication")

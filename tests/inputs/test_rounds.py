@@ -1,6 +1,7 @@
 """Rounds of a learner as data: what is read, and which sequences are neighbours."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from overclaim.audit.inputs.data import key_of
 from overclaim.audit.inputs.drawing import draw
 from overclaim.audit.inputs.neighbours import neighbours
 from overclaim.audit.inputs.related import space_of
-from overclaim.audit.inputs.rounds import Game, Relation, as_sequence, differing
+from overclaim.audit.inputs.rounds import Game, Relation, as_sequence, differing, shows_nothing
 from overclaim.audit.inputs.sequences import examples_of, sequences_of
 from overclaim.mechanisms.claim import Claim, neighbours_words, user_rounds
 
@@ -106,6 +107,25 @@ def test_all_pairs_of_a_search_are_neighbours_and_allowed(relation):
     most = max(len(differing(case.left, case.right)) for case in cases)
     assert most == {"user:2": 2, "user-losses:3": 3}.get(relation, most if labelled else 1)
     assert not labelled or most > 1
+    assert not any(len(case.left) > 1 and shows_nothing(case.left, case.right) for case in cases)
+
+
+@pytest.mark.usefixtures("few")
+def test_the_last_losses_alone_differ_where_they_are_published():
+    inputs = neighbours(SEQUENCES, "zero-out")
+    published = replace(GAME, publication=True)
+    space = sequences_of(inputs, published, Relation("zero-out"), 1, examples_of(inputs, 1))
+    assert any(len(case.left) > 1 and shows_nothing(case.left, case.right) for case in space.first(20))
+
+
+def test_what_comes_after_the_last_action_shows_nothing():
+    first, last = [[0, 1], [0, 1]], {"context": "b", "losses": [1, 0]}
+    assert shows_nothing(first, [[0, 1], [1, 0]])
+    assert shows_nothing([[0, 1]], np.array([[1, 0]]))
+    assert not shows_nothing(first, [[1, 0], [0, 1]])
+    assert not shows_nothing(first, [[1, 0], [1, 0]])
+    assert shows_nothing([[0, 1], {**last, "losses": [0, 1]}], [[0, 1], last])
+    assert not shows_nothing([[0, 1], {**last, "context": "a"}], [[0, 1], last])
 
 
 def _numbers(sequence):

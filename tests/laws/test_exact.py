@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
+from overclaim.audit.laws.exact_levels import exact_level
 from overclaim.audit.laws.ftrl_law import PrefixLikelihood, density, privacy_loss
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
@@ -24,6 +25,7 @@ from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import EntropySimplex
 from overclaim.learners.problems.losses import Absolute
 from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.noise import Laplace
 from overclaim.tests.support.command_line import overclaim
 
@@ -393,3 +395,14 @@ def test_not_exact():
         exact_epsilon(batched(0.5, 0.1), pair(20, 1, 0, 1))
     with pytest.raises(NotExactError, match="releases nothing noisy"):
         exact_epsilon(MiniBatch(inner=Exp3(arms=2, eta=1.0), batch=1), pair(4, 1, 0, 1), surface="release")
+
+
+@pytest.mark.parametrize("surface", ["actions", "release"])
+def test_the_last_loss_of_any_learner_reaches_nothing(surface):
+    last = Pair([[0.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]])
+    unknown = SimpleNamespace(arms=2, feedback="full")
+    assert exact_epsilon(unknown, last, surface=surface, deltas=(0.0, 0.1)) == {0.0: 0.0, 0.1: 0.0}
+    assert exact_level(unknown, last, GDP(1.0), surface=surface) == 0
+    for of_more, shown in ((pair(2, 1, 0, 0), surface), (last, "publication")):
+        with pytest.raises(NotExactError):
+            exact_epsilon(unknown, of_more, surface=shown)

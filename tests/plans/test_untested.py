@@ -104,6 +104,33 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert json.loads(caught.stdout)["blind_spot"]["parameter"] == "epsilon"
 
 
+def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
+    """Every learner survived this, whatever it does: the green tick was of the game."""
+    (here / "mine.py").write_text(
+        "class Mine:\n    feedback = 'full'\n"
+        "    def __init__(self, arms, rounds, rng): self.losses = [0.0, 0.0]\n"
+        "    def act(self): return int(self.losses[0] > self.losses[1])\n"
+        "    def update(self, losses): self.losses = losses\n"
+    )
+    words = ["check", "mine.py:Mine", "--epsilon", 1, "--runs", 400]
+    pair = {"left": [[0, 1], [0, 1]], "right": [[0, 1], [1, 0]]}
+    sides = [word for side in pair for word in (f"--{side}", json.dumps(pair[side]))]
+    for game in (["--rounds", 1], ["--pair", json.dumps(pair)], sides):
+        alike = overclaim(*words, *game)
+        assert alike.exit_code == 3
+        assert alike.stdout.startswith("UNTESTED  mine.py:Mine: claimed epsilon 1\n")
+        assert "surviving is not a proof: another pair may certify more\n" in alike.stdout
+        assert "untested: nothing can be seen here, on this pair epsilon is exactly 0\n" in alike.stdout
+    assert overclaim(*words[:2], "--gdp", 1, *words[4:], *sides).exit_code == 3
+    assert overclaim(*words, "--rounds", 2).exit_code == 1
+
+
+def test_a_publication_shows_what_is_told_last():
+    words = ["ene-nguyen-vladu/tree-aggregation", "--runs", 2000, "--left", "[[1], [0]]", "--right", "[[1], [1]]"]
+    assert overclaim("check", *words, "--surface", "publication").exit_code == 0
+    assert overclaim("check", *words, "--surface", "release").exit_code == 3
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

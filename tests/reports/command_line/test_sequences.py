@@ -52,7 +52,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_schema_of_rounds_is_searched_and_what_it_found_is_replayed(folder):
-    words = ["--inputs", "rounds.json", "--neighbours", "user:3", "--runs", 6000]
+    words = ["--inputs", "rounds.json", "--neighbours", "user:3", "--runs", 6000, "--seed", 1]
     record = json.loads(check("my.py:made", *words, "--json").stdout)
     assert record["verdict"] == "FALSIFIED"
     assert record["neighbours"] == "user:3"
@@ -86,7 +86,7 @@ expect = "falsified"
 target = "my.py:made"
 epsilon = 1
 inputs = "visits.json"
-runs = 2000
+runs = 6000
 expect = "survived"
 
 [[claims]]
