@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
@@ -20,8 +21,9 @@ from ..attacks.encoding import as_float, plain, rows_of, vectors
 from ..attacks.features import Labels, Outputs
 from ..statistics.events import Event
 
-#: The most runs and the most parts of an output that are used, and the most categories that a statement lists.
-MOST_RUNS, MOST_PARTS, MOST_NAMED = 2000, 2000, 3
+#: The most runs and the most parts of an output that are used, and the most categories that a statement lists, and
+#: letters that it has.
+MOST_RUNS, MOST_PARTS, MOST_NAMED, MOST_LETTERS = 2000, 2000, 3, 300
 #: A statement is shown if the runs in which it is wrong are at most this share of the runs with the event, and of
 #: those without it.
 WRONG = 0.1
@@ -91,6 +93,8 @@ def _columns(outputs: Outputs) -> dict[str, Part]:
 def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
     """Yield the parts of one output with their names."""
     output = plain(output)
+    if isinstance(output, Mapping | Set | Sequence) and not isinstance(output, str | bytes):
+        yield name or "the output", _OfType(type(output).__name__)
     if isinstance(output, Mapping):
         for key, value in output.items():
             named = isinstance(key, str) and key.isidentifier()
@@ -108,18 +112,32 @@ def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
         yield name or "the output", output
 
 
+#: The largest float.
+_MOST = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class _OfType:
+    """The value of a part that holds others, as if it were a scalar: elsewhere it may be one."""
+
+    name: str
+
+
 #: The value of a part of which only its presence counts, such as a key of a dictionary.
 _PRESENT = object()
 
 
 def _quoted(thing: object) -> str:
+    if isinstance(thing, _OfType):
+        return f"of type {thing.name}"
     return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
 
 
 def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
     """Return the statement about one part that agrees with `says` most often, the simplest of these."""
-    statements = [one for name, column in columns.items() for one in _statements(name, column, says)]
-    return max(statements, key=lambda one: (one.agrees, -one.words), default=None)
+    statements = (one for name, column in columns.items() for one in _statements(name, column, says))
+    short = (one for one in statements if len(one.text) <= MOST_LETTERS)
+    return max(short, key=lambda one: (one.agrees, -one.words), default=None)
 
 
 def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
@@ -136,12 +154,17 @@ def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
         yield from _about_marks(f"{name} is there", f"{name} is not there", there, says)
     numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
     if numeric.any():
-        numbers = np.array([as_float(v) if ok else math.nan for v, ok in zip(column, numeric, strict=True)])
-        whole = all(isinstance(v, int) for v, ok in zip(column, numeric, strict=True) if ok)
+        numbers = np.array([_as_float(v) if ok else math.nan for v, ok in zip(column, numeric, strict=True)])
+        whole = all(isinstance(v, int) and abs(v) < _MOST for v, ok in zip(column, numeric, strict=True) if ok)
         yield from _about_nan(name, np.isnan(numbers) & numeric, says)
         yield from _about_numbers(name, numbers, says, whole=whole)
     texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
     yield from _about_categories(name, texts, says)
+
+
+def _as_float(number: object) -> float:
+    """Return the number as a float, finite for every whole number."""
+    return max(-_MOST, min(as_float(number), _MOST)) if isinstance(number, int) else as_float(number)
 
 
 def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
@@ -174,12 +197,13 @@ def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> 
     if values.size < 2:
         return
     weights: Floats = np.bincount(places, np.where(says[~missing], 1.0, -1.0), minlength=values.size).astype(float)
-    rest = int((~says).sum())
     for sign, outside in ((1.0, False), (-1.0, True)):
         start, end, more = _heaviest(sign * weights)
         if start > 0 or end < values.size - 1:
-            # A run without a number is neither within a range nor outside of it.
-            agrees = rest + more if not outside else (says & ~missing).sum() + more + (~says & missing).sum()
+            # A run without a number is neither within a range nor outside of it, but it is not a certain number.
+            true_of_others = says if outside and _is_one(values, start, end, whole=whole) else ~says
+            known = says if outside else ~says
+            agrees = (known & ~missing).sum() + (true_of_others & missing).sum() + more
             yield _Wording(*_range(name, values, start, end, whole=whole, outside=outside), int(agrees))
 
 
@@ -192,27 +216,35 @@ def _heaviest(weights: Floats) -> tuple[int, int, float]:
     return start, end, float(sums[end + 1] - sums[start])
 
 
+def _is_one(values: Floats, start: int, end: int, *, whole: bool) -> bool:
+    """Tell whether a range is a single number that is named, not what lies between its neighbours."""
+    return bool(start == end and (whole or math.isinf(values[start])))
+
+
 def _range(name: str, values: Floats, start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
     """Return that a part is within the values from `start` to `end`, or outside, and how many words that takes."""
-    if whole and start == end:
-        return f"{name} {'is not' if outside else '='} {values[start]:g}", 1
+    if _is_one(values, start, end, whole=whole):
+        return f"{name} {'is not' if outside else '='} {_short(values[start])}", 1
     sides = []
     if start > 0:
-        edge = values[start] if whole else _between(values[start - 1], values[start])
-        sides.append(f"{name} {'<' if outside else '>=' if whole else '>'} {_short(edge)}")
+        edge = None if whole else _between(values[start - 1], values[start])
+        sign = "<" if outside else ">=" if edge is None else ">"
+        sides.append(f"{name} {sign} {_short(values[start] if edge is None else edge)}")
     if end < values.size - 1:
-        edge = values[end] if whole else _between(values[end], values[end + 1])
-        sides.append(f"{name} {'>' if outside else '<=' if whole else '<'} {_short(edge)}")
+        edge = None if whole else _between(values[end], values[end + 1])
+        sign = ">" if outside else "<=" if edge is None else "<"
+        sides.append(f"{name} {sign} {_short(values[end] if edge is None else edge)}")
     return (" or " if outside else " and ").join(sides), len(sides)
 
 
 def _short(number: float) -> str:
-    return f"{number:g}" if float(f"{number:g}") == number else repr(float(number))
+    """Return the number in few digits, but no other number."""
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number)).removesuffix(".0")
 
 
-def _between(low: float, high: float) -> float:
-    """Return the shortest number between two neighbouring values; the upper one where there is none."""
-    ends = [end for end in (low, high) if math.isfinite(end)]
-    middle = sum(end / len(ends) for end in ends)
+def _between(low: float, high: float) -> float | None:
+    """Return the shortest number between two neighbouring values; None where there is none, or one is infinite."""
+    middle = low / 2 + high / 2
     rounded = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
-    return next((short for short in rounded if low < short < high), float(high))
+    return next((short for short in rounded if low < short < high), None)

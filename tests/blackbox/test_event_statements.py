@@ -25,10 +25,23 @@ def words(outputs, says):
         ([3, 4, 5, 9] * 9, [0, 1, 1, 0] * 9, "the output >= 4 and the output <= 5"),
         ([3, 4, 5, 9] * 9, [0, 1, 0, 0] * 9, "the output = 4"),
         ([-3.0, 0.1, 0.2, 3.0] * 9, [1, 0, 0, 1] * 9, "the output < -1 or the output > 2"),
+        ([1234567, 1234568] * 9, [1, 0] * 9, "the output = 1234567"),
+        ([1234567, 1234568, 7, 8] * 9, [1, 1, 0, 0] * 9, "the output >= 1234567"),
+        ([float("-inf"), 1.0, 2.5] * 9, [0, 1, 1] * 9, "the output >= 1"),
+        ([1.0, 2.5, float("inf")] * 9, [1, 1, 0] * 9, "the output <= 2.5"),
+        ([1.0, 2.5, float("inf")] * 9, [0, 0, 1] * 9, "the output = inf"),
+        ([float("-inf"), float("inf")] * 9, [0, 1] * 9, "the output = inf"),
+        ([1.0, 1.0 + 2**-52] * 9, [0, 1] * 9, "the output >= 1.0000000000000002"),
+        ([1.0, 1.0 + 2**-52] * 9, [1, 0] * 9, "the output <= 1"),
+        ([10**400, 3] * 9, [1, 0] * 9, "the output > 9e+307"),
         (["yes", "no"] * 9, [1, 0] * 9, 'the output is "yes"'),
         ([float("nan"), 1.0] * 9, [1, 0] * 9, "the output is nan"),
         ([None, 1.0] * 9, [1, 0] * 9, "the output is None"),
         ([True, False] * 9, [1, 0] * 9, "the output is True"),
+        ([None, [1.0]] * 9, [1, 0] * 9, "the output is None"),
+        ([None, [1.0]] * 9, [0, 1] * 9, "the output is of type list"),
+        ([{"fit": 3}, {"fit": {"error": 1}}] * 9, [0, 1] * 9, "fit is of type dict"),
+        ([(0.5, {1}), (0.5, "none")] * 9, [0, 1] * 9, 'output[1] is "none"'),
         ([{"x"}, {"x", "y"}] * 9, [0, 1] * 9, '"y" of the output is present'),
         ([[1], [1, 1]] * 9, [0, 1] * 9, "the size of the output = 2"),
         (np.array([[1.0, 2.0] * 9, [5.0, 5.0] * 9]), [0, 1] * 9, "output[0] > 1.5"),
@@ -39,6 +52,16 @@ def words(outputs, says):
 def test_the_statement_is_the_one_that_agrees(outputs, says, expected):
     statement = words(outputs, says)
     assert statement == f"“left” where {expected} (as the event in {len(says)} of {len(says)} pilot runs)"
+
+
+def test_no_statement_is_longer_than_a_few_lines():
+    assert words(["x" * 1000, "y" * 1000] * 9, [1, 0] * 9) == ""
+    assert words([{"k" * 1000: 1, "n": 2}, {"n": 3}] * 9, [1, 0] * 9).startswith("“left” where n = 2")
+
+
+def test_what_is_no_number_is_not_a_number_either():
+    assert words([3, 4, 5, None] * 9, [1, 0, 1, 0] * 9) == ""
+    assert "the output is not 4 (as the event in 36 of 36" in words([3, 4, 5, None] * 9, [1, 0, 1, 1] * 9)
 
 
 def test_an_event_that_says_the_same_of_all_has_found_nothing():
