@@ -297,7 +297,8 @@ class Encoder:
                 if path and path[:-1] in split:
                     seen[path].add(leaf)
         fewest = REPEATS if len(seen) > _MANY_PLACES else 1
-        places = (seen[path].place(path, len(rows)) for path in sorted(seen) if seen[path].names.total() >= fewest)
+        ordered = sorted(seen, key=lambda path: (_ORDER in path, path))  # columns of what was returned come first
+        places = (seen[path].place(path, len(rows)) for path in ordered if seen[path].names.total() >= fewest)
         return cls(None, tuple(places))
 
     @cached_property

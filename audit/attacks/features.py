@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded
+from ..statistics.digits import exactly
 
 #: A column with at most so many distinct values is discrete.
 FEW_VALUES = 24
@@ -339,7 +340,7 @@ class Features:
                     yield f"parity of {name}", partial(_parity, i)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:
-                    yield f"{name} is {value:g}", partial(_equals, i, column, float(value))
+                    yield f"{name} is {exactly(value)}", partial(_equals, i, column, float(value))
         count = len(self.columns)
         if count == 1:
             return
@@ -361,7 +362,7 @@ class Features:
         places = range(count) if count <= MOST_SORTED else (0, count - 1)
         yield from ((f"{i + 1} of {count} in order of size", partial(_row, "ordered", i)) for i in places)
         for value in sorted({float(v) for c in self.columns for v in c.values if not np.isnan(v)}):
-            yield f"how many are {value:g}", partial(_times, value)
+            yield f"how many are {exactly(value)}", partial(_times, value)
         yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
         yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)
 

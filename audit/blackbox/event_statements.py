@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats
 from ..attacks.encoding import as_float, plain, rows_of, vectors
 from ..attacks.features import Labels, Outputs
+from ..statistics.digits import exactly
 from ..statistics.events import Event
 
 #: The most runs and the most parts of an output that are used, and the most categories that a statement lists, and
@@ -224,23 +225,17 @@ def _is_one(values: Floats, start: int, end: int, *, whole: bool) -> bool:
 def _range(name: str, values: Floats, start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
     """Return that a part is within the values from `start` to `end`, or outside, and how many words that takes."""
     if _is_one(values, start, end, whole=whole):
-        return f"{name} {'is not' if outside else '='} {_short(values[start])}", 1
+        return f"{name} {'is not' if outside else '='} {exactly(values[start])}", 1
     sides = []
     if start > 0:
         edge = None if whole else _between(values[start - 1], values[start])
         sign = "<" if outside else ">=" if edge is None else ">"
-        sides.append(f"{name} {sign} {_short(values[start] if edge is None else edge)}")
+        sides.append(f"{name} {sign} {exactly(values[start] if edge is None else edge)}")
     if end < values.size - 1:
         edge = None if whole else _between(values[end], values[end + 1])
         sign = ">" if outside else "<=" if edge is None else "<"
-        sides.append(f"{name} {sign} {_short(values[end] if edge is None else edge)}")
+        sides.append(f"{name} {sign} {exactly(values[end] if edge is None else edge)}")
     return (" or " if outside else " and ").join(sides), len(sides)
-
-
-def _short(number: float) -> str:
-    """Return the number in few digits, but no other number."""
-    text = f"{number:g}"
-    return text if float(text) == number else repr(float(number)).removesuffix(".0")
 
 
 def _between(low: float, high: float) -> float | None:

@@ -34,6 +34,12 @@ def within(low: float | None, high: float | None, digits: str = ".4g") -> tuple[
     return at_least(low, digits), at_most(high, digits)
 
 
+def exactly(number: float) -> str:
+    """Return a number in few digits, but no other number."""
+    text = f"{number:g}"
+    return text if float(text) == number or math.isnan(number) else repr(float(number)).removesuffix(".0")
+
+
 def confidence_text(confidence: float) -> str:
     """Return a confidence with as many digits as tell it from certainty, rounded down."""
     digits = 2 - math.floor(math.log10(max(1 - confidence, 1e-17)))

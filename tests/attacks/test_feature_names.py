@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from overclaim.audit.attacks.encoding import Encoder
 from overclaim.audit.attacks.features import Features
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.blackbox.falsify import falsify_mechanism
@@ -49,6 +50,14 @@ def test_names_of_discrete_features():
     np.testing.assert_array_equal(values_of["largest"], columns.max(axis=0))
     np.testing.assert_array_equal(values_of["smallest"], columns.min(axis=0))
     np.testing.assert_array_equal(values_of["column 2 is 1"], columns[1] == 1)
+    assert "column 1 is 1234568" in Features(columns[:1] + 1234567).names
+
+
+def test_the_first_column_is_the_first_number_whatever_the_order_of_the_keys():
+    outputs = [{"z": float(i), "a": float(-i), "b": {"y": 1.0, "x": 2.0}} for i in range(30)]
+    columns = Encoder.fit(outputs)(outputs)
+    np.testing.assert_array_equal(columns[0], -np.arange(30.0))
+    np.testing.assert_array_equal(columns[1:4, 0], [2.0, 1.0, 0.0])
 
 
 class Third:
