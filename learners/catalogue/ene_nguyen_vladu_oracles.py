@@ -242,6 +242,7 @@ def oco_entry(
         fixed_losses=True,
         regret=RegretClaim(bound=oco_bound, exponent=0.5, source=source, constant=False, measured=not slow),
         cases=cases,
+        example=replace(cases[0], pair=None),
     )
 
 

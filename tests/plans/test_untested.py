@@ -6,6 +6,7 @@ import pytest
 
 from overclaim.audit.plans.plan import literature, read_plan
 from overclaim.audit.plans.tasks import Task
+from overclaim.learners.catalogue.entries import entries
 from overclaim.tests.support.command_line import overclaim
 
 PLAN = """
@@ -175,12 +176,20 @@ def test_a_plan_names_the_parameter_of_a_learner_of_ones_own(here):
         ("agarwal-singh/reduction-exp2-actions", 1.0),
         ("agarwal-singh/reduction-exp2-hypercube", 0.5),
         ("smith-thakurta/pftal-experts", 0.2),
+        ("ene-nguyen-vladu/oco-spanning-trees", 1.0),
+        ("ene-nguyen-vladu/oco-rankings", 1.0),
     ],
 )
 def test_a_bare_command_audits_a_game_in_which_something_is_seen(name, least):
-    """With the defaults the first two explore only, and of the third too little is seen: 0 was certified of each."""
-    record = json.loads(overclaim("check", name, "--runs", 10_000, "--json").stdout)
+    """With the defaults the first two explore only, and of the others too little is seen: 0 was certified of each."""
+    record = json.loads(overclaim("check", name, "--runs", 20_000, "--json").stdout)
     assert record["epsilon_lower"] > least
+
+
+@pytest.mark.slow  # half a minute of processor time
+@pytest.mark.parametrize("name", entries())
+def test_no_bare_command_certifies_nothing(name):
+    assert json.loads(overclaim("check", name, "--runs", 20_000, "--json").stdout)["epsilon_lower"] > 0
 
 
 def test_a_bare_command_audits_the_example_and_says_which():
