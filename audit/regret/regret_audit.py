@@ -219,9 +219,12 @@ def audit_regret(
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
-    if verdicts["bound_verdict"] == VIOLATED and not claim.constant:  # it may be larger than 1
-        verdicts["bound_verdict"] = UNDECIDED
-    return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
+    audit = replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
+    if claim.constant:
+        return audit
+    # It may be larger than 1: then the bound says nothing yet where it was exceeded, or its growth judged.
+    bound, grew = (UNDECIDED if said == VIOLATED else said for said in (audit.bound_verdict, audit.growth_verdict))
+    return replace(audit, bound_verdict=bound, growth_verdict=grew)
 
 
 def _adaptive(

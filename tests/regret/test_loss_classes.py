@@ -11,7 +11,7 @@ from overclaim.audit.regret.adversaries import regret_losses
 from overclaim.audit.regret.comparator import best_fixed, total_bounds
 from overclaim.audit.regret.measurement import play_sequences
 from overclaim.audit.regret.regret_audit import audit_regret
-from overclaim.audit.regret.verdicts import UNDECIDED, VIOLATED
+from overclaim.audit.regret.verdicts import TOLERANCE, UNDECIDED, VIOLATED
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
@@ -182,6 +182,9 @@ def test_a_bound_without_its_constant_is_not_violated():
     """A learner that learns nothing pays more than 1 times the rate; the constant may be as large."""
     entry = lookup("ene-nguyen-vladu/noisy-oco")
     parameters = {"eta": 1e-6, "precision": 1e-2}
-    audit = audit_regret(entry, entry.setting(rounds=256), Budget(runs=50), horizons=(), parameters=parameters)
+    audit = audit_regret(entry, entry.setting(rounds=512), Budget(runs=50), parameters=parameters)
     assert audit.regret.interval[0] > audit.bound
     assert audit.bound_verdict == UNDECIDED
+    # Nor is its growth: regret is largest, and grows as T, up to where a larger constant first says something.
+    assert audit.growth_lower > audit.bound_slope + TOLERANCE
+    assert audit.growth_verdict == audit.verdict == UNDECIDED
