@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from ...mechanisms.libraries.catalogue import library_entries
 from ...mechanisms.libraries.entry import LibraryCase, LibraryEntry
 from ...mechanisms.measures.approximate import ApproxDP
 from ...mechanisms.measures.measure import Measure
-from ...mechanisms.one_shot.zoo import Specimen
+from ...mechanisms.one_shot.zoo import Specimen, claim_of
 from ...mechanisms.weakening import NoiseParameter, NoNoiseError, weakened, with_parameter
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.unseeded import Unseeded
@@ -159,15 +160,14 @@ class Task(Request):
         return next(own, None) or next((case for case in searched if case.pair is None or given is None), None)
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
-        parameters = {"epsilon": self.epsilon, **own}
-        mechanism = specimen.build(**parameters)
-        own_measure: Measure | None = getattr(mechanism, "measure", None)
-        if own_measure is None or (self.epsilon is not None and "epsilon" not in specimen.parameters):
-            claimed = specimen.claimed(**parameters) if self.epsilon is None else self.epsilon
-            own_measure = ApproxDP(claimed, self.delta or 0.0)
+        mechanism = specimen.build(**{"epsilon": self.epsilon, **own})
+        stated = claim_of(mechanism)
+        if self.epsilon is not None:
+            delta = stated.delta if isinstance(stated, ApproxDP) else 0.0
+            stated = ApproxDP(self.epsilon, delta if self.delta is None else self.delta)
         elif self.delta is not None:
-            own_measure = ApproxDP(own_measure.stated[0], self.delta)
-        claim = Claim(measure=self.measure or own_measure)
+            stated = self._at_delta(stated)
+        claim = Claim(measure=self.measure or stated)
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
@@ -221,8 +221,17 @@ class Task(Request):
         own = entry.claim
         if self.epsilon is self.delta is None:
             return replace(own, source=entry.source)
-        epsilon = own.epsilon if self.epsilon is None else self.epsilon
-        return Claim(epsilon=epsilon, delta=own.delta if self.delta is None else self.delta, source=entry.source)
+        if self.epsilon is None:
+            return Claim(measure=self._at_delta(own.measure), source=entry.source)
+        return Claim(epsilon=self.epsilon, delta=own.delta if self.delta is None else self.delta, source=entry.source)
+
+    def _at_delta(self, stated: Measure) -> ApproxDP:
+        """Return a claim at the delta that is asked for: of its epsilon, or of what another measure implies there."""
+        assert self.delta is not None
+        epsilon = stated.epsilon if isinstance(stated, ApproxDP) else stated.approximate(self.delta)
+        if self.delta == 0 and math.isinf(epsilon):
+            raise ValueError(f"{self.target} claims no epsilon at delta 0: give an epsilon, or a larger delta")
+        return ApproxDP(epsilon, self.delta)
 
     def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""

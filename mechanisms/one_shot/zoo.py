@@ -8,6 +8,8 @@ from functools import cache, partial
 from typing import Any
 
 from ..discrete import DiscreteLaplace
+from ..measures.approximate import ApproxDP
+from ..measures.measure import Measure
 from .classic import (
     LaplaceHalfScale,
     LaplaceMechanism,
@@ -124,12 +126,8 @@ class Specimen:
         return mechanism
 
     def claimed(self, epsilon: float | None = None, **parameters: object) -> float:
-        """Return the claimed epsilon: the mechanism's own statement where it has one, else its parameter."""
-        mechanism = self.build(epsilon, **parameters)
-        own, measure = getattr(mechanism, "claimed", None), getattr(mechanism, "measure", None)
-        if measure is not None:
-            return float(measure.stated[0])
-        return float(own) if own is not None else (self.epsilon if epsilon is None else epsilon)
+        """Return the claimed epsilon."""
+        return claim_of(self.build(epsilon, **parameters)).stated[0]
 
     @property
     def pairs(self) -> tuple[Inputs, ...]:
@@ -140,6 +138,13 @@ class Specimen:
     def expected(self) -> str:
         """The expected verdict of an audit of the claim, with its bits where only they show the fault."""
         return "falsified" if self.fault else "survived"
+
+
+def claim_of(mechanism: Any) -> Measure:
+    """Return what a mechanism of the zoo claims: its own statement where it has one, else its parameter epsilon."""
+    own: Measure | None = getattr(mechanism, "measure", None)
+    claimed = getattr(mechanism, "claimed", None)
+    return own or ApproxDP(mechanism.epsilon if claimed is None else claimed)
 
 
 #: Neighbouring inputs of prefix sums over [-1, 1]: the first, the fifth or the last of eight values is replaced.

@@ -21,6 +21,9 @@ from overclaim.learners import BatchedLaplace, Threshold
 from overclaim.learners.abilities import NotEnumerableError, select
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.problems.losses import Linear
+from overclaim.mechanisms.measures.approximate import ApproxDP
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.mechanisms.measures.renyi import ZCDP
 
 
 def test_a_bound_on_regret_is_replayed_on_the_sequence_that_is_named(monkeypatch):
@@ -157,11 +160,38 @@ def test_no_number_ends_a_catalogue_learner_without_a_message(name):
     [
         (lambda: Task(target="x", expected="private"), "expect must be one of falsified, survived, got 'private'"),
         (lambda: Task(target="math:floor").prepare(), "epsilon must be given: math:floor carries no claim of its own"),
+        (
+            lambda: Task(target="mechanisms/gaussian", delta=0.0).prepare(),
+            "mechanisms/gaussian claims no epsilon at delta 0: give an epsilon, or a larger delta",
+        ),
+        (lambda: Task(target="mechanisms/gaussian", delta=-1.0).prepare(), r"delta must be in \[0, 1\), got -1.0"),
     ],
 )
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "claimed"),
+    [
+        ("mechanisms/analytic-gaussian", {"epsilon": 1.0, "parameters": {"epsilon": "2"}}, ApproxDP(1.0, 0.01)),
+        ("mechanisms/analytic-gaussian", {"parameters": {"epsilon": "2"}}, ApproxDP(2.0, 0.01)),
+        ("mechanisms/analytic-gaussian", {"delta": 0.001}, ApproxDP(1.0, 0.001)),
+        ("mechanisms/laplace", {"epsilon": 2.0, "delta": 0.1}, ApproxDP(2.0, 0.1)),
+        ("mechanisms/truncated-geometric", {}, ApproxDP(math.log(1.5))),
+        ("mechanisms/rappor", {"epsilon": 1.0}, ApproxDP(1.0)),
+        ("mechanisms/gaussian", {}, ZCDP(0.5)),
+        ("mechanisms/gaussian", {"epsilon": 3.0}, ApproxDP(3.0)),
+        ("mechanisms/gaussian", {"measure": GDP(2.0)}, GDP(2.0)),
+        ("mechanisms/gaussian", {"delta": 0.01}, ApproxDP(ZCDP(0.5).approximate(0.01), 0.01)),
+        ("libraries/opendp/make_gaussian-int", {"delta": 1e-6}, ApproxDP(ZCDP(0.5).approximate(1e-6), 1e-6)),
+    ],
+    ids=str,
+)
+def test_a_mechanism_is_held_to_what_is_claimed_of_it(target, asked, claimed):
+    """An epsilon was not heeded beside --set epsilon; at another delta it was the one that rho implies at 1e-5."""
+    assert Task(target=target, **asked).prepare().claim.measure == claimed
 
 
 def test_too_few_runs_to_choose_are_named(uniform_class):
