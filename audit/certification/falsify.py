@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ...learners.abilities import has_release, inherited, is_ours
-from ...learners.blame import blaming
+from ...learners.blame import blaming, name_of
 from ...learners.checks import check_game, check_rounds
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import as_learner, check_target, weaker_learner
@@ -126,7 +126,7 @@ def _given(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | 
 def check_surface(learner: Learner, claim: Claim) -> None:
     """Raise ValueError unless a learner releases what the claim speaks of."""
     if claim.surface != "actions" and not has_release(learner):
-        nothing = f"{type(learner).__name__} releases nothing noisy{inherited(learner)}"
+        nothing = f"{name_of(learner)} releases nothing noisy{inherited(learner)}"
         raise ValueError(f"{nothing}: audit the surface 'actions'")
     if claim.surface == "publication" and not publishes(learner):
-        raise ValueError(f"{type(learner).__name__} publishes nothing: audit the surface 'release' or 'actions'")
+        raise ValueError(f"{name_of(learner)} publishes nothing: audit the surface 'release' or 'actions'")

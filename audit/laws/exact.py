@@ -9,6 +9,7 @@ import numpy as np
 
 from ...learners.abilities import NotEnumerableError, has_grid_law, is_ours
 from ...learners.bandits.exp4 import BatchedExp4
+from ...learners.blame import name_of
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.pftal import BanditPftal, Pftal
@@ -161,9 +162,9 @@ def exact_epsilon(
 def check_exact(learner: Learner, surface: str) -> None:
     """Raise NotExactError for a learner whose output on a surface has no closed form here."""
     if not is_ours(learner) and (surface != "actions" or isinstance(learner, Ftrl)):
-        raise NotExactError(f"the law of {type(learner).__name__}'s output has no closed form here")
+        raise NotExactError(f"the law of {name_of(learner)}'s output has no closed form here")
     if surface == "publication" and not publishes(learner):
-        raise NotExactError(f"{type(learner).__name__} publishes nothing")
+        raise NotExactError(f"{name_of(learner)} publishes nothing")
 
 
 def _from_loss(losses: PrivacyLoss, deltas: tuple[float, ...]) -> dict[float, float]:
@@ -208,10 +209,10 @@ def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
     if not isinstance(learner, HasRelease) or (
         not isinstance(learner.noise, Gaussian) and scale_of(learner.noise) == 0
     ):
-        raise NotExactError(f"{type(learner).__name__} releases nothing noisy")
+        raise NotExactError(f"{name_of(learner)} releases nothing noisy")
     if not isinstance(learner.noise, Laplace) and not (isinstance(learner.noise, L2Laplace) and learner.arms == 1):
         noise = type(learner.noise).__name__
-        raise NotExactError(f"exact releases of {type(learner).__name__} need Laplace noise, got {noise}")
+        raise NotExactError(f"exact releases of {name_of(learner)} need Laplace noise, got {noise}")
     if isinstance(learner, BatchedExp4):
         losses = exp4_law.release_loss(learner, pair)
         if losses is None:
@@ -232,6 +233,6 @@ def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
     if shift is not None:
         return PrivacyLoss.of_laplace([shift / scale] if shift else [])
     if not isinstance(learner, Ftrl):
-        raise NotExactError(f"the release of {type(learner).__name__} has no closed form here")
+        raise NotExactError(f"the release of {name_of(learner)} has no closed form here")
     nodes = nodes_holding(pair.t0, updates)
     return PrivacyLoss.of_laplace([float(d) / scale for d in difference for _ in nodes])

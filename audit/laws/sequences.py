@@ -20,6 +20,7 @@ from ...learners.abilities import (
 )
 from ...learners.bandits.exp3 import Exp3
 from ...learners.bandits.htinf import Htinf
+from ...learners.blame import name_of
 from ...learners.leaders.ftpl import Ftpl
 from ...learners.protocol import Actions, HasInner, HasProbabilities, Learner, OnALine
 from ...mechanisms.draws import Floats
@@ -55,7 +56,7 @@ def check_enumerable(learner: Learner, pair: Pair) -> None:
         )
     on_grid = has_grid_law(learner) and isinstance(pair.left, np.ndarray)
     if not (on_grid or ftpl_law.applies(learner, pair) or has_noiseless_law(learner)):
-        raise NotEnumerableError(f"the law of {type(learner).__name__}'s actions has no closed form here")
+        raise NotEnumerableError(f"the law of {name_of(learner)}'s actions has no closed form here")
 
 
 def sequence_laws(learner: Learner, pair: Pair, *, cells: int = FINE) -> tuple[Floats, Floats]:
@@ -97,7 +98,7 @@ def window_laws(learner: Learner, pair: Pair, begin: int, end: int, *, cells: in
         If there are more sequences than `MAX_SEQUENCES`, or the learner is not one with a grid.
     """
     if not (has_grid_law(learner) and isinstance(pair.left, np.ndarray)) or 2 ** (end - begin) > MAX_SEQUENCES:
-        raise NotEnumerableError(f"the law of {type(learner).__name__}'s arms {begin} to {end} is not computed")
+        raise NotEnumerableError(f"the law of {name_of(learner)}'s arms {begin} to {end} is not computed")
     grid = _grid(cast(Hashable, learner), cells)
     laws = []
     for world in (pair.left, pair.right):

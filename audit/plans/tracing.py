@@ -65,13 +65,14 @@ def trace_task(task: Task) -> TraceJson:
 
 
 def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
-    """Return the pairs to trace: those given, or the standard ones."""
+    """Return the pairs to trace: those given, or the standard ones; raise ValueError for what cannot be shown."""
     if prepared.is_mechanism:
         inputs = prepared.task.inputs()
         given = [(inputs["left"], inputs["right"])] if inputs else prepared.pairs or ()
         if not given:
             raise ValueError(f"{prepared.task.target} is traced on two inputs: give left and right (--left, --right)")
         return [DataPair(*pair) for pair in given]
+    check_surface(prepared.target, prepared.claim)
     if prepared.pairs is not None:
         for pair in prepared.pairs:
             check_pair(pair, prepared.claim, prepared.target)

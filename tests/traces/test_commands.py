@@ -63,6 +63,24 @@ def test_what_is_not_watched_is_said_in_one_line(tmp_path):
     assert text.startswith("SURVIVED")
 
 
+@pytest.mark.parametrize("surface", ["release", "publication"])
+def test_what_releases_nothing_is_named(tmp_path, surface):
+    """It was an AttributeError of an object that no user knows, blamed on the learner."""
+    methods = "    def act(self): return 0\n    def update(self, loss): pass\n"
+    file = tmp_path / "own.py"
+    file.write_text(
+        f"class Own:\n    feedback = 'bandit'\n    def __init__(self, arms, rounds, rng): pass\n{methods}",
+        encoding="utf-8",
+    )
+    nothing = "overclaim: Own releases nothing noisy: audit the surface 'actions'\n"
+    words = [f"{file}:Own", "--epsilon", "1", "--surface", surface]
+    assert run("trace", *words, code=2) == nothing
+    assert run("check", *words, code=2) == nothing
+    assert (
+        run("exact", *words, "--rounds", "2", code=2) == "overclaim: the law of Own's output has no closed form here\n"
+    )
+
+
 def test_a_falsified_claim_has_its_cause_and_sarif_its_line(tmp_path, monkeypatch):
     file = tmp_path / "own.py"
     lines = ["def count(data, rng):", "    exact = 2 * data", "    return exact + rng.laplace(0, 1)", ""]
