@@ -242,7 +242,7 @@ def weaker_learner(
     if not isinstance(user_object, type) and not inspect.isroutine(user_object):
         return as_learner(with_parameter(user_object, parameter, factor), arms=arms, rounds=rounds)
     name = parameter.name
-    value = parameters[name] if name in parameters else default_of(user_object, name)
+    value = parameters[name] if name in parameters else default_of(user_object, name, ("arms", "rounds", "rng"))
     changed = {**parameters, name: parameter.weaker(value, factor)}
     return as_learner(user_object, arms=arms, rounds=rounds, **changed)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, update_wrapper
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -133,15 +133,15 @@ def _read(text: str) -> object:
         return text
 
 
-def default_of(make: Callable[..., object], name: str) -> object:
-    """Return the default of a parameter of a function or class.
+def default_of(make: Callable[..., object], name: str, given: Collection[str]) -> object:
+    """Return the default of a parameter of a function or class, other than what every audit gives it.
 
     Raises
     ------
     ValueError
         If it has no such parameter, or that has no default.
     """
-    known = inspect.signature(make).parameters
+    known = {key: each for key, each in inspect.signature(make).parameters.items() if key not in given}
     called = getattr(make, "__name__", type(make).__name__)
     if name not in known:
         near = ", ".join(known) or "none"
@@ -163,7 +163,7 @@ def with_parameter(target: Any, parameter: NoiseParameter, factor: float) -> obj
     if parameter.name in (known := _fields(target)):
         return replace(target, **{parameter.name: parameter.weaker(known[parameter.name], factor)})
     if inspect.isroutine(target) or isinstance(target, partial):
-        value = parameter.weaker(default_of(target, parameter.name), factor)
+        value = parameter.weaker(default_of(target, parameter.name, ("data", "rng")), factor)
         return update_wrapper(partial(target, **{parameter.name: value}), target)
     raise ValueError(
         f"weaken: {type(target).__name__} has no field {parameter.name!r} to change; it must be a dataclass, "
