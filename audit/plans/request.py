@@ -141,7 +141,8 @@ class Request:
         usual = {**_GAME, "neighbours": self.neighbours} if self.input_schema is not None else _GAME
         given += [name for name, value in usual.items() if getattr(self, name) != value]
         if given:
-            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}")
+            why = "; a relation is for inputs that are searched" if "neighbours" in given else ""
+            raise ValueError(f"{self.target} is a mechanism: it takes no {', '.join(given)}{why}")
 
     @property
     def has_inputs(self) -> bool:

@@ -134,8 +134,8 @@ NEIGHBOURS = click.option(
     metavar="RELATION",
     default="replace",
     show_default=True,
-    help=f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or --left and --right; "
-    "by user:3 a user has at most 3 rounds.",
+    help=f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or a learner's --left and "
+    "--right; by user:3 a user has at most 3 rounds.",
 )
 INPUTS = options(
     click.option(
