@@ -174,8 +174,9 @@ def _both_played(replay: Trace, pair: Pair) -> bool:
 
 def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
     runs = sum(one.runs for one in replays)
-    calls = len(replays[0].calls)
-    counted = "1 noisy call is all there is" if calls == 1 else f"{calls} noisy calls are all there are"
+    fewest, most = (number(len(one.calls) for one in replays) for number in (min, max))  # rejection draws again
+    many = f"{most} noisy" if fewest == most else f"{fewest} to {most} noisy"
+    counted = f"{many} call is all there is" if fewest == most == 1 else f"{many} calls are all there are"
     paths = how.reason
     if how.how == "sampled":
         same = " (the inputs were the same in all of them)" if _fixed_inputs(replays) else ""

@@ -243,3 +243,19 @@ def test_noise_that_is_added_in_place_is_noise_for_what_it_is_added_to():
     assert outcome.leak is None
     assert [call.value.ravel().tolist() for call, _ in outcome.traces[0].calls[:1]] == [[0, 0]]
     assert [call.value.ravel().tolist() for _, call in outcome.traces[0].calls[:1]] == [[1, 1]]
+
+
+def test_runs_with_more_and_fewer_noisy_calls_are_all_counted():
+    """Rejection draws until the number is in the domain: the first run's calls are not those of every run."""
+
+    def rejecting(data, rng):
+        while True:
+            noisy = data + rng.laplace(scale=1.0)
+            if 0 <= noisy <= 1:
+                return float(noisy)
+
+    outcome = tracing(rejecting, DataPair(1.0, 0.0), Claim(epsilon=1.0))
+    most = max(len(one.calls) for one in outcome.traces)
+    assert most > 1
+    assert f"the 1 to {most} noisy calls are all there are" in outcome.pair_upper.rests_on[1]
+    assert outcome.pair_upper.epsilon == pytest.approx(most)
