@@ -11,7 +11,7 @@ import numpy as np
 from .data import key_of, shown, to_json
 from .drawing import draw
 from .extremes import plain_record
-from .records import records_of
+from .records import records_or_whole
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -54,7 +54,7 @@ class Candidate:
     @property
     def cost(self) -> tuple[int, ...]:
         """How much there is to read: records, different records, letters, and the sum of their code points."""
-        sides = [records_of(side) for side in (self.left, self.right)]
+        sides = [records_or_whole(side) for side in (self.left, self.right)]
         records = {key_of(plain_record(side.record(i))) for side in sides for i in range(side.size)}
         text = "".join(shown(to_json(side.data)) for side in sides)
         return sum(side.size for side in sides), len(records), len(text), sum(map(ord, text))

@@ -14,7 +14,15 @@ from ...mechanisms.claim import ROUND_NEIGHBOURS, user_rounds
 from ...mechanisms.libraries.entry import LibraryEntry
 from .data import key_of
 from .drawing import check_strategy, draw, import_hypothesis, is_strategy, simplest
-from .records import RelationError, UnfitError, features_of, records_of, with_feature
+from .records import (
+    Records,
+    RelationError,
+    UnfitError,
+    features_of,
+    records_of,
+    records_or_whole,
+    with_feature,
+)
 from .rounds import Relation, as_sequence
 
 if TYPE_CHECKING:
@@ -140,7 +148,7 @@ class Neighbours:
                 f"{', '.join(RELATIONS)}, a function, or of a learner's rounds {', '.join(ROUND_NEIGHBOURS)}, user:3"
             )
             raise ValueError(f"relation must be one of {known}, got {self.relation!r}")
-        least = records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
+        least = self.records_of(self.simplest)  # raises now, not during a search, where the relation cannot apply
         if self.relation == "add-remove":
             least.check_removable()
 
@@ -163,7 +171,11 @@ class Neighbours:
     @cached_property
     def fewest(self) -> int:
         """The fewest records of a data set."""
-        return records_of(self.simplest).size
+        return self.records_of(self.simplest).size
+
+    def records_of(self, data: object) -> Records:
+        """Return the records of data; a function may be given as the relation of data that has none."""
+        return records_or_whole(data) if callable(self.relation) else records_of(data)
 
     def allows(self, data: object) -> bool:
         """Tell whether data is in the domain."""

@@ -89,6 +89,20 @@ def records_of(data: object) -> Records:
     return _Single(data)
 
 
+def records_or_whole(data: object) -> Records:
+    """Return the records of a data set; data that has none, as parts of different numbers of rows, is one record."""
+    try:
+        return records_of(data)
+    except RelationError:
+        return _Single(data)
+
+
+def _check_no_table(parts: Collection[object]) -> None:
+    """Raise UnfitError where data that was no table would be one, whose records are others."""
+    if all(map(_is_rows, parts)):
+        raise UnfitError("the record makes a table of the data")
+
+
 def _is_rows(part: object) -> bool:
     return (
         isinstance(part, list) or is_frame(part) or is_series(part) or (isinstance(part, np.ndarray) and part.ndim > 0)
@@ -108,7 +122,10 @@ class _Items(Records):
         return type(self.data)([self.data[i] for i in indices])
 
     def put(self, index: int, record: object) -> Collection[object]:
-        return type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
+        changed = type(self.data)([record if i == index else item for i, item in enumerate(self.data)])
+        if isinstance(changed, tuple) and len(changed) > 1:
+            _check_no_table(changed)
+        return changed
 
 
 class _Set(_Items):
@@ -220,7 +237,9 @@ class _Keyed(Records):
         key, value = record
         if key != self.items[index][0] and key in self.data:
             raise UnfitError(f"the key {key!r} is there already")
-        return dict((key, value) if i == index else item for i, item in enumerate(self.items))
+        changed = dict((key, value) if i == index else item for i, item in enumerate(self.items))
+        _check_no_table(changed.values())
+        return changed
 
 
 class _Single(Records):
@@ -256,8 +275,21 @@ def features_of(record: object) -> int:
     return 1
 
 
+def _form(record: object) -> str:
+    """Return what kind of thing holds the features of a record; nothing for a number or a text, which is its own."""
+    if isinstance(record, Mapping):
+        return "mapping"
+    if isinstance(record, list | tuple):
+        return "sequence"
+    if isinstance(record, np.ndarray):
+        return "array" if record.ndim else ""
+    return "row" if isinstance(record, _Row) else "frame" if is_frame(record) else ""
+
+
 def with_feature(record: object, feature: int, other: Any) -> object:
     """Return a record with one feature of another record; UnfitError where the other has none."""
+    if _form(record) != _form(other):
+        raise UnfitError("a record of another form has no such feature")
     if isinstance(record, _Row):
         cells = list(record.cells)
         for i, cell in enumerate(cells):

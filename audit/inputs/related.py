@@ -60,7 +60,7 @@ class Related:
         self.rng = np.random.default_rng([seed, 1])
         records: dict[str, object] = {}
         for data in self.bases:
-            here = records_of(data)
+            here = neighbours.records_of(data)
             for i in range(here.size):
                 if len(records) < KEPT:
                     record = here.record(i)
@@ -108,11 +108,19 @@ class Related:
             base = all_alike(base, alike, rng)
         except (UnfitError, IndexError):
             return None
-        return self._case(base, rng, None, self._record(rng)) if self.neighbours.allows(base) else None
+        return self._case(base, rng, None, self._record(rng)) if self._fits(base) else None
 
     def _base(self, rng: np.random.Generator) -> object:
         """Return a data set."""
         return self.bases[int(rng.integers(len(self.bases)))]
+
+    def _fits(self, data: object) -> bool:
+        """Tell whether data that was put together is in the domain, and its records are known."""
+        try:
+            self.neighbours.records_of(data)
+        except RelationError:
+            return False
+        return self.neighbours.allows(data)
 
     def _record(self, rng: np.random.Generator) -> object:
         return self._extreme(rng) if rng.random() < 0.5 else self.pool[int(rng.integers(len(self.pool)))]
@@ -124,7 +132,7 @@ class Related:
         self, base: object, rng: np.random.Generator, index: int | None = None, record: object = ...
     ) -> Candidate | None:
         """Return a pair of neighbours of which one is this data set; None where it has no such neighbour."""
-        here = records_of(base)
+        here = self.neighbours.records_of(base)
         index = int(rng.integers(here.size)) if index is None and here.size else index or 0
         flipped = bool(rng.random() < 0.5)
         if callable(self.neighbours.relation):
@@ -137,7 +145,7 @@ class Related:
                     base = here.put(index, record)
                 except UnfitError:
                     return None
-                if not self.neighbours.allows(base):
+                if not self._fits(base):
                     return None
                 here = records_of(base)
             other = here.without(index) if here.size > self.neighbours.fewest else None
@@ -159,7 +167,7 @@ class Related:
         return neighbours[int(rng.integers(len(neighbours)))] if neighbours else ...
 
     def _pair(self, base: object, other: object, index: int, record: object, flipped: bool) -> Candidate | None:
-        if other is ... or key_of(base) == key_of(other) or not self.neighbours.allows(other):
+        if other is ... or key_of(base) == key_of(other) or not self._fits(other):
             return None
         left, right = (other, base) if flipped else (base, other)
         return Candidate(left, right, base, index, record, flipped)
@@ -169,7 +177,7 @@ class Related:
         return another(partial(self._changed, candidate, rng), (candidate.key,))
 
     def _changed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
-        here, turn = records_of(candidate.base), int(rng.integers(9))
+        here, turn = self.neighbours.records_of(candidate.base), int(rng.integers(9))
         if turn == 0 and not callable(self.neighbours.relation):  # another record in its place
             return self._case(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
@@ -217,7 +225,7 @@ class Related:
                 base = records_of(base).put(i, record)
             except UnfitError:
                 continue
-        return self._case(base, rng, candidate.index, candidate.record) if self.neighbours.allows(base) else None
+        return self._case(base, rng, candidate.index, candidate.record) if self._fits(base) else None
 
     def _cut(
         self, candidate: Candidate, here: Records, kept: Sequence[int], rng: np.random.Generator
@@ -226,18 +234,14 @@ class Related:
         if candidate.index not in kept or len(kept) < self.neighbours.fewest:
             return None
         base = here.take(kept)
-        cut = (
-            self._case(base, rng, list(kept).index(candidate.index), candidate.record)
-            if self.neighbours.allows(base)
-            else None
-        )
+        cut = self._case(base, rng, list(kept).index(candidate.index), candidate.record) if self._fits(base) else None
         if cut is None or cut.flipped == candidate.flipped:
             return cut
         return replace(cut, left=cut.right, right=cut.left, flipped=candidate.flipped)
 
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
-        ours, theirs = records_of(left), records_of(right)
+        ours, theirs = map(self.neighbours.records_of, (left, right))
         if callable(self.neighbours.relation):
             return Candidate(left, right, left)
         if self.neighbours.relation == "add-remove":
@@ -291,7 +295,7 @@ class Related:
         kept = rest[: self.neighbours.fewest]
         for many in dict.fromkeys(max(1, len(mine) * share // 4) for share in range(5)):
             base = [*kept, *mine[:many]]
-            if self.neighbours.allows(base):
+            if self._fits(base):
                 yield self._pair(base, kept, 0, ..., candidate.left is rest)
 
     def _with(
@@ -310,7 +314,7 @@ class Related:
         except UnfitError:
             return None
         differing = candidate.record if differing is ... else differing
-        changed = self._case(base, rng, candidate.index, differing) if self.neighbours.allows(base) else None
+        changed = self._case(base, rng, candidate.index, differing) if self._fits(base) else None
         if changed is None or changed.flipped == candidate.flipped:
             return changed
         return replace(changed, left=changed.right, right=changed.left, flipped=candidate.flipped)

@@ -230,6 +230,61 @@ def test_parts_of_different_length_are_no_table():
         draw(neighbours(st.tuples(LISTS, LISTS)), 50, seed=0)
 
 
+def test_a_function_may_be_the_relation_of_parts_of_different_length():
+    """As the message about them says: a graph has other numbers of nodes than of edges."""
+    graphs = st.fixed_dictionaries({"nodes": st.lists(UNIT, max_size=3), "edges": st.lists(UNIT, max_size=4)})
+    pairs = neighbours(graphs, lambda graph: [{**graph, "edges": graph["edges"][:-1]}] * bool(graph["edges"]))
+    space = space_of(pairs, 0)
+    first = space.first(20)
+    again = [space.candidate_of(case.left, case.right) for case in first]
+    changed = [space.changed(case, np.random.default_rng(0)) for case in again]
+    simpler = [other for case in again for other in space.simpler(case)]
+    assert simpler
+    for case in [*filter(None, changed), *simpler]:
+        assert abs(len(case.left["edges"]) - len(case.right["edges"])) == 1
+        assert case.left["nodes"] == case.right["nodes"]
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        st.fixed_dictionaries({"nodes": st.integers(0, 4), "edges": st.lists(UNIT, max_size=3)}),
+        st.dictionaries(st.sampled_from("ab"), st.integers(0, 4) | st.lists(UNIT, max_size=3), min_size=1),
+        st.tuples(st.integers(0, 4), st.lists(UNIT, max_size=3)),
+    ],
+)
+def test_numbers_beside_lists_are_no_table_whatever_takes_their_places(strategy):
+    """By the form that it was drawn in: some drawn dictionaries have lists alone, of one length and another."""
+    is_table = lambda data: all(isinstance(part, list) for part in getattr(data, "values", lambda: data)())  # noqa: E731
+    space = space_of(neighbours(strategy.filter(lambda data: not is_table(data)), "replace"), 0)
+    first = space.first(40)
+    more = [other for case in first for other in (space.changed(case, np.random.default_rng(0)), *space.simpler(case))]
+    assert not any(is_table(side) for case in [*first, *filter(None, more)] for side in (case.left, case.right))
+
+
+@pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
+@pytest.mark.parametrize(
+    "record",
+    [
+        st.none() | st.fixed_dictionaries({"age": st.integers(0, 3), "sex": st.sampled_from("fm")}),
+        st.integers(0, 3) | st.lists(st.integers(0, 3), min_size=2, max_size=3),
+        st.just("none") | st.tuples(st.integers(0, 3), st.integers(0, 3)) | st.fixed_dictionaries({"a": UNIT}),
+    ],
+)
+def test_records_may_be_of_several_forms(record, relation):
+    """As missing ones are: of a feature that one has and another has not nothing is put together."""
+    pairs = neighbours(st.lists(record, min_size=1, max_size=4), relation)
+    space = space_of(pairs, 0)
+    cases = [case for one in space.first(40) for case in (one, space.changed(one, np.random.default_rng(0)))]
+    cases += [other for case in cases[:20] if case is not None for other in space.simpler(case)]
+    sides = [*draw(pairs, 30, seed=0), *((case.left, case.right) for case in cases if case is not None)]
+    if relation == "substitute-feature":
+        for left, right in sides:
+            changed = [pair for pair in zip(left, right, strict=True) if key_of(pair[0]) != key_of(pair[1])]
+            held = [pair for pair in changed if any(isinstance(record, dict | list | tuple) for record in pair)]
+            assert all(type(one) is type(other) for one, other in held)
+
+
 def test_what_is_simpler_is_allowed_too():
     """With one record more, the larger world must be in the domain as well: here no record is twice in it."""
     pairs = neighbours(
