@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -23,6 +24,8 @@ from .verdicts import VIOLATED, YOURS
 
 #: The horizons, as powers of two, between which a bound's growth in the end is told.
 _FAR = (59, 60)
+#: Seconds of processor time that a bound may take at any horizon.
+_QUICK = 0.25
 
 
 def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim:
@@ -33,7 +36,7 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
     Raises
     ------
     ValueError
-        If it is neither, or a function that has no such number at `rounds`.
+        If it is neither, or a function that has no such number at `rounds`, or takes ever longer at longer ones.
     """
     if not callable(bound):
         number = _number(bound)
@@ -54,8 +57,21 @@ def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim
             raise ValueError(f"a bound on regret must have a number of at least 0 at T = {t}: {said}")
         return math.inf if number is None else number
 
-    at(rounds)
+    _check_quick(at, rounds)
     return RegretClaim(bound=lambda setting, _: at(setting.rounds), exponent=_exponent(at), source=YOURS)
+
+
+def _check_quick(bound: Callable[[int], float], rounds: int) -> None:
+    """Raise ValueError for a bound that takes ever longer, as a sum over the rounds: the last horizon has no end."""
+    first, t = math.inf, rounds
+    while t <= 2 ** _FAR[-1]:
+        began = time.process_time()
+        bound(t)
+        took = time.process_time() - began
+        if took > max(_QUICK, 10 * first):
+            wanted = f"a bound on regret must be a formula, for it is asked at T = 2^{_FAR[-1]} too"
+            raise ValueError(f"{wanted}: at T = {t:,} it took {took:.2g} s, and at T = {rounds:,} {first:.2g} s")
+        first, t = (took if t == rounds else first), 2 * t
 
 
 def _number(value: object) -> float | None:
@@ -136,7 +152,8 @@ def check_regret(
     bound : float, or callable
         On the expected regret against the best fixed action, in units of the losses, for losses that are fixed in
         advance. A function of T is judged on its growth too, where it is positive and finite at all horizons: against
-        its slope over them or in the end, whichever is steeper; the horizons are T and its halves, from T = 32 on.
+        its slope over them or in the end, whichever is steeper; the horizons are T and its halves, from T = 32 on. It
+        is a formula, and no sum over the rounds: it is asked at T = 2^60 too.
     rounds, arms, losses
         T, the arms, by default those of a learner of the batched protocol or 2, and the loss set: "unit" is [0, 1].
     runs, seed, confidence

@@ -280,6 +280,12 @@ def test_a_bound_is_as_steep_as_where_growth_is_judged():
     assert audit.bound_slope == pytest.approx(1.0)
 
 
+def test_a_sum_over_the_rounds_is_refused_as_a_bound():
+    """It was asked at T = 2^60, and never answered."""
+    with pytest.raises(ValueError, match=r"a bound on regret must be a formula, for it is asked at T = 2\^60 too: at"):
+        overclaim.check_regret(UNIFORM, lambda t: 20 * sum(1 / s for s in range(1, t + 1)), **FEW)
+
+
 @pytest.mark.parametrize("bound", ["60", -1, math.nan, None, True, [3], 1j])
 def test_a_bound_that_is_none_is_refused_by_its_value(bound):
     with pytest.raises(ValueError, match=r"a bound on regret must (be|have) a number of at least 0"):
