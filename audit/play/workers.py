@@ -40,6 +40,8 @@ class Machines(Protocol):
 SAFE, OURS = "PYTHONSAFEPATH", "overclaim"
 #: Seconds that worker processes take to start; and between their looks whether who started them is there.
 START, WATCH = 1.0, 0.3
+#: What ends a command from outside, as far as the system has it.
+_ENDS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 DEAD = "a worker process died: the target ended it, or it was killed, as for want of memory (then fewer --jobs)"
 
 
@@ -223,9 +225,14 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
     folder = os.getcwd()
-    with _starting():
-        parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)
-        finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
+    parallel, finished = Parallel(n_jobs=jobs, backend=_watching(), **how), None
+    try:
+        with _starting():
+            finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
+    except KeyboardInterrupt:  # it was put off until here
+        if finished is not None:
+            finished.close()  # or Python would wait for them at its end
+        raise
 
     def results() -> Iterator[Result]:
         try:
@@ -244,11 +251,11 @@ def _starting() -> Iterator[None]:
     """Start processes that take no module from the current folder, which may have one called as Python's.
 
     Nor do they hear Ctrl-C, which a terminal sends to all: while they load they would print where. Who started them
-    hears it, after this block, and ends them.
+    hears it, and a request to end, after this block, and ends them: half started, it could not.
     """
     before = os.environ.get(SAFE)
     os.environ[SAFE] = before or OURS
-    heard = _without_interrupts()
+    heard = _without_ends()
     try:
         yield
     finally:
@@ -258,8 +265,8 @@ def _starting() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
-def _without_interrupts() -> set[int | signal.Signals] | None:
-    """Block SIGINT, for processes that start now too; return what was blocked before, None where that cannot be."""
+def _without_ends() -> set[int | signal.Signals] | None:
+    """Block `_ENDS`, for processes that start now too; return what was blocked before, None where that cannot be."""
     if not hasattr(signal, "pthread_sigmask"):
         return None
     from multiprocessing import resource_tracker
@@ -268,7 +275,7 @@ def _without_interrupts() -> set[int | signal.Signals] | None:
 
     for tracker in (resource_tracker, of_joblib):  # to start them unblocks it
         tracker.ensure_running()
-    return signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    return signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
 
 
 def _here(task: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -322,7 +329,7 @@ def die_with(parent: int) -> None:
     """
     signal.signal(signal.SIGINT, lambda *_: None)  # a handler, which programs that audited code starts do not have
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     ends = os._exit
 
     def leave() -> None:

@@ -150,6 +150,37 @@ def test_ctrl_c_while_worker_processes_load_is_two_lines(tmp_path):
     assert len(err.splitlines()) == 2, err
 
 
+# The command line, which is ended while a process of its own is started, and not yet one that it could end.
+STARTS = """
+import os
+from joblib.externals.loky.backend.popen_loky_posix import Popen
+from overclaim.__main__ import run
+
+def start(self, process, begin=Popen._launch):
+    begin(self, process)
+    os.kill(os.getpid(), int(os.environ["PRESSED"]))
+
+Popen._launch = start
+run()
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_end_while_processes_start_is_two_lines(tmp_path, end):
+    """It waited for all that these processes had to do, or what was half started printed a traceback."""
+    (tmp_path / "plan.toml").write_text(PLAN.replace("runs = 4000", "runs = 400_000_000"))
+    words = [sys.executable, "-c", STARTS, "run", "plan.toml", "--jobs", "2"]
+    few = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}  # another thread could not put it off
+    pipes = {"capture_output": True, "text": True, "cwd": tmp_path, "timeout": 60}
+    done = subprocess.run(
+        words, **pipes, env=os.environ | few | {"PRESSED": str(int(end))}, preexec_fn=hears_ctrl_c, check=False
+    )
+    assert done.returncode == 128 + end, done.stderr
+    kept, last = done.stderr.splitlines()
+    assert kept.endswith("--resume goes on")
+    assert last == f"overclaim: {WORDS[end]}"
+
+
 def command(process):
     try:
         return Path(f"/proc/{process}/cmdline").read_text()
