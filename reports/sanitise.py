@@ -144,6 +144,15 @@ def replay_word(claim: ClaimRecord) -> str:
     return REPLAY_WORDS[claim.get("replayable") is False]
 
 
+def regret_replay(row: RegretJson) -> str:
+    """Return the command of a measurement of regret behind what it does; nothing where there is none.
+
+    What a search found is played alone then, and meets other random numbers than beside the listed sequences.
+    """
+    command = row.get("replay")
+    return f"{REPLAY_WORDS['--sequence' in command]}: {command}" if command else ""
+
+
 def untested_words(claim: ClaimRecord) -> str:
     """Return why an audit that a claim survived is no test of it."""
     spot = claim.get("blind_spot")

@@ -108,7 +108,7 @@ def not_measured() -> list[dict[str, str]]:
 
 
 def replay(command: str, blocks: Sequence[object]) -> str:
-    """Return the command that plays what a search found again, alone."""
+    """Return the command that plays what a search found again, alone, and so on other random numbers."""
     return f"{command} --sequence {shlex.quote(json.dumps(blocks))}"
 
 

@@ -52,8 +52,8 @@ def regret(
 ) -> int:
     """Measure the regret of TARGET on adversarial losses: its mean, an interval, the bound, the growth exponent.
 
-    With --search what was found is shown with the command that plays it again, alone. Exits 1 if a printed bound or
-    growth rate is violated.
+    With --search what was found is shown with the command that plays it again, alone and on other random numbers.
+    Exits 1 if a printed bound or growth rate is violated.
     """
     from ...audit.plans.regret_tasks import regret_setting
     from ...audit.play.execution import Budget, Execution

@@ -25,6 +25,7 @@ from ..sanitise import (
     is_untested,
     level,
     measure_of,
+    regret_replay,
     replay_word,
     rounds_words,
     untested_words,
@@ -204,7 +205,7 @@ def regret_lines(target: str, audit: RegretJson) -> str:
         listed = max(mean for name, mean in means.items() if name != "found by search")
         comparison = f"mean regret {means['found by search']:.4g}, on the listed sequences {listed:.4g} at most"
         lines.append(f"found by search: {blocks}: {comparison}")
-        lines += [f"replay: {audit['replay']}"] if audit.get("replay") else []
+        lines += filter(None, [regret_replay(audit)])
     for one in audit.get("adaptive") or ():
         low, high = within(one["interval"][0], one["interval"][1])
         lines.append(

@@ -17,6 +17,7 @@ from ..sanitise import (
     is_untested,
     is_violated,
     legible,
+    regret_replay,
     replay_word,
     untested_words,
 )
@@ -93,7 +94,7 @@ def _of_claim(claim: ClaimRecord, name: str) -> ElementTree.Element:
 
 def _of_regret(row: RegretJson) -> ElementTree.Element:
     line = bound_line(row)
-    text = f"{line}\nreplay: {row['replay']}" if row.get("replay") else line
+    text = "\n".join(filter(None, [line, regret_replay(row)]))
     return _case(f"regret of {row.get('name') or 'unnamed'}", 0.0, ("failure", "VIOLATED", line, text))
 
 

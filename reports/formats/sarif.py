@@ -22,6 +22,7 @@ from ..sanitise import (
     json_text,
     legible,
     measure_of,
+    regret_replay,
     replay_word,
     untested_words,
     visible,
@@ -64,7 +65,8 @@ def sarif(record: RunRecord) -> str:
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
     for row in filter(is_violated, record.get("regret") or ()):
-        text = f"{bound_line(row)}." + (f" Replay: {row['replay']}" if row.get("replay") else "")
+        again = regret_replay(row)
+        text = f"{bound_line(row)}. {again[:1].upper()}{again[1:]}".rstrip()
         name = row.get("name") or "unnamed"
         results.append(_result("regret", "error", text, name, places.get(name) or _place_of_target(name) or plan))
     for finding in record["findings"]:
