@@ -142,7 +142,7 @@ def exact_epsilon(
         law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
         if law is None:
             raise NotExactError(
-                "entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1, unless its noise is tiny"
+                "FTRL is exact with entropy over two arms, up to 4 rounds, differing in round 1, unless noise is tiny"
             )
         # At delta = 0 it is the supremum that ever larger prefix sums approach.
         epsilons = _from_loss(law, tuple(d for d in deltas if d))

@@ -207,7 +207,7 @@ def exact_level(
     if isinstance(learner, Ftrl):
         law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
         if law is None:
-            raise NotExactError("entropy FTRL is exact for two experts, up to 4 rounds, differing in round 1")
+            raise NotExactError("FTRL is exact with entropy over two arms, up to 4 rounds, differing in round 1")
         return level_of_loss(measure, law)
     try:
         return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=cells)))

@@ -270,6 +270,8 @@ def test_exact():
     too_long = overclaim("exact", "asi-raman-talwar/batched-exp3", "--rounds", 40, "--set", "batch=1")
     assert too_long.exit_code == 2
     assert "shorten the horizon" in too_long.stderr
+    on_a_ball = overclaim("exact", "agarwal-singh/ftrl-ball", "--rounds", 3).stderr
+    assert "FTRL is exact with entropy over two arms" in on_a_ball  # it was said to be entropy FTRL
 
 
 def test_power():
