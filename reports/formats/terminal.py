@@ -132,8 +132,9 @@ def claims_table(record: RunRecord) -> str:
     for claim, short in zip(claims, shorts, strict=True):
         group = visible_line(claim["name"]).rpartition("/")[0]
         if group != paper:
+            # What is of no paper, in a file here, does not stand beneath the heading of one.
+            lines += [click.style(shorten(group or "claims", columns), bold=True)] if group or paper else []
             paper = group
-            lines += [click.style(shorten(paper, columns), bold=True)] if paper else []
         label = shorten(f"{shorten(short, longest):<{longest}}  {setting(claim)}", room)
         mark = click.style(_glyph(claim), fg=colour(claim["verdict"]), bold=not is_untested(claim))
         lines.append(f"{mark} {label:<{room}}  {_bar(claim, bar)}{_numbers(claim)}")

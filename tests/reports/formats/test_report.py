@@ -285,6 +285,16 @@ def test_claims_that_differ_in_delta_alone_are_told_apart(record, monkeypatch):
     assert page.count("<small>") > page.count("δ\u00a0=\u00a00.001</small>") > 0
 
 
+def test_ones_own_target_does_not_stand_beneath_the_heading_of_a_paper(record):
+    first, *_ = record["claims"]
+    paper = first["name"].rpartition("/")[0]
+    assert paper
+    claims = [{**first, "name": name} for name in ("mine.py:One", first["name"], "mine.py:Two")]
+    lines = click.unstyle(claims_table({**record, "claims": claims})).splitlines()
+    marks = [line for line in lines if line[:1] in "✗✓?x+-" or line in (paper, "claims")]
+    assert [line in (paper, "claims") for line in marks if line] == [False, True, False, True, False], lines
+
+
 def test_terminal_view_hides_nothing(hostile):
     text = claims_table(hostile)
     assert "\u202e" not in text
