@@ -45,8 +45,6 @@ def trace_task(task: Task) -> TraceJson:
     if prepared.of_sequences:
         raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
-    if not prepared.is_mechanism:
-        check_surface(prepared.target, claim)
     tracing, pair = worst_tracing(prepared.target, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper
     costly = upper is not None and upper.epsilon > claim.epsilon
