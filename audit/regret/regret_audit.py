@@ -32,6 +32,7 @@ from .verdicts import (
     judge_bound,
     judge_growth,
     promised_growth,
+    without_violations,
 )
 
 #: What the sequence is called that a search found.
@@ -190,8 +191,6 @@ def audit_regret(
     if claim is None and budget.stop == "early":
         raise ValueError("stop early needs a bound on regret to decide on: nothing is claimed here")
 
-    if not isinstance(target, Entry):
-        check_runs(_build(target, setting, parameters or {}), setting, budget.seed)
     adaptive = _adaptive(target, setting, budget, execution, parameters or {}) if search else {}
     game = _Game(target, setting, parameters or {}, sequences, claim)
     if search or (search_where_binding and game.binds(budget)):
@@ -219,12 +218,8 @@ def audit_regret(
     if claim is None:
         return audit
     verdicts = _judge(claim.exponent, bound_at, setting, here, played)
-    audit = replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
-    if claim.constant:
-        return audit
-    # It may be larger than 1: then the bound says nothing yet where it was exceeded, or its growth judged.
-    bound, grew = (UNDECIDED if said == VIOLATED else said for said in (audit.bound_verdict, audit.growth_verdict))
-    return replace(audit, bound_verdict=bound, growth_verdict=grew)
+    verdicts = verdicts if claim.constant else without_violations(verdicts)
+    return replace(audit, exponent=claim.exponent, source=claim.source, **verdicts)
 
 
 def _adaptive(
@@ -292,6 +287,8 @@ class _Game:
         setting, learner = self.at(rounds)
         chosen = self.worlds(setting, learner, budget.seed)
         check_losses(chosen, setting, learner)
+        if rounds == self.setting.rounds and not isinstance(self.target, Entry):
+            check_runs(learner, setting, budget.seed)
         if self.claim is not None and budget.stop == "early" and rounds == self.setting.rounds:
             return _play_early(learner, chosen, budget, execution, self.bound(rounds, learner))
         return _Played(learner, chosen, play_sequences(learner, [*chosen.values()], budget, execution), budget)

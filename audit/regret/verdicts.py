@@ -94,6 +94,16 @@ class Judged(JudgedGrowth, total=False):
     bound_verdict: str
 
 
+def without_violations(judged: Judged) -> Judged:
+    """Return the verdicts on a bound without its constant: with a larger one than 1 it may say nothing yet."""
+    lenient = judged.copy()
+    if judged["bound_verdict"] == VIOLATED:
+        lenient["bound_verdict"] = UNDECIDED
+    if judged.get("growth_verdict") == VIOLATED:
+        lenient["growth_verdict"] = UNDECIDED
+    return lenient
+
+
 def judge_growth(limits: Mapping[int, tuple[float, float] | None], promised: float) -> JudgedGrowth:
     """Return the verdict on growth between the first and the last of these horizons, and its certified limits."""
     if not limits or max(limits) < 2**FEWEST_DOUBLINGS * min(limits):
