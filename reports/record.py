@@ -96,7 +96,7 @@ def claim_record(
         **of_inputs(prepared, result),
         "two_interval_bound": None if certificate.method == "anytime" else certificate.two_interval_bound,
         "seconds": round(result.seconds, 3),
-        "source": prepared.source,
+        "source": prepared.claim.source,
         **standing_of(prepared),
         "where": source_place(prepared.target),
         "published": prepared.case is not None and prepared.case.standing in PUBLISHED,
@@ -237,11 +237,12 @@ def note_of(prepared: Prepared, result: Result) -> str:
     """Return what the catalogue remarks on a case; of a game that it has no case of, whose claim is called false."""
     if prepared.case is not None:
         return "" if isinstance(prepared.case, LibraryCase) else prepared.case.note
-    if result.verdict is not Verdict.FALSIFIED or prepared.setting is None or not prepared.source:
+    source = prepared.claim.source
+    if result.verdict is not Verdict.FALSIFIED or prepared.setting is None or not source:
         return ""
-    if prepared.source.startswith("none: "):
-        return f"nobody's claim: {prepared.source.removeprefix('none: ')}"
-    return f"the catalogue has no case of this game: we have not read whether {prepared.source} claims it"
+    if source.startswith("none: "):
+        return f"nobody's claim: {source.removeprefix('none: ')}"
+    return f"the catalogue has no case of this game: we have not read whether {source} claims it"
 
 
 def standing_of(prepared: Prepared) -> ClaimRecord:

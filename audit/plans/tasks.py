@@ -86,7 +86,7 @@ class Task(Request):
             claim = Claim(measure=self._stated)
             how = self._weakening(target, partial(with_parameter, target))
             searched = self._searched_inputs()
-            return Prepared(self, target, claim, None, "", is_mechanism=True, weakening=how, searched_inputs=searched)
+            return Prepared(self, target, claim, is_mechanism=True, weakening=how, searched_inputs=searched)
         if is_mechanism(target):
             raise ValueError(
                 f"{self.target} is a mechanism: it needs two inputs, left and right (--left, --right), or a schema of "
@@ -108,7 +108,7 @@ class Task(Request):
         learner = as_learner(target, **game)
         how = self._weakening(learner, partial(weaker_learner, target, **game))
         searched = self._searched_inputs()
-        return Prepared(self, learner, claim, self._given(), "", rounds, weakening=how, searched_inputs=searched)
+        return Prepared(self, learner, claim, self._given(), rounds, weakening=how, searched_inputs=searched)
 
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
         rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest
@@ -123,20 +123,19 @@ class Task(Request):
         values = {**vars(chosen), **_defaults(entry.build), **own}
         how = self._weakening(learner, partial(self._with_parameter, values, claim.epsilon))
         case = self._case(entry.cases_of(chosen, own, claim)) if self.measure is None else None
-        source = case.source(entry) if case else entry.source
-        if self.measure is not None:
-            claim, source = replace(claim, measure=self.measure), ""  # no paper's
-        claim = replace(claim, source=source)
+        if self.measure is None:
+            claim = replace(claim, source=case.source(entry) if case else entry.source)
+        else:  # no paper's
+            claim = replace(claim, measure=self.measure, source="")
         searched = self._searched_inputs()
         return Prepared(
             self,
             learner,
             claim,
             self._given(),
-            source,
             chosen.rounds,
-            chosen,
-            case,
+            setting=chosen,
+            case=case,
             weakening=how,
             searched_inputs=searched,
         )
@@ -167,7 +166,7 @@ class Task(Request):
             stated = ApproxDP(self.epsilon, delta if self.delta is None else self.delta)
         elif self.delta is not None:
             stated = self._at_delta(stated)
-        claim = Claim(measure=self.measure or stated)
+        claim = Claim(measure=self.measure or stated, source=specimen.source)
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
@@ -180,9 +179,7 @@ class Task(Request):
         searched = self._searched_inputs()
         pairs = None if self.inputs() or searched is not None else specimen.pairs
         how = self._weakening(mechanism, partial(with_parameter, mechanism))
-        return Prepared(
-            self, mechanism, claim, pairs, specimen.source, is_mechanism=True, weakening=how, searched_inputs=searched
-        )
+        return Prepared(self, mechanism, claim, pairs, is_mechanism=True, weakening=how, searched_inputs=searched)
 
     def _prepare_library(self, entry: LibraryEntry) -> Prepared:
         relation = self.relation_of(entry)
@@ -206,8 +203,6 @@ class Task(Request):
             self.completed(),
             mechanism,
             claim,
-            None,
-            entry.source,
             case=case,
             is_mechanism=True,
             weakening=how,
@@ -283,8 +278,7 @@ class Prepared:
     task: Task
     target: Any  # a learner, or a mechanism
     claim: Claim
-    pairs: tuple[Any, ...] | None
-    source: str
+    pairs: tuple[Any, ...] | None = None
     rounds: int = 1
     setting: Setting | None = None  # of a catalogue entry
     case: Case | LibraryCase | None = None  # the catalogue's, where it has this one

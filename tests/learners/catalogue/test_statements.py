@@ -96,7 +96,7 @@ def test_every_audit_of_the_literature_is_the_case_that_it_was_made_from():
     for case, task in zip(cases, literature().tasks, strict=True):
         prepared = task.prepare()
         assert prepared.case is case, task.command()
-        assert prepared.source == (case.statement.source if case.statement else entries()[task.target].source)
+        assert prepared.claim.source == (case.statement.source if case.statement else entries()[task.target].source)
 
 
 def test_another_setting_than_a_case_has_no_standing():
