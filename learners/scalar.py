@@ -200,6 +200,22 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     return cast(Learner, learner)
 
 
+def arms_of(learner: object, arms: int | None, length: int | None = None) -> int:
+    """Return the number of arms: as asked for, else the learner's, else the length of the losses, else 2.
+
+    Raises
+    ------
+    ValueError
+        If other ones are asked for than a learner has that is built already.
+    """
+    own = getattr(learner, "arms", None)
+    if arms is None:
+        return own if isinstance(own, int) else length or 2
+    if isinstance(own, int) and isinstance(arms, int) and not isinstance(learner, type) and own != arms:
+        raise ValueError(f"arms must be those of the learner, {own}, got {arms!r}")
+    return arms
+
+
 def is_learner(target: object) -> bool:
     """Tell whether a target is a learner or makes one: it has what a learner has, or takes what a game has."""
     if hasattr(target, "act") or hasattr(target, "update"):

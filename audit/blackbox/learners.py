@@ -10,12 +10,12 @@ from ...learners.blame import blaming
 from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
-from ...learners.scalar import as_learner, check_target
+from ...learners.scalar import arms_of, as_learner, check_target
 from ...mechanisms.claim import BY_FUNCTION, Claim, by_function, check_claim
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
 from ..certification.blind_spot_search import WeakenChoice, Weakening, weakening
-from ..certification.falsify import arms_of, audit_learner, by_parameter, check_surface
+from ..certification.falsify import audit_learner, by_parameter, check_surface
 from ..certification.verdict import Result
 from ..inputs.neighbours import made_by
 from ..inputs.rounds import Game, Relation, Round, as_sequence, differing, loss_of, losses_of

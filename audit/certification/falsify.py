@@ -10,7 +10,7 @@ from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming, name_of
 from ...learners.checks import check_game, check_rounds
 from ...learners.protocol import Learner, publishes
-from ...learners.scalar import as_learner, check_target, weaker_learner
+from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
@@ -99,14 +99,6 @@ def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
     if pair is not None and pair.rounds != rounds:
         raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds} was asked for")
     return rounds
-
-
-def arms_of(learner: object, arms: int | None, length: int | None) -> int:
-    """Return the number of arms: as asked for, else the learner's, else the length of the losses, else 2."""
-    if arms is not None:
-        return arms
-    own = getattr(learner, "arms", None)
-    return own if isinstance(own, int) else length or 2
 
 
 def _given(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...learners.catalogue.entries import Entry, Setting, entries, lookup
-from ...learners.scalar import is_mechanism
+from ...learners.scalar import arms_of, is_mechanism
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen
 from ..play.execution import HERE, Budget, Execution
@@ -128,6 +128,7 @@ def regret_setting(
     if isinstance(resolved, Specimen | LibraryEntry) or is_mechanism(resolved):
         raise ValueError(f"regret is measured for learners, {target} is a mechanism")
     parsed = parse_parameters(resolved, parameters)
+    arms = arms if isinstance(resolved, Entry) else arms_of(resolved, arms)
     chosen = {"arms": arms, "losses": once("losses", losses, parsed.setting), **parsed.setting}
     changes = {name: value for name, value in chosen.items() if value is not None}
     rounds = 1024 if rounds is None else rounds

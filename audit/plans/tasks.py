@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ...learners.catalogue.entries import Case, Entry, Setting
-from ...learners.scalar import as_learner, is_learner, is_mechanism, weaker_learner
+from ...learners.scalar import arms_of, as_learner, is_learner, is_mechanism, weaker_learner
 from ...mechanisms.claim import LOSS_SET_NAMES, Claim
 from ...mechanisms.draws import Draws
 from ...mechanisms.libraries.catalogue import library_entries
@@ -36,7 +36,7 @@ from .request import Request
 from .targets import once, parse_parameters, resolve
 
 #: For a user's learner, where nothing else says.
-DEFAULT_ROUNDS, DEFAULT_ARMS = 8, 2
+DEFAULT_ROUNDS = 8
 #: Seconds of a claim of the literature whatever its runs, and of a round of a run: a fit to 40 of them (two cores of a
 #: Xeon, 2026). One claim may take a quarter or four times as long; their sums are about right.
 EACH, RUN_ROUND = 0.3, 4e-7
@@ -103,9 +103,10 @@ class Task(Request):
             surface=self.surface,
         )
         rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest or DEFAULT_ROUNDS
-        arms = self.arms or (self.pair.arms if self.pair else None) or DEFAULT_ARMS
+        arms = arms_of(target, self.arms, self.pair.arms if self.pair else None)
         game: dict[str, Any] = {"arms": arms, "rounds": rounds, **parameters.own}
         learner = as_learner(target, **game)
+        arms_of(learner, self.arms)  # raises where a function makes a learner of its own arms
         how = self._weakening(learner, partial(weaker_learner, target, **game))
         searched = self._searched_inputs()
         return Prepared(self, learner, claim, self._given(), rounds, weakening=how, searched_inputs=searched)

@@ -15,6 +15,7 @@ from ...learners.catalogue.entries import RegretClaim, Setting
 from ...learners.checks import check_game
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
+from ...learners.scalar import arms_of
 from ..play.execution import HERE, Budget, Execution
 from ..statistics.digits import at_least, confidence_text, within
 from .growth import DOUBLINGS
@@ -180,11 +181,7 @@ def check_regret(
     >>> check_regret(Exp3(arms=2, eta=0.1, gamma=0.1), 60.0, runs=200).bound_verdict
     'HOLDS'
     """
-    own = None if isinstance(learner, type) else getattr(learner, "arms", None)
-    arms = (2 if own is None else own) if arms is None else arms
-    rounds, arms = check_game(rounds, arms)
-    if own is not None and own != arms:
-        raise ValueError(f"arms must be those of the learner, {own}, got {arms}")
+    rounds, arms = check_game(rounds, arms_of(learner, arms))
     if losses not in LOSS_SETS:
         raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {losses!r}")
     setting = Setting(rounds=rounds, arms=arms, losses=losses)

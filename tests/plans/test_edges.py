@@ -17,7 +17,7 @@ from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.regret import regret_audit
 from overclaim.audit.regret.block_sequences import BlockSequence
-from overclaim.learners import BatchedLaplace, Threshold
+from overclaim.learners import BatchedLaplace, Exp3, Threshold
 from overclaim.learners.abilities import NotEnumerableError, select
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.problems.losses import Linear
@@ -192,6 +192,24 @@ def test_bad_input_is_named(call, message):
 def test_a_mechanism_is_held_to_what_is_claimed_of_it(target, asked, claimed):
     """An epsilon was not heeded beside --set epsilon; at another delta it was the one that rho implies at 1e-5."""
     assert Task(target=target, **asked).prepare().claim.measure == claimed
+
+
+def test_a_learner_that_is_built_has_its_own_arms(tmp_path):
+    """Others that were asked for went unheeded, and `overclaim regret` wanted two."""
+    file = tmp_path / "mine.py"
+    file.write_text("from overclaim.learners import Exp3\nthree = Exp3(arms=3, eta=0.1)\ndef make(): return three\n")
+    target, refused = f"{file}:three", "arms must be those of the learner, 3, got 2"
+    assert Task(target=target, epsilon=1.0).prepare().target.arms == 3
+    assert regret_setting(target, 8, None, None, {})[1].arms == 3
+    asked = (
+        lambda: Task(target=target, epsilon=1.0, arms=2).prepare(),
+        lambda: Task(target=f"{file}:make", epsilon=1.0, arms=2).prepare(),
+        lambda: regret_setting(target, 8, 2, None, {}),
+        lambda: falsify(Exp3(arms=3, eta=0.1), Claim(epsilon=1.0), rounds=2, arms=2, runs=100),
+    )
+    for call in asked:
+        with pytest.raises(ValueError, match=refused):
+            call()
 
 
 def test_too_few_runs_to_choose_are_named(uniform_class):
