@@ -161,13 +161,7 @@ class Task(Request):
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         mechanism = specimen.build(**{"epsilon": self.epsilon, **own})
-        stated = claim_of(mechanism)
-        if self.epsilon is not None:
-            delta = stated.delta if isinstance(stated, ApproxDP) else 0.0
-            stated = ApproxDP(self.epsilon, delta if self.delta is None else self.delta)
-        elif self.delta is not None:
-            stated = self._at_delta(stated)
-        claim = Claim(measure=self.measure or stated, source=specimen.source)
+        claim = Claim(measure=self.measure or self._restated(claim_of(mechanism)), source=specimen.source)
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
@@ -193,7 +187,8 @@ class Task(Request):
         if self.os_random and not entry.os_random:
             raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
         self._check_inputs()
-        claim = self._claim_of(entry)
+        own = entry.claim.measure
+        claim = replace(entry.claim, measure=self.measure or self._restated(own), source=entry.source)
         mechanism, case = entry.build(1.0), LibraryCase(entry, relation)
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
         if isinstance(self.weaken, str):
@@ -210,24 +205,16 @@ class Task(Request):
             searched_inputs=inputs,
         )
 
-    def _claim_of(self, entry: LibraryEntry) -> Claim:
-        """Return what is claimed of a library's entry: its own claim, unless another one is given."""
-        if self.measure is not None:
-            return Claim(measure=self.measure, source=entry.source)
-        own = entry.claim
+    def _restated(self, stated: Measure) -> Measure:
+        """Return a claim with the epsilon and delta that are asked for; of another measure what it implies there."""
         if self.epsilon is self.delta is None:
-            return replace(own, source=entry.source)
-        if self.epsilon is None:
-            return Claim(measure=self._at_delta(own.measure), source=entry.source)
-        return Claim(epsilon=self.epsilon, delta=own.delta if self.delta is None else self.delta, source=entry.source)
-
-    def _at_delta(self, stated: Measure) -> ApproxDP:
-        """Return a claim at the delta that is asked for: of its epsilon, or of what another measure implies there."""
-        assert self.delta is not None
-        epsilon = stated.epsilon if isinstance(stated, ApproxDP) else stated.approximate(self.delta)
-        if self.delta == 0 and math.isinf(epsilon):
+            return stated
+        own = stated if isinstance(stated, ApproxDP) else None
+        delta = self.delta if self.delta is not None else own.delta if own else 0.0
+        epsilon = self.epsilon if self.epsilon is not None else own.epsilon if own else stated.approximate(delta)
+        if delta == 0 and math.isinf(epsilon):
             raise ValueError(f"{self.target} claims no epsilon at delta 0: give an epsilon, or a larger delta")
-        return ApproxDP(epsilon, self.delta)
+        return ApproxDP(epsilon, delta)
 
     def _weakening(self, mechanism: object, weaker: Callable[[NoiseParameter, float], object]) -> bool | Weakening:
         """Return how the target is weakened: by a parameter, as `weaker` does, by its noise, or not at all."""
