@@ -95,7 +95,8 @@ def relation_words(claim: ClaimRecord) -> str:
 
     neighbours = claim.get("neighbours")
     if is_mechanism(claim):
-        asked = claim.get("inputs") or claim.get("standing")  # of a library's claim it is part
+        # Of a library's claim it is part, and of one about inputs that were searched.
+        asked = claim.get("inputs") or claim.get("standing") or claim.get("searched")
         return f"{neighbours} neighbours" if asked and neighbours else ""
     if neighbours in NEIGHBOURS:
         return "" if neighbours == "replace" else f"{neighbours} neighbours"

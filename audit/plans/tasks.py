@@ -161,7 +161,7 @@ class Task(Request):
 
     def _prepare_specimen(self, specimen: Specimen, own: Mapping[str, Any]) -> Prepared:
         mechanism = specimen.build(**{"epsilon": self.epsilon, **own})
-        claim = Claim(measure=self.measure or self._restated(claim_of(mechanism)), source=specimen.source)
+        claim = self._said(Claim(measure=claim_of(mechanism), source=specimen.source))
         self._check_inputs()
         for side, data in self.inputs().items():  # ours raise for nothing but what they cannot take
             try:
@@ -187,9 +187,7 @@ class Task(Request):
         if self.os_random and not entry.os_random:
             raise ValueError(f"os_random is for mechanisms of your own: {self.target} draws from its generator alone")
         self._check_inputs()
-        own = entry.claim.measure
-        claim = replace(entry.claim, measure=self.measure or self._restated(own), source=entry.source)
-        mechanism, case = entry.build(1.0), LibraryCase(entry, relation)
+        claim, mechanism = self._said(replace(entry.claim, source=entry.source)), entry.build(1.0)
         inputs = None if self._given_inputs() else neighbours_of(entry, relation)
         if isinstance(self.weaken, str):
             raise ValueError(f"{self.target} is weakened by its noise: give weaken without {self.weaken!r}")
@@ -199,11 +197,17 @@ class Task(Request):
             self.completed(),
             mechanism,
             claim,
-            case=case,
+            case=LibraryCase(entry, relation) if claim.source else None,
             is_mechanism=True,
+            relation=relation,
             weakening=how,
             searched_inputs=inputs,
         )
+
+    def _said(self, own: Claim) -> Claim:
+        """Return the claim that is asked for about a mechanism: its own, or one that is not said where its own is."""
+        measure = self.measure or self._restated(own.measure)
+        return own if measure == own.measure else replace(own, measure=measure, source="")
 
     def _restated(self, stated: Measure) -> Measure:
         """Return a claim with the epsilon and delta that are asked for; of another measure what it implies there."""
@@ -271,6 +275,7 @@ class Prepared:
     setting: Setting | None = None  # of a catalogue entry
     case: Case | LibraryCase | None = None  # the catalogue's, where it has this one
     is_mechanism: bool = False  # answers once, on one of two inputs
+    relation: str | None = None  # of an entry of the libraries' catalogue: what its neighbours are
     weakening: bool | Weakening = False  # how its blind spot is measured
     searched_inputs: object = None  # the strategy of its inputs
 
@@ -301,11 +306,6 @@ class Prepared:
             weaken=self.weakening,
             shrink=shrink,
         )
-
-    @property
-    def relation(self) -> str | None:
-        """The neighbour relation of an entry of the libraries' catalogue; None of anything else."""
-        return self.case.relation if isinstance(self.case, LibraryCase) else None
 
     @property
     def of_sequences(self) -> bool:

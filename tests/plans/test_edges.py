@@ -24,6 +24,7 @@ from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import ZCDP
+from overclaim.reports.record import standing_of
 
 
 def test_a_bound_on_regret_is_replayed_on_the_sequence_that_is_named(monkeypatch):
@@ -195,6 +196,26 @@ def test_bad_input_is_named(call, message):
 def test_a_mechanism_is_held_to_what_is_claimed_of_it(target, asked, claimed):
     """An epsilon was not heeded beside --set epsilon; at another delta it was the one that rho implies at 1e-5."""
     assert Task(target=target, **asked).prepare().claim.measure == claimed
+
+
+@pytest.mark.parametrize(
+    ("target", "own", "other"),
+    [
+        ("libraries/opendp/make_laplace-int", {"epsilon": 1.0}, {"epsilon": 0.1}),
+        ("libraries/opendp/make_gaussian-int", {"measure": ZCDP(0.5)}, {"measure": GDP(0.1)}),
+        ("mechanisms/laplace", {"epsilon": 2.0}, {"epsilon": 0.1, "parameters": {"epsilon": "1"}}),
+        ("mechanisms/gaussian", {}, {"delta": 0.01}),
+    ],
+)
+def test_what_a_source_does_not_say_is_not_said_to_be_its_claim(target, own, other):
+    """A claim of one's own about a library was counted among its documented ones that are false."""
+    said, asked = (Task(target=target, **claim).prepare() for claim in (own, other))
+    assert said.claim.source
+    assert asked.claim.source == ""
+    if target.startswith("libraries/"):
+        assert standing_of(said)["standing"] == "documented"
+        assert standing_of(asked)["standing"] is standing_of(asked)["quotation"] is None
+        assert said.relation == asked.relation == "replace"
 
 
 def test_a_learner_that_is_built_has_its_own_arms(tmp_path):
