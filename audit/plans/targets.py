@@ -129,7 +129,7 @@ class Parameters:
     own: Mapping[str, Any]
 
 
-def once(name: str, given: str | None, setting: Mapping[str, object]) -> str | None:
+def given_once(name: str, given: str | None, setting: Mapping[str, object]) -> str | None:
     """Return a value that has an option of its own; raise ValueError where `--set` gives it another one."""
     if given is not None and setting.get(name, given) != given:
         raise ValueError(f"{name} are given twice: {given!r}, and {setting[name]!r} by set")

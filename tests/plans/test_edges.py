@@ -11,7 +11,7 @@ from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.laws.privacy_loss import PrivacyLoss
 from overclaim.audit.laws.sequences import sequence_laws
-from overclaim.audit.plans.regret_tasks import RegretTask
+from overclaim.audit.plans.regret_tasks import RegretTask, regret_setting
 from overclaim.audit.plans.targets import convert, parse_parameters, resolve
 from overclaim.audit.plans.tasks import Task
 from overclaim.audit.play.execution import Budget
