@@ -218,12 +218,9 @@ def _check_interaction(learner: Learner, pair: Pair, first: Actions, traces: Flo
     mirrored = right[:, ::-1].copy() if isinstance(right, np.ndarray) else None
 
     def feed(t: int, actions: Actions, mirrored: Floats | None = mirrored) -> Floats:
-        same = pair.feedback(t, actions, learner.feedback, True)
-        if mirrored is None:
-            changed = pair.feedback(t, actions, learner.feedback, False)
-        else:
-            changed = feedback(mirrored[t], actions, learner.feedback)
-        return np.where(kept, same, changed)
+        kind = learner.feedback
+        changed = pair.feedback(t, actions, kind, False) if mirrored is None else feedback(mirrored[t], actions, kind)
+        return np.where(kept, pair.feedback(t, actions, kind, True), changed)
 
     replay = partial(_played, learner, rounds=pair.rounds, runs=runs)
     try:

@@ -266,8 +266,7 @@ class ParticleRatio(LawAttack):
 
 def stratified(rows: int, points: int, draws: Draws) -> Floats:
     """Return points in (0, 1), (rows, points): in each row the middles of as many strata, in an order of its own."""
-    shares: Floats = (np.argsort(draws.uniform((rows, points)), axis=1) + 0.5) / points
-    return shares
+    return np.asarray((np.argsort(draws.uniform((rows, points)), axis=1) + 0.5) / points)
 
 
 def _law(*args: object) -> None:

@@ -50,8 +50,7 @@ def audit_learner(
     given = _given(pair, pairs)
     rounds = _check_rounds(rounds, pair)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    arms = arms_of(learner, arms, None if pair is None else pair.arms)
-    rounds, arms = check_game(rounds, arms)
+    rounds, arms = check_game(rounds, arms_of(learner, arms, None if pair is None else pair.arms))
     built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...learners.blame import name_of
 from ...learners.catalogue.entries import RegretClaim, Setting
-from ...learners.checks import check_game
+from ...learners.checks import check_whole
 from ...learners.problems.losses import LOSS_SETS
 from ...learners.protocol import LearnerError
 from ...learners.scalar import arms_of
@@ -181,7 +181,7 @@ def check_regret(
     >>> check_regret(Exp3(arms=2, eta=0.1, gamma=0.1), 60.0, runs=200).bound_verdict
     'HOLDS'
     """
-    rounds, arms = check_game(rounds, arms_of(learner, arms))
+    rounds, arms = check_whole("rounds", rounds), check_whole("arms", arms_of(learner, arms))
     if losses not in LOSS_SETS:
         raise ValueError(f"losses must be one of {', '.join(LOSS_SETS)}, got {losses!r}")
     setting = Setting(rounds=rounds, arms=arms, losses=losses)

@@ -56,7 +56,9 @@ def test_what_learns_what_chooses_and_what_certifies_share_no_draw():
     def keep(data, draws, runs):
         outputs = audit.mechanism(data, draws, runs)
         _, stage, _, part, _ = draws.key
-        shown.setdefault((stage, part), []).append(outputs - data[0])
+        shown.setdefault((stage, part % 2**31), []).append(
+            outputs - data[0]
+        )  # the second world goes on with the draws
         return outputs
 
     keep.batched = True
