@@ -56,9 +56,8 @@ def test_what_learns_what_chooses_and_what_certifies_share_no_draw():
     def keep(data, draws, runs):
         outputs = audit.mechanism(data, draws, runs)
         _, stage, _, part, _ = draws.key
-        shown.setdefault((stage, part % 2**31), []).append(
-            outputs - data[0]
-        )  # the second world goes on with the draws
+        known = stage, part % 2**31  # the second world's draws go on where the first's are
+        shown.setdefault(known, []).append(outputs - data[0])
         return outputs
 
     keep.batched = True
