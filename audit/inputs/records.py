@@ -128,16 +128,22 @@ class _Items(Records):
         return changed
 
 
-class _Set(_Items):
+class _Set(Records):
+    data: set[object] | frozenset[object]
+
     def __init__(self, data: set[object] | frozenset[object]) -> None:
-        super().__init__(sorted(data, key=repr))
-        self.kind = type(data)
+        self.data, self.size, self.items = data, len(data), sorted(data, key=repr)
+
+    def record(self, index: int) -> object:
+        return self.items[index]
 
     def take(self, indices: Sequence[int]) -> Collection[object]:
-        return self.kind(super().take(indices))
+        return type(self.data)(self.items[i] for i in indices)
 
     def put(self, index: int, record: object) -> Collection[object]:
-        return self.kind(super().put(index, record))
+        if record in self.data and record != self.items[index]:
+            raise UnfitError(f"the record {record!r} is there already")
+        return type(self.data)(record if i == index else item for i, item in enumerate(self.items))
 
 
 class _Array(Records):
@@ -234,6 +240,8 @@ class _Keyed(Records):
         return dict(self.items[i] for i in indices)
 
     def put(self, index: int, record: Any) -> object:
+        if not isinstance(record, tuple) or len(record) != 2:
+            raise UnfitError("a record that is no key and value does not fit the dictionary")
         key, value = record
         if key != self.items[index][0] and key in self.data:
             raise UnfitError(f"the key {key!r} is there already")
@@ -288,8 +296,8 @@ def _form(record: object) -> str:
 
 def with_feature(record: object, feature: int, other: Any) -> object:
     """Return a record with one feature of another record; UnfitError where the other has none."""
-    if _form(record) != _form(other):
-        raise UnfitError("a record of another form has no such feature")
+    if _form(record) != _form(other) or feature >= features_of(record):
+        raise UnfitError("one of the records has no such feature")
     if isinstance(record, _Row):
         cells = list(record.cells)
         for i, cell in enumerate(cells):

@@ -249,9 +249,12 @@ class Related:
             alike = key_of(other.data)
             index = next(i for i in range(base.size) if key_of(base.without(i)) == alike)
             return Candidate(left, right, base.data, index, ..., base is theirs)
-        keys = ([key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs))
-        index = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
-        return Candidate(left, right, left, index, theirs.record(index))
+        keys = [[key_of(plain_record(side.record(i))) for i in range(side.size)] for side in (ours, theirs)]
+        if isinstance(left, set | frozenset):  # the record has another place there
+            index, place = (next(i for i, k in enumerate(one) if k not in other) for one, other in (keys, keys[::-1]))
+        else:
+            index = place = next(i for i, (one, other) in enumerate(zip(*keys, strict=True)) if one != other)
+        return Candidate(left, right, left, index, theirs.record(place))
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""

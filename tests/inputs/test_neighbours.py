@@ -285,6 +285,29 @@ def test_records_may_be_of_several_forms(record, relation):
             assert all(type(one) is type(other) for one, other in held)
 
 
+@pytest.mark.parametrize("relation", ["replace", "substitute-feature", "add-remove"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        st.sets(st.integers(0, 9), max_size=4),
+        st.frozensets(st.tuples(st.integers(0, 3), st.sampled_from("ab")), max_size=3),
+        st.lists(st.fixed_dictionaries({}, optional={"a": UNIT, "b": UNIT}), max_size=3),
+        st.lists(hnp.arrays(float, st.integers(0, 2), elements=UNIT), max_size=3),
+        st.lists(UNIT, max_size=2) | st.dictionaries(st.sampled_from("ab"), UNIT),
+    ],
+    ids=["sets", "sets of rows", "empty rows", "arrays", "lists or dictionaries"],
+)
+def test_pairs_are_changed_and_made_simpler_within_their_relation(strategy, relation):
+    """A record of a set that takes the place of another is not there already: the set would lose one."""
+    space, cases = space_of(neighbours(strategy, relation), 0), []
+    for case in space.first(30):
+        known = space.candidate_of(case.left, case.right)
+        changed = space.changed(known, np.random.default_rng(0))
+        cases += [case, known, *space.simpler(known), *([] if changed is None else [changed])]
+    assert {abs(len(case.left) - len(case.right)) for case in cases} == {int(relation == "add-remove")}
+    assert all(type(case.base) in (type(case.left), type(case.right)) for case in cases)
+
+
 def test_what_is_simpler_is_allowed_too():
     """With one record more, the larger world must be in the domain as well: here no record is twice in it."""
     pairs = neighbours(
