@@ -45,9 +45,9 @@ def neighbours(
 ) -> SearchStrategy[tuple[Any, Any]]:
     """Return a Hypothesis strategy of pairs (left, right) of neighbouring inputs.
 
-    A record is an item of a list or tuple, a row of an array or data frame, a row across all parts of labelled data
-    `(X, y)` or of a dictionary of columns, an item of a dictionary of anything else; other data is one record. The
-    data of a learner are sequences of rounds (`rounds`), and a record is a round.
+    A record is an item of a list, tuple or set, a row of an array or data frame, a row across all parts of labelled
+    data `(X, y)` or of a dictionary of columns, an item of a dictionary of anything else; other data is one record.
+    The data of a learner are sequences of rounds (`rounds`), and a record is a round.
 
     Parameters
     ----------

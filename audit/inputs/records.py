@@ -1,8 +1,8 @@
 """The records of a data set, whatever holds them: lists, arrays, frames, tables of several parts, dictionaries.
 
-A record is what one person contributes: an item of a list, a row of an array or a frame, a row across the parts of
-labelled data `(X, y)` or of a dictionary of columns, an item of a dictionary of scalars. Data that is none of these is
-one record.
+A record is what one person contributes: an item of a list, tuple or set, a row of an array or a frame, a row across
+the parts of labelled data `(X, y)` or of a dictionary of columns, an item of a dictionary of anything else. Data that
+is none of these is one record.
 """
 
 from __future__ import annotations
