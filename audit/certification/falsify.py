@@ -54,10 +54,7 @@ def audit_learner(
     built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
-    if not options:
-        raise ValueError("there is no pair to audit on")
-    for option in options:
-        check_pair(option, claim, built)
+    _check_pairs(options, claim, built)
     how = weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds))
     engine = engine_of(built, options, fast=execution.fast)
     check_fresh(built, options[0], seed)
@@ -112,6 +109,14 @@ def _given(pair: Pair | None, pairs: Iterable[Pair] | None) -> Sequence[Pair] | 
         if not isinstance(one, Pair):
             raise ValueError(f"a pair must be a Pair of losses, as Pair(left, right), got {one!r}")
     return options
+
+
+def _check_pairs(options: Sequence[Pair], claim: Claim, learner: Learner) -> None:
+    """Raise ValueError where there is no pair to audit on, or one that is unfit."""
+    if not options:
+        raise ValueError("there is no pair to audit on")
+    for option in options:
+        check_pair(option, claim, learner)
 
 
 def check_surface(learner: Learner, claim: Claim) -> None:

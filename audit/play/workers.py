@@ -45,6 +45,8 @@ _ENDS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if ha
 DEAD = "a worker process died: the target ended it, or it was killed, as for want of memory (then fewer --jobs)"
 
 
+#: The results that joblib's processes come to, as long as somebody holds them.
+_SENT: weakref.WeakSet[Any] = weakref.WeakSet()
 #: The streams that were told that a target is played in this process.
 _TOLD: weakref.WeakSet[object] = weakref.WeakSet()
 
@@ -225,14 +227,11 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
     for harmless in ("A worker stopped while some jobs were given to the executor", r"\d+ tasks "):
         warnings.filterwarnings("ignore", harmless, UserWarning)
     folder = os.getcwd()
-    parallel, finished = Parallel(n_jobs=jobs, backend=_watching(), **how), None
-    try:
-        with _starting():
-            finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
-    except KeyboardInterrupt:  # it was put off until here
-        if finished is not None:
-            finished.close()  # or Python would wait for them at its end
-        raise
+    with _starting():
+        parallel = Parallel(n_jobs=jobs, backend=_watching(), **how)
+        finished = parallel(delayed(_in_worker)(folder, task, item) for item in items)
+        _SENT.add(finished)
+        _end_with_python()
 
     def results() -> Iterator[Result]:
         try:
@@ -244,6 +243,20 @@ def _sent(task: Callable[[Item], Result], items: Sequence[Item], jobs: int, **ho
             raise DeadWorkerError(DEAD) from None
 
     return results()
+
+
+@cache
+def _end_with_python() -> None:
+    """Have what other processes still compute ended when Python ends: an interrupt leaves it, and joblib waits for it.
+
+    What is registered last is called first: this comes before what joblib has registered for its first processes.
+    """
+
+    def end() -> None:
+        for finished in list(_SENT):
+            finished.close()
+
+    threading._register_atexit(end)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -181,6 +181,40 @@ def test_the_end_while_processes_start_is_two_lines(tmp_path, end):
     assert last == f"overclaim: {WORDS[end]}"
 
 
+# The command line, which is ended when the first result of its processes has come.
+WAITS = """
+import os
+from overclaim.audit.play import workers
+from overclaim.__main__ import run
+
+def unwrapped(result, old=workers.unwrapped):
+    os.kill(os.getpid(), int(os.environ["PRESSED"]))
+    return old(result)
+
+workers.unwrapped = unwrapped
+run()
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_end_while_processes_compute_is_one_line(end):
+    """Every second one printed tracebacks: joblib sent more to processes that Python had ended."""
+    words = [
+        sys.executable,
+        "-c",
+        WAITS,
+        "check",
+        "asi-raman-talwar/batched-exp3",
+        "--runs",
+        "500000000",
+        "--jobs",
+        "2",
+    ]
+    pipes = {"capture_output": True, "text": True, "timeout": 60, "env": os.environ | {"PRESSED": str(int(end))}}
+    done = subprocess.run(words, **pipes, preexec_fn=hears_ctrl_c, check=False)
+    assert (done.returncode, done.stderr, done.stdout) == (128 + end, f"overclaim: {WORDS[end]}\n", "")
+
+
 def command(process):
     try:
         return Path(f"/proc/{process}/cmdline").read_text()
