@@ -223,8 +223,7 @@ class AuditedResult:
     def require_survived(self) -> None:
         """Fail the test unless the claim survived an audit that could have falsified it."""
         __tracebackhide__ = True
-        spot = self.result.blind_spot
-        if self.result.verdict.value != "SURVIVED" or (spot is not None and spot.untested):
+        if self.result.verdict.value != "SURVIVED" or self.result.untested:
             pytest.fail(self.report(), pytrace=False)
 
     def require_falsified(self) -> None:
@@ -272,6 +271,7 @@ class AuditedResult:
             ("evidence", f"{result.attack}, {counted_words(counts)}"),
             *([("in words", result.event_in_words)] if result.event_in_words else []),
             *([("at best", caught)] if claim.measure.is_epsilon else []),
+            *([("untested", result.why_untested.removeprefix("untested: "))] if result.why_untested else []),
             *([("blind spot", str(result.blind_spot))] if result.blind_spot is not None else []),
             ("two worlds", differ),
             ("  left", _short(world["left"] if isinstance(pair, Pair) else shown(world["left"]))),

@@ -18,7 +18,6 @@ from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result, Verdict
 from ..audit.inputs.data import to_json
 from ..audit.inputs.files import read_schema
-from ..audit.inputs.rounds import shows_nothing
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.plans.paths import check_output, named, read_text
@@ -266,7 +265,9 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
     measure, surface = result.claim.measure, result.claim.surface
     levels: ClaimRecord = {"exact_level": None, "exact_mu": None, "exact_rho": None}
     if not isinstance(result.pair, Pair):
-        return levels if measure.is_epsilon or not blind(prepared, result) else {**levels, "exact_level": 0.0}
+        if not measure.is_epsilon and result.pair.shows_nothing(surface):
+            levels["exact_level"] = 0.0
+        return levels
     try:
         if not measure.is_epsilon:
             levels["exact_level"] = finite(exact_level(prepared.target, result.pair, measure, surface=surface))
@@ -280,17 +281,11 @@ def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:
 def exact_epsilons(prepared: Prepared, result: Result, deltas: Sequence[float]) -> dict[float, float]:
     """Return the exact epsilon on the audited pair at each delta; empty where no method covers it."""
     if not isinstance(result.pair, Pair):
-        return dict.fromkeys(deltas, 0.0) if blind(prepared, result) else {}
+        return dict.fromkeys(deltas, 0.0) if result.pair.shows_nothing(result.claim.surface) else {}
     try:
         return exact_epsilon(prepared.target, result.losses, surface=result.claim.surface, deltas=deltas)
     except NotExactError:
         return {}
-
-
-def blind(prepared: Prepared, result: Result) -> bool:
-    """Tell whether a learner's sequences of rounds differ in what nothing that it shows can tell."""
-    publication = result.claim.surface == "publication"
-    return prepared.of_sequences and not publication and shows_nothing(result.inputs.left, result.inputs.right)
 
 
 def rounded(probability: float) -> float:

@@ -75,6 +75,10 @@ class DataPair:
         """Where the two worlds differ, in words: a mechanism answers once."""
         return "one round"
 
+    def shows_nothing(self, surface: str) -> bool:
+        """Tell whether the worlds differ in nothing that can be shown: not of a mechanism's inputs."""
+        return False
+
     def to_json(self) -> PairJson:
         """Return the record's form."""
         return {"round": 1, "left": to_json(self.left), "right": to_json(self.right)}

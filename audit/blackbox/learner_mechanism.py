@@ -15,7 +15,7 @@ from ...learners.problems.losses import feedback
 from ...learners.protocol import Actions, HasContexts, HasRelease, Learner
 from ...mechanisms.draws import Draws, Floats
 from ..assumptions.mechanism_runs import DataPair
-from ..inputs.rounds import Round, differing, loss_of
+from ..inputs.rounds import Round, differing, loss_of, shows_nothing
 from ..play.pairs import PairJson
 from ..play.transcripts import play_rounds
 
@@ -43,6 +43,10 @@ class RoundsPair(DataPair):
         if self.rounds == 1:
             return "one round"
         return f"pair differing in round{'s' * (len(self.places) > 1)} {', '.join(str(t + 1) for t in self.places)}"
+
+    def shows_nothing(self, surface: str) -> bool:
+        """Tell whether the worlds differ in the last losses alone, which come after all that any learner shows."""
+        return surface != "publication" and shows_nothing(self.left, self.right)
 
     def to_json(self) -> PairJson:
         """Return the record's form: the differing rounds from 1, the first alone too, and both sequences."""

@@ -213,15 +213,28 @@ class Result(OnPair):
             f"{self.verdict}: claimed {claimed}, at least {bound_words(measure, self.lower)} "
             f"({sure} confidence, {self.runs:,} runs, {self.attack} attack, {self.pair.difference})"
             + (f"; at best, from {spent}: {best}" if is_epsilon(measure) else "")
+            + (f"; {self.why_untested}" if self.why_untested else "")
             + (f"; {self.blind_spot}" if self.blind_spot is not None else "")
         )
+
+    @property
+    def untested(self) -> bool:
+        """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows."""
+        return bool(self.why_untested) if self.blind_spot is None else self.blind_spot.untested
+
+    @property
+    def why_untested(self) -> str:
+        """Why the pair shows nothing whatever the learner, in words; empty where it may."""
+        if not self.pair.shows_nothing(self.claim.surface):
+            return ""
+        return "untested: the worlds differ in the last losses alone, which come after all that is shown"
 
     def require_survived(self) -> None:
         """Raise AssertionError unless the claim survived an audit that could have falsified it.
 
-        One whose blind spot was measured, and that catches too little to be called a test, could not have.
+        One that is `untested` could not have.
         """
         if self.verdict is Verdict.FALSIFIED:
             raise AssertionError(str(self))
-        if self.verdict is Verdict.UNDERPOWERED or (self.blind_spot is not None and self.blind_spot.untested):
+        if self.verdict is Verdict.UNDERPOWERED or self.untested:
             raise UnderpoweredError(str(self))

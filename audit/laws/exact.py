@@ -74,14 +74,6 @@ def _one_way(p: Floats, q: Floats, delta: float) -> float:
         return float(np.max(np.log(mass[said] - delta) - np.log(other[said]), initial=-math.inf))
 
 
-def shows_nothing(pair: Pair, surface: str) -> bool:
-    """Tell whether the worlds differ in the last round alone, whose losses come after all that any learner shows.
-
-    A publication has what the last round released, too.
-    """
-    return pair.t0 == pair.rounds - 1 and surface != "publication"
-
-
 def exact_epsilon(
     learner: Learner, pair: Pair, *, surface: str = "actions", deltas: Iterable[float] = DELTAS, cells: int = FINE
 ) -> dict[float, float]:
@@ -123,7 +115,7 @@ def exact_epsilon(
     2.0
     """
     deltas = tuple(deltas)
-    if shows_nothing(pair, surface):
+    if pair.shows_nothing(surface):
         return dict.fromkeys(deltas, 0.0)
     check_exact(learner, surface)
     if surface != "actions":

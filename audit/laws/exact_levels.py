@@ -19,7 +19,7 @@ from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from ..play.pairs import Pair
 from . import bandit_law, ftrl_law
-from .exact import NotExactError, check_exact, release_loss, release_mu, shows_nothing
+from .exact import NotExactError, check_exact, release_loss, release_mu
 from .privacy_loss import PLAIN, PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
@@ -191,7 +191,7 @@ def exact_level(
     Gaussian releases are in closed form. Laplace releases are read off their privacy loss on a grid of a 4000th of its
     largest part, sequences of arms off the laws of all of them.
     """
-    if shows_nothing(pair, surface):
+    if pair.shows_nothing(surface):
         return 0.0
     if not isinstance(measure, TradeOff | RDP | ZCDP):  # of others an event may tell less than there is
         raise _unknown(measure)

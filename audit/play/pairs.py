@@ -153,6 +153,13 @@ class Pair:
         """Where the two worlds differ, in words."""
         return f"pair differing in round {self.t0 + 1}" if self.rounds > 1 else "one round"
 
+    def shows_nothing(self, surface: str) -> bool:
+        """Tell whether the worlds differ in the last losses alone, which come after all that any learner shows.
+
+        A publication has what the last round released, too.
+        """
+        return self.t0 == self.rounds - 1 and surface != "publication"
+
     @property
     def arms(self) -> int | None:
         """The length of a loss vector; None for convex losses."""

@@ -10,7 +10,7 @@ import pytest
 from overclaim import Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.certification import stages
-from overclaim.audit.certification.verdict import decide
+from overclaim.audit.certification.verdict import UnderpoweredError, decide
 from overclaim.audit.play import workers
 from overclaim.audit.play.transcripts import BLOCK, concatenate
 from overclaim.audit.search.exact_search import worst_exactly
@@ -196,6 +196,23 @@ def test_printed_result_and_requirement():
         undecided.require_survived()
     kept = falsify(BatchedLaplace(inner=EXP3, epsilon=1.0, batch=1), Claim(epsilon=1.0), rounds=3, runs=1000)
     assert kept.require_survived() is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rounds": 1},
+        {"pair": Pair([[0, 0], [1, 1]], [[0, 0], [0, 1]])},
+        {"left": [[0, 0], [1, 1]], "right": [[0, 0], [0, 1]]},
+    ],
+    ids=["one round", "last round", "sequences"],
+)
+def test_worlds_that_differ_in_the_last_losses_alone_are_no_test(given):
+    """It passed, whatever the learner."""
+    result = falsify(EXP3, Claim(epsilon=1.0), runs=1000, **given)
+    assert result.verdict is Verdict.SURVIVED
+    with pytest.raises(UnderpoweredError, match="untested: the worlds differ in the last losses alone"):
+        result.require_survived()
 
 
 @pytest.mark.parametrize(

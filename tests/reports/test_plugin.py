@@ -50,6 +50,9 @@ def test_parrot_is_broken(falsify):
 
 def test_small(falsify):
     falsify(Coin, Claim(epsilon=12.0), rounds=2, runs=900).require_survived()
+
+def test_short(falsify):
+    falsify(Parrot, Claim(epsilon=1.0), rounds=1, runs=900).require_survived()
 """
 
 
@@ -63,7 +66,7 @@ def project(pytester):
 def test_promises_are_tests(project, workers):
     run = project.runpytest_subprocess if workers else project.runpytest_inprocess
     result = run("-n", str(workers), "--dist", "loadfile", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=2, failed=2)
+    result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines(
         [
             "FALSIFIED: Parrot",
@@ -77,6 +80,8 @@ def test_promises_are_tests(project, workers):
             "replay      pytest test_promise.py::test_parrot --overclaim-seed 0",
             "UNDERPOWERED: Coin",
             "found       undecided: *",
+            "SURVIVED: Parrot",
+            "untested    the worlds differ in the last losses alone, which come after all that is shown",
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
