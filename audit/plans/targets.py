@@ -16,7 +16,7 @@ from types import CodeType, ModuleType, UnionType
 from typing import Any, get_args
 
 from ...learners.blame import raised
-from ...learners.catalogue.entries import Entry, lookup, near_matches
+from ...learners.catalogue.entries import Entry, entries, near_matches
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
@@ -61,7 +61,11 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
     specimens = zoo()
     if target.startswith("mechanisms/") and target not in specimens:
         raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
-    return specimens[target] if target in specimens else lookup(target)
+    every: dict[str, Entry | Specimen] = {**entries(), **specimens}
+    if target not in every:
+        near = near_matches(target, [*every, *library_entries()])
+        raise ValueError(f"unknown target {target!r}{near}; `overclaim list` shows the catalogue")
+    return every[target]
 
 
 def _users(target: str) -> object:

@@ -336,8 +336,9 @@ def lookup(name: str) -> Entry:
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the near matches of `name`, or nothing."""
+    """Return "; did you mean ...?" with the near matches of `name`, or nothing: those in a room of that name first."""
     known = list(known)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = [k for k in known if k.rpartition("/")[2] == name]
+    near += difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     near += [k for k in known if name in k and k not in near][:3]
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""

@@ -346,6 +346,8 @@ def test_a_mechanism_of_the_zoo():
     ("target", "words", "message"),
     [
         ("mechanisms/laplac", [], "did you mean mechanisms/laplace"),
+        ("gaussian", [], "did you mean mechanisms/gaussian or "),
+        ("make_laplace-int", [], "did you mean libraries/opendp/make_laplace-int or "),
         ("mechanisms/laplace", ["--left", "[0"], "expected JSON"),
         ("mechanisms/laplace", ["--left", "[0]", "--right", "[0]"], "the two inputs must differ"),
         ("mechanisms/laplace", ["--left", "[0]"], "needs two inputs, left and right; right is missing"),
