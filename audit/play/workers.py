@@ -250,9 +250,17 @@ def _end_with_python() -> None:
     """Have what other processes still compute ended when Python ends: an interrupt leaves it, and joblib waits for it.
 
     What is registered last is called first: this comes before what joblib has registered for its first processes.
+    Its thread that feeds them may be about to send what is given up here: it raises, and nobody needs to hear of it.
     """
 
     def end() -> None:
+        usual = threading.excepthook
+
+        def of_others(about: threading.ExceptHookArgs) -> None:
+            if about.thread is None or about.thread.name != "ExecutorManagerThread":
+                usual(about)
+
+        threading.excepthook = of_others
         for finished in list(_SENT):
             finished.close()
 
