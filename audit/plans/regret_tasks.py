@@ -16,7 +16,7 @@ from ..regret.adversaries import regret_losses
 from ..regret.check_regret import audit_own_bound
 from ..regret.measurement import Played, Regret, RegretJson, play_sequences, regrets
 from ..regret.regret_audit import FOUND, audit_regret
-from .targets import given_once, parse_parameters, resolve
+from .targets import losses_given_once, parse_parameters, resolve
 
 #: The epsilons at which the price of privacy is measured.
 PRICED = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -129,7 +129,7 @@ def regret_setting(
         raise ValueError(f"regret is measured for learners, {target} is a mechanism")
     parsed = parse_parameters(resolved, parameters)
     arms = arms if isinstance(resolved, Entry) else arms_of(resolved, arms)
-    chosen = {"arms": arms, "losses": given_once("losses", losses, parsed.setting), **parsed.setting}
+    chosen = {"arms": arms, "losses": losses_given_once(losses, parsed.setting), **parsed.setting}
     changes = {name: value for name, value in chosen.items() if value is not None}
     rounds = 1024 if rounds is None else rounds
     if rounds < 1 or changes.get("arms", 1) < 1:

@@ -16,7 +16,7 @@ from types import CodeType, ModuleType, UnionType
 from typing import Any, get_args
 
 from ...learners.blame import raised
-from ...learners.catalogue.entries import Entry, entries, near_matches
+from ...learners.catalogue.entries import Entry, entries, near_matches, unknown_target
 from ...mechanisms.libraries.catalogue import PREFIX, library_entries
 from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
@@ -63,8 +63,7 @@ def _ours(target: str) -> Entry | Specimen | LibraryEntry:
         raise ValueError(f"there is no mechanism {target!r}{near_matches(target, specimens)}")
     every: dict[str, Entry | Specimen] = {**entries(), **specimens}
     if target not in every:
-        near = near_matches(target, [*every, *library_entries()])
-        raise ValueError(f"unknown target {target!r}{near}; `overclaim list` shows the catalogue")
+        raise unknown_target(target, [*every, *library_entries()])
     return every[target]
 
 
@@ -133,11 +132,11 @@ class Parameters:
     own: Mapping[str, Any]
 
 
-def given_once(name: str, given: str | None, setting: Mapping[str, object]) -> str | None:
-    """Return a value that has an option of its own; raise ValueError where `--set` gives it another one."""
-    if given is not None and setting.get(name, given) != given:
-        raise ValueError(f"{name} are given twice: {given!r}, and {setting[name]!r} by set")
-    return given
+def losses_given_once(losses: str | None, setting: Mapping[str, object]) -> str | None:
+    """Return the loss set, which has an option of its own; raise ValueError where `--set` gives another one."""
+    if losses is not None and setting.get("losses", losses) != losses:
+        raise ValueError(f"losses are given twice: {losses!r}, and {setting['losses']!r} by set")
+    return losses
 
 
 def parse_parameters(target: object, values: Mapping[str, object]) -> Parameters:

@@ -33,7 +33,7 @@ from ..inputs.schema import pairs_of
 from ..play.execution import HERE, Execution
 from ..play.pairs import Pair
 from .request import Request
-from .targets import given_once, parse_parameters, resolve
+from .targets import losses_given_once, parse_parameters, resolve
 
 #: For a user's learner, where nothing else says.
 DEFAULT_ROUNDS = 8
@@ -114,7 +114,7 @@ class Task(Request):
     def _prepare_entry(self, entry: Entry, setting: Mapping[str, object], own: Mapping[str, object]) -> Prepared:
         rounds = self.rounds or (self.pair.rounds if self.pair else None) or self._longest
         given = {"epsilon": self.epsilon, "delta": self.delta, "rounds": rounds, "arms": self.arms}
-        changes = {"losses": given_once("losses", self.losses, setting), **given, **setting}
+        changes = {"losses": losses_given_once(self.losses, setting), **given, **setting}
         chosen = entry.setting(**{name: value for name, value in changes.items() if value is not None})
         if chosen.losses not in LOSS_SET_NAMES:
             raise ValueError(f"losses must be one of {', '.join(LOSS_SET_NAMES)}, got {chosen.losses!r}")

@@ -331,8 +331,13 @@ def lookup(name: str) -> Entry:
     """
     known = entries()
     if name not in known:
-        raise ValueError(f"unknown target {name!r}{near_matches(name, known)}; `overclaim list` shows the catalogue")
+        raise unknown_target(name, known)
     return known[name]
+
+
+def unknown_target(name: str, known: Iterable[str]) -> ValueError:
+    """Return the error that there is no target of a name, with the near matches."""
+    return ValueError(f"unknown target {name!r}{near_matches(name, known)}; `overclaim list` shows the catalogue")
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
