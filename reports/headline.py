@@ -41,7 +41,9 @@ def headline_words(record: RunRecord) -> str:
     if "FALSIFIED" not in verdicts:
         survived = verdicts.count("SURVIVED")
         if survived:
-            return f"No privacy claim was falsified; {survived} of {len(claims)} survived."
+            untested = sum(map(is_untested, claims))
+            tested = f", {untested} of them untested" if untested else ""
+            return f"No privacy claim was falsified; {survived} of {len(claims)} survived{tested}."
         return "No privacy claim could be decided with so few runs."
     counts, counted = headline(claims), _counted(claims)
     if counted == PUBLISHED:

@@ -187,6 +187,20 @@ def test_the_headline_counts_one_kind_of_claim_and_names_the_others_beside_it(cl
     assert beside_words(audited) == (f"Falsified beside them, and not counted: {beside}." if beside else "")
 
 
+@pytest.mark.parametrize(
+    ("untested", "words"),
+    [
+        ((False, False), "No privacy claim was falsified; 2 of 2 survived."),
+        ((True, False), "No privacy claim was falsified; 2 of 2 survived, 1 of them untested."),
+        ((True, True), "No privacy claim was falsified; 2 of 2 survived, 2 of them untested."),
+    ],
+)
+def test_the_headline_of_what_survived_says_what_was_not_tested(untested, words):
+    """The page of a plan whose every audit caught nothing had the headline of one that was tested."""
+    audited = [{**claim("SURVIVED", None), "untested": hollow} for hollow in untested]
+    assert headline_words({"claims": audited}) == words
+
+
 def test_check_says_whose_claim_it_is_and_what_the_authors_could_answer():
     done = CliRunner().invoke(main, ["check", "agarwal-singh/reduction-threshold", "--runs", "4000"])
     assert done.exit_code == 1, done.output
