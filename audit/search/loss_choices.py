@@ -134,10 +134,10 @@ def _convex_alphabet(learner: Pftal | BanditPftal | PrivateBandit, claim: Claim)
     up, down = ups_downs[0]
     rows: list[Choice] = [flat, *(loss for both in ups_downs for loss in both)]
     patterns: list[Pattern] = [(down, up), (up, down), (down, down), (up, up), (flat, flat)]
-    if isinstance(learner, Pftal):  # Theorem 3 holds against adversaries that see the actions
-        switches = (Switch(below=down, above=up), Switch(below=up, above=down))
-        rows += switches
-        patterns += [(s, s) for s in switches]
+    if isinstance(learner, Pftal):  # its gradient rises with the point: one convex loss, as |w|, that nobody adapts
+        valley = Switch(below=down, above=up)
+        rows.append(valley)
+        patterns.append((valley, valley))
     differing: tuple[tuple[Loss, Loss], ...] = tuple(ups_downs)
     if claim.neighbours == "zero-out":
         differing = tuple((loss, nothing) for both in ups_downs for loss in both)
