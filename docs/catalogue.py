@@ -55,6 +55,8 @@ def _example(entry: Entry) -> str:
 def _entry(entry: Entry) -> str:
     epsilon = "an epsilon that depends on T" if entry.claim_epsilon else "epsilon"
     claim = f"({epsilon}, {entry.delta:g})-DP on {entry.losses} losses"
+    if entry.is_control:
+        claim = f"none; it is audited as if it were {claim}"
     own = ", ".join(f"`{name}`" for name in entry.parameters) or "none"
     lines = [
         f"### {entry.name}\n",

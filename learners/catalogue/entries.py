@@ -247,6 +247,11 @@ class Entry:
     example: Case | None = None
 
     @property
+    def is_control(self) -> bool:
+        """Whether nobody calls it private: what is audited is a claim of ours."""
+        return all(case.standing == "control" for case in self.cases)
+
+    @property
     def parameters(self) -> dict[str, type]:
         """The algorithm's own parameters and their types."""
         hints = get_type_hints(self.build)

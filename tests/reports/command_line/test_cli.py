@@ -20,6 +20,13 @@ def test_list():
     assert rows["mechanisms/rappor"] == ["hashes", "size", "f", "p", "q"]
 
 
+def test_what_nobody_calls_private_is_listed_without_a_claim():
+    """Plain EXP3 stood there as epsilon-DP, in the column of what papers claim."""
+    claims = {line.split()[0]: line.split()[1] for line in overclaim("list", "papers").output.splitlines()[2:]}
+    assert [name for name, claim in claims.items() if claim == "none"] == ["asi-raman-talwar/exp3"]
+    assert all(claim.startswith("(") for name, claim in claims.items() if name != "asi-raman-talwar/exp3")
+
+
 def test_check_prints_one_claim_of_the_record():
     result = check("agarwal-singh/reduction-threshold", "--rounds", 2, "--runs", 20_000, "--json")
     assert result.exit_code == 1
