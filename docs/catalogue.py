@@ -53,10 +53,7 @@ def _example(entry: Entry) -> str:
 
 
 def _entry(entry: Entry) -> str:
-    epsilon = "an epsilon that depends on T" if entry.claim_epsilon else "epsilon"
-    claim = f"({epsilon}, {entry.delta:g})-DP on {entry.losses} losses"
-    if entry.is_control:
-        claim = f"none; it is audited as if it were {claim}"
+    claim = entry.promise or "none: nobody calls it private"
     own = ", ".join(f"`{name}`" for name in entry.parameters) or "none"
     lines = [
         f"### {entry.name}\n",
@@ -74,8 +71,8 @@ def _entry(entry: Entry) -> str:
         cells = (case.standing, stated, case.calibration.replace("_", "&nbsp;"), case.losses or entry.losses)
         more = (case.neighbours, case.surface, str(case.rounds or entry.rounds), case.expected)
         lines.append("| " + " | ".join((*cells, *more, case.note.replace("|", "\\|"))) + " |")
-    said = {case.statement.source: case.statement for case in entry.cases if case.statement}
-    lines += ["", *[f"> “{s.text}”  \n> {s.source}: {s.where}\n" for s in said.values()]]
+    said = dict.fromkeys(case.statement for case in entry.cases if case.statement)
+    lines += ["", *[f"> “{s.text}”  \n> {s.source}: {s.where}\n" for s in said]]
     return "\n".join([*lines, "", f"```\noverclaim check {entry.name} --epsilon 1\n```", ""])
 
 

@@ -145,6 +145,7 @@ class Case:
             "losses": self.losses or entry.losses,
             "rounds": self.rounds or entry.rounds,
             "expected": self.expected,
+            "note": self.note,
         }
 
     def source(self, entry: Entry) -> str:
@@ -247,9 +248,12 @@ class Entry:
     example: Case | None = None
 
     @property
-    def is_control(self) -> bool:
-        """Whether nobody calls it private: what is audited is a claim of ours."""
-        return all(case.standing == "control" for case in self.cases)
+    def promise(self) -> str:
+        """What is claimed, in words; empty where nobody calls it private, and the claim that is audited is ours."""
+        if all(case.standing == "control" for case in self.cases):
+            return ""
+        epsilon = "f(T)" if self.claim_epsilon else "epsilon"
+        return f"({epsilon}, {self.delta:g})-DP on {self.losses} losses"
 
     @property
     def parameters(self) -> dict[str, type]:

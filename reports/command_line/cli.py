@@ -92,9 +92,12 @@ def list_catalogue(room: str | None, as_json: bool) -> None:
         rows: list[dict[str, object]] = [
             {
                 "name": e.name,
+                "claim": e.promise or None,
                 "summary": e.summary,
                 "source": e.source,
                 "parameters": list(e.parameters),
+                "rounds": e.rounds,
+                "arms": e.arms,
                 "cases": [case.to_json(e) for case in e.cases],
             }
             for e in (papers if room in (None, "papers") else ())

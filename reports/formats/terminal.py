@@ -71,11 +71,8 @@ def catalogue_table(entries: Iterable[Entry]) -> str:
     """Return name, claim and source of every entry."""
     rows = []
     for entry in entries:
-        delta = f", {entry.delta:g}" if entry.delta else ""
-        epsilon = "f(T)" if entry.claim_epsilon else "epsilon"
         standings = ", ".join(s for s in STANDINGS if any(case.standing == s for case in entry.cases))
-        claim = "none" if entry.is_control else f"({epsilon}{delta})-DP on {entry.losses}"
-        rows.append((entry.name, claim, entry.summary, standings, entry.source))
+        rows.append((entry.name, entry.promise or "none", entry.summary, standings, entry.source))
     return table(("name", "claim", "algorithm", "standing", "source"), rows)
 
 

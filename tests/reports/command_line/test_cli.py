@@ -1,12 +1,17 @@
 """The command line: contracts, exit codes, one clear line for bad input."""
 
+import importlib.util
 import json
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.command_line import FIELDS, check, overclaim
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_list():
@@ -22,9 +27,34 @@ def test_list():
 
 def test_what_nobody_calls_private_is_listed_without_a_claim():
     """Plain EXP3 stood there as epsilon-DP, in the column of what papers claim."""
-    claims = {line.split()[0]: line.split()[1] for line in overclaim("list", "papers").output.splitlines()[2:]}
-    assert [name for name, claim in claims.items() if claim == "none"] == ["asi-raman-talwar/exp3"]
-    assert all(claim.startswith("(") for name, claim in claims.items() if name != "asi-raman-talwar/exp3")
+    rows = json.loads(overclaim("list", "papers", "--json").output)
+    assert [row["name"] for row in rows if row["claim"] is None] == ["asi-raman-talwar/exp3"]
+    lines = {line.split()[0]: line for line in overclaim("list", "papers").output.splitlines()[2:]}
+    assert all((row["claim"] or " none ") in lines[row["name"]] for row in rows)
+
+
+def test_the_list_as_json_says_what_the_catalogue_page_says():
+    """The page calls it the same; it had neither the claims, nor the arms of a game, nor the notes of cases."""
+    spec = importlib.util.spec_from_file_location("docs_catalogue", ROOT / "docs" / "catalogue.py")
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    sections = re.split(r"^### ", page.page(), flags=re.MULTILINE)
+    for row in json.loads(overclaim("list", "papers", "--json").output):
+        entry = next(section for section in sections if section.startswith(f"{row['name']}\n"))
+        game = f"T = {row['rounds']}, {row['arms']} arms or coordinates"
+        for said in (row["claim"] or "none", row["summary"], row["source"], game, *row["parameters"]):
+            assert said in entry
+        for case in row["cases"]:
+            told = [case["standing"], case["calibration"].replace("_", "&nbsp;"), case["losses"], case["neighbours"]]
+            told += [case["surface"], str(case["rounds"]), case["expected"], case["note"].replace("|", "\\|")]
+            assert any([*cells[:1], *cells[2:]] == told for cells in _cells(entry)), (row["name"], case)
+            assert not case["quotation"] or f"> “{case['quotation']['text']}”" in entry
+
+
+def _cells(section):
+    """Return the cells of a section's table, row by row."""
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
 
 
 def test_check_prints_one_claim_of_the_record():
