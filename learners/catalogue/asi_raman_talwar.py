@@ -172,7 +172,7 @@ def exp3(setting: Setting, *, eta: float = 0.1, gamma: float = 0.1) -> Exp3:
 def htinf_bound(setting: Setting, learner: Learner) -> float:
     """Return tau 30 sigma sqrt(K (T / tau + 1)) + tau while sigma bounds the noisy losses' second moment, else T.
 
-    It says less than T from T = 5400 K tau on, at sigma = sqrt(6).
+    It says less than T from a little above T = 5400 K tau on, at sigma = sqrt(6).
     """
     outer: Any = learner.inner if isinstance(learner, ExpertAdvice) else learner
     tau, inner = outer.batch, outer.inner
