@@ -184,8 +184,8 @@ ST_PARTIAL_SUMS = Statement(
         "of which moves by up to 2 L'. That is 2 ε."
     ),
     answer=(
-        "It is a constant, and Section 2.1 has the noise as O(...): Algorithm 2, whose noise is audited, fixes it. The "
-        "sum is 2 ε for replaced vectors and ε for left out ones, and no output of Algorithm 1 uses the last sum."
+        "It is a constant, and Section 2.1 has the noise as O(...): Algorithm 2, whose noise is audited, fixes it. "
+        "The sum is 2 ε for replaced vectors and ε for left out ones, and no output of Algorithm 1 uses the last sum."
     ),
     repair="Noise of a node for 2 L' in place of L'.",
 )
