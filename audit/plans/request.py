@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -84,11 +84,16 @@ class Request:
         if self.pair is not None and self.rounds not in (None, self.pair.rounds):
             raise ValueError(f"the pair has {self.pair.rounds} rounds, but rounds = {self.rounds} was asked for")
 
-    def in_example(self) -> Self:
-        """Return the task in its catalogue entry's example game, where it says nothing of a game itself."""
+    def in_example(self, said: Collection[str] = ()) -> Self:
+        """Return the task in its catalogue entry's example game, where it says nothing of a game itself.
+
+        `said` names what was said, be it as usual: who asks for actions is not shown what is released.
+        """
         entry = entries().get(self.target)
         of_game = ("rounds", "arms", "losses", "neighbours", "surface", "parameters", "pair")
-        if entry is None or entry.example is None or any(getattr(self, f) != _UNSAID[f] for f in of_game):
+        if entry is None or entry.example is None:
+            return self
+        if any(name in said or getattr(self, name) != _UNSAID[name] for name in of_game):
             return self
         case = entry.example
         noise: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
@@ -180,8 +185,10 @@ class Request:
             (self.budget, "confidence"),
             (self.budget, "stop"),
         ):
-            value = getattr(holder, name)
-            words += [] if value == getattr(type(holder), name) else [f"--{name}", number_text(value)]
+            value, usual = getattr(holder, name), getattr(type(holder), name)
+            # Without a word of the game a catalogue's name would be audited in its example.
+            said = value != usual or (name == "surface" and self.in_example() is not self)
+            words += [f"--{name}", number_text(value)] if said else []
         for name, value in self.parameters.items():
             words += ["--set", f"{name}={number_text(value)}"]
         for side, value in self._given_inputs().items():

@@ -120,8 +120,11 @@ def options(*decorators: Callable[..., object]) -> Callable[..., Any]:
 
 FILE = File()
 SETTING = options(
-    click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: 2]"),
-    click.option("--losses", help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz."),
+    click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: the target's own, or 2]"),
+    click.option(
+        "--losses",
+        help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz.  [default: the target's own, or unit]",
+    ),
     click.option("--set", "parameters", multiple=True, type=Parameter(), help="A parameter; repeatable."),
 )
 GAME = options(
@@ -132,10 +135,8 @@ NEIGHBOURS = click.option(
     "--neighbours",
     type=RelationName(),
     metavar="RELATION",
-    default="replace",
-    show_default=True,
     help=f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or a learner's --left and "
-    "--right; by user:3 a user has at most 3 rounds.",
+    "--right; by user:3 a user has at most 3 rounds.  [default: replace]",
 )
 INPUTS = options(
     click.option(
@@ -169,7 +170,9 @@ INPUTS = options(
 )
 SURFACE = options(
     click.option(
-        "--surface", type=click.Choice(["actions", "release", "publication"]), default="actions", show_default=True
+        "--surface",
+        type=click.Choice(["actions", "release", "publication"]),
+        help="What is seen.  [default: actions, or what a catalogue name alone shows]",
     ),
     NEIGHBOURS,
 )

@@ -206,5 +206,20 @@ def test_a_bare_command_audits_the_example_and_says_which():
     assert Task(target=task.target, epsilon=2.0).in_example().epsilon == 2.0
     for said in ({"rounds": 4}, {"surface": "release"}, {"parameters": {"calibration": "corrected"}}, {"arms": 2}):
         assert Task(target=task.target, **said).in_example() == Task(target=task.target, **said)
+        assert Task(target=task.target).in_example(said) == Task(target=task.target)
     assert Task(target="agarwal-singh/ftrl-ball").in_example() == Task(target="agarwal-singh/ftrl-ball")
     assert Task(target="mine.py:Mine").in_example() == Task(target="mine.py:Mine")
+
+
+@pytest.mark.parametrize("said", [("surface", "actions"), ("neighbours", "replace")], ids=" ".join)
+def test_what_is_said_as_usual_is_said(said, tmp_path):
+    """`--surface actions` of a name whose example shows what is released was audited on what is released."""
+    target = "asi-raman-talwar/batched-htinf"
+    assert json.loads(overclaim("trace", target, "--json").stdout)["surface"] == "release"
+    traced = overclaim("trace", target, f"--{said[0]}", said[1], "--json")
+    assert json.loads(traced.stdout)["surface"] == "actions"
+    (tmp_path / "plan.toml").write_text(f'[[claims]]\ntarget = "{target}"\n{said[0]} = "{said[1]}"\n')
+    (task,) = read_plan(tmp_path / "plan.toml").tasks
+    assert task.surface == "actions"
+    assert "--surface actions" in task.command()  # or the replay would show what is released
+    assert "--surface" not in Task(target=target, rounds=8).command()
