@@ -29,6 +29,7 @@ from .options import (
     MEASURE,
     NEIGHBOURS,
     PAIR,
+    ROWS,
     SEED,
     SEEDS,
     SETTING,
@@ -74,7 +75,7 @@ def main() -> None:
 
 @main.command("list")
 @click.argument("room", required=False, type=click.Choice(["papers", "mechanisms", "libraries"]))
-@JSON
+@ROWS
 @command
 def list_catalogue(room: str | None, as_json: bool) -> None:
     """Show the catalogue, name, claim and source; and the mechanisms, broken ones with their fault; or the libraries.

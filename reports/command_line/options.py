@@ -195,6 +195,7 @@ MEASURE = options(
     click.option("--profile", type=FILE, metavar="FILE", help="Claimed points, JSON: a list of [epsilon, delta]."),
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else, to stdout.")
+ROWS = click.option("--json", "as_json", is_flag=True, help="Print one JSON array, and nothing else, to stdout.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: all processors]")
 WHERE = options(
     JOBS,
