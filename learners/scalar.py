@@ -312,9 +312,13 @@ def _check_methods(learner: object, methods: tuple[str, ...], *, feedback: bool 
         raise LearnerError(f"{name} must have {', '.join(methods)}; it has no {', '.join(lacking)}")
     for method in ("act", "update", "observe"):
         _check_runs(f"{name}.{method}", getattr(learner, method, None))
-    if feedback and getattr(learner, "feedback", None) not in KINDS:
-        got = repr(learner.feedback) if hasattr(learner, "feedback") else "none"
-        raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}, got {got}")
+    said = getattr(learner, "feedback", None)
+    if feedback and not (isinstance(said, str) and said in KINDS):
+        # Of what is no text the type: a property's own words are an address.
+        got = repr(said) if isinstance(said, str) else "none" if said is None else type(said).__name__
+        before = isinstance(learner, type) and not isinstance(said, str)
+        where = ": it is read from the class, before an object is made" if before else ""
+        raise LearnerError(f"{name}.feedback must be one of {', '.join(map(repr, KINDS))}, got {got}{where}")
 
 
 def _check_runs(name: str, method: object) -> None:

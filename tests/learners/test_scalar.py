@@ -148,8 +148,14 @@ def test_missing_methods_and_unknown_feedback_are_refused_at_once():
     with pytest.raises(LearnerError, match=r"Mine\.feedback must be one of 'bandit', 'full', got 'partial'"):
         as_learner(with_method("feedback", "partial"), arms=2, rounds=2)
     naked = type("Naked", (), {"act": Fair.act, "update": Fair.update})
-    with pytest.raises(LearnerError, match=r"Naked\.feedback must be .* got none"):
+    read = "it is read from the class, before an object is made"
+    with pytest.raises(LearnerError, match=rf"Naked\.feedback must be .* got none: {read}$"):
         as_learner(naked, arms=2, rounds=2)
+    # What an object alone would say; a property's own words are an address.
+    with pytest.raises(LearnerError, match=rf"Mine\.feedback must be .* got property: {read}$"):
+        as_learner(with_method("feedback", property(lambda self: "bandit")), arms=2, rounds=2)
+    with pytest.raises(LearnerError, match=rf"Mine\.feedback must be .* got ndarray: {read}$"):
+        as_learner(with_method("feedback", np.array(["full", "full"])), arms=2, rounds=2)
 
 
 @pytest.mark.parametrize("method", ["act", "update", "observe"])
