@@ -159,7 +159,8 @@ def check_target(user_object: object) -> None:
     elif isinstance(user_object, partial):
         made = name_of(user_object.func)
         raise LearnerError(
-            f"a partial of {made} is no learner: give {made} itself, with parameters (--set NAME=VALUE)"
+            f"a partial of {made} is no learner: give {made} itself, with parameters (--set NAME=VALUE), or a class "
+            "derived from it that has them as defaults"
         )
     elif not inspect.isroutine(user_object):
         _check_methods(user_object, ("start", "act", "update"))
