@@ -75,7 +75,7 @@ def p_values(measure, before, after):
 @pytest.mark.parametrize("law", [laplace, categories])
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_p_values_of_an_unchanged_target_are_no_smaller_than_they_say(measure, law):
-    """400 comparisons; for each test the chance that a valid p-value fails it is at most 3e-8, for all of them 5e-7."""
+    """400 comparisons: a valid p-value fails a test with a chance of at most 3e-8, one of all of them with 5e-7."""
     found = p_values(measure, target(law, 1.0), target(law, 1.0))
     for share in SHARES:
         assert sum(p <= share for p in found) <= stats.binom.isf(1e-8, COMPARISONS, share)
