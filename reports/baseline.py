@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from ..audit.statistics.events import CountsJson
     from ..mechanisms.measures.measure import MeasureJson
 
-#: Probabilities, less one, at which two claimed profiles are compared.
-CURVE = 1000
+#: Where what two claims allow is compared: at so many even steps of a probability, and at powers of ten below them, to
+#: this one: small deltas and large epsilons differ there alone. And how far rounding may move what they allow.
+CURVE, _POWERS, _ROUNDING = 1000, 15, 1e-15
 #: Where `accept` puts the baseline.
 DEFAULT = Path("overclaim-baseline.json")
 #: The audit lost power if the gap between the claim and the smallest violation it catches grew by more than this, or,
@@ -285,12 +286,12 @@ def _changes(new: ClaimRecord, old: ClaimRecord) -> list[Said]:
 
 def _allows_more(now: MeasureJson, then: MeasureJson) -> bool:
     """Tell whether a measure lets some event be likelier than another does; of one that is not known it is not."""
-    q = [i / CURVE for i in range(CURVE + 1)]
+    q = [*(i / CURVE for i in range(CURVE + 1)), *(10.0**-power for power in range(3, _POWERS + 1))]
     try:
         most, before = (measure_from_json(stated).allowed(q) for stated in (now, then))
     except ValueError:
         return False
-    return bool((most > before + 1e-9).any())
+    return bool((most > before * (1 + 1e-9) + _ROUNDING).any())
 
 
 def _blinder(new: ClaimRecord, old: ClaimRecord) -> bool:

@@ -159,6 +159,17 @@ def test_a_profile_that_allows_more_is_a_finding_and_one_that_allows_less_is_non
         assert ("weakened" in kinds) == weakened
 
 
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [([1.0, 1e-12], [1.0, 1e-10]), ([0.0, 5e-10], [0.0, 1e-9]), ([25.0, 0.0], [30.0, 0.0]), ([9, 1e-9], [9.5, 1e-9])],
+)
+def test_small_deltas_and_large_epsilons_of_a_profile_are_told_apart(record, less, more):
+    for then, now, weakened in ((less, more, True), (more, less, False), (more, more, False)):
+        old, new = ({**record["claims"][3], "measure": {"kind": "profile", "points": [p]}} for p in (then, now))
+        kinds = [f["kind"] for f in compare([new], {"claims": [old]}, alpha=0.01)["findings"]]
+        assert ("weakened" in kinds) == weakened
+
+
 def test_a_foreign_measure_that_is_none_is_bad_input(record):
     wrong = json.loads(json.dumps(record))
     wrong["claims"][0]["measure"] = {"kind": "gdp", "mu": 0}
