@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from .draws import Draws, Floats
-from .noise import Block, Blocks, Gaussian, Noise, gaussian_block
+from .noise import Block, Blocks, Gaussian, Laplace, Noise, gaussian_block
 from .philox import LANES, Stream
 
 
@@ -126,6 +126,10 @@ class Tree:
         law, shape = self.noise, state.noisy.shape
         if isinstance(law, Gaussian):  # one draw has the law of their sum
             law, missing = law.total(missing), 1
+        if isinstance(law, Laplace):
+            padded = law.sample_sums(missing, shape, draws)
+            padded += state.noisy
+            return padded
         padded = state.noisy + law.sample(shape, draws)
         for _ in range(missing - 1):
             padded += law.sample(shape, draws)

@@ -44,6 +44,22 @@ def test_laplace_is_a_signed_exponential_of_one_uniform():
     np.testing.assert_allclose(drawn[0, [1, 3]], [-stats.expon(scale=3).isf(0.75), stats.expon(scale=3).isf(0.5)])
 
 
+@pytest.mark.parametrize("count", [1, 2, 16, 17, 40])
+def test_sums_of_laplace_draws_are_the_sums_of_those_draws(count):
+    """Also of the largest draws of either sign, whose product alone is no number."""
+    one, many = Draws(3), Draws(3)
+    np.testing.assert_allclose(
+        Laplace(3.0).sample_sums(count, (2, 500), one),
+        sum(Laplace(3.0).sample((2, 500), many) for _ in range(count)),
+        atol=1e-12,
+    )
+    far = Fixed([0.0, 0.5 - 2.0**-53, 0.5, 1 - 2.0**-53])
+    np.testing.assert_allclose(
+        Laplace(3.0).sample_sums(count, (4,), far), count * Laplace(3.0).sample((4,), far), rtol=1e-13, atol=1e-12
+    )
+    assert (Laplace(0.0).sample_sums(count, (4,), far) == 0).all()
+
+
 @pytest.mark.parametrize(
     ("noise", "law"),
     [
