@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
@@ -77,8 +78,8 @@ class SpanningTrees:
         return math.sqrt(2 * min(self.vertices - 1, self.dim - self.vertices + 1))
 
     @cached_property
-    def _steps(self) -> list[tuple[list[int], bool]] | None:
-        """The edges (as numbers) that become one edge, and whether that is instead of vertices between them.
+    def _steps(self) -> list[tuple[int, list[int], bool]] | None:
+        """The number of each new edge, the edges that become it, and whether that is instead of vertices between them.
 
         Edges in parallel are one, as dear as the cheapest; vertices with two edges are left out, and the edges in a
         row are one, as dear as the dearest. The new edge has the next number. A step that goes on with a new edge in
@@ -115,25 +116,27 @@ class SpanningTrees:
             if len(at) == 2:
                 u, v = at
                 join(u, v, become_one(at.values(), True))
-        return steps
+        return [(number, *step) for number, step in enumerate(steps, start=self.dim) if step[0]]
 
     def minimise(self, linear: Floats) -> Floats:
         """Return the cheapest spanning trees; costs that agree but for their last bits count as equal."""
         costs, last = _named(linear)
         return self._eliminated(costs, last) if self._steps is None else self._reduced(costs, self._steps)
 
-    def _reduced(self, costs: Floats, steps: list[tuple[list[int], bool]]) -> Floats:
+    def _reduced(self, costs: Floats, steps: list[tuple[int, list[int], bool]]) -> Floats:
         """Return the trees where edges become one: then each is in the tree or not, from the last one back."""
-        edges = list(costs)
-        for parts, vertex in steps:
-            edges.append(reduce(np.maximum if vertex else np.minimum, [edges[i] for i in parts] or edges[:1]))
-        no = np.zeros(costs.shape[1], bool)
-        taken = [no] * self.dim + [~no if len(parts) == 1 else no for parts, _ in steps]
-        for number in reversed(range(self.dim, len(edges))):
-            (parts, vertex), cost, one = steps[number - self.dim], edges[number], taken[number]
+        edges = dict(enumerate(costs))
+        for number, parts, vertex in steps:
+            edges[number] = reduce(np.maximum if vertex else np.minimum, [edges[i] for i in parts])
+        taken: dict[int, NDArray[np.bool_]] = {}
+        for number, parts, vertex in reversed(steps):
+            if len(parts) == 1:  # the only edge that a vertex has left
+                taken[parts[0]] = np.ones(costs.shape[1], bool)
+                continue
+            cost, one = edges[number], taken[number]
             for i in parts:  # in a row only the dearest may be left out, in parallel only the cheapest be taken
                 taken[i] = one | (edges[i] < cost) if vertex else one & (edges[i] == cost)
-        return np.array(taken[: self.dim], dtype=np.float64)
+        return np.array([taken[i] for i in range(len(costs))], dtype=np.float64)
 
     def _eliminated(self, costs: Floats, last: int) -> Floats:
         """Return the trees where vertices are eliminated, the same one in all runs.
@@ -191,12 +194,7 @@ class Paths:
         _check_edges(self.vertices, self.edges)
         if not 0 <= self.source < self.vertices or self.source == self.sink:
             raise ValueError(f"source and sink must be two vertices, got {self.source} and {self.sink}")
-        order = self._order
-        reached = {self.source}
-        for v in order:
-            if v in reached:
-                reached |= {head for _, head in self._out[v]}
-        if self.sink not in reached:
+        if not self._ways:
             raise ValueError(f"no path leads from {self.source} to {self.sink}")
 
     @property
@@ -230,36 +228,48 @@ class Paths:
         return order
 
     @cached_property
+    def _ways(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """The vertices on paths, from the source on, each with its outgoing edges on paths, as (edge, head)."""
+        leading = {self.sink}
+        for v in reversed(self._order):
+            if any(head in leading for _, head in self._out[v]):
+                leading.add(v)
+        ways, reached = [], {self.source} & leading
+        for v in self._order:
+            if v in reached and v != self.sink:
+                ways.append((v, [(edge, head) for edge, head in self._out[v] if head in leading]))
+                reached |= {head for _, head in ways[-1][1]}
+        return ways
+
+    @cached_property
     def diameter(self) -> float:
         """Two paths differ in at most twice the longest path's edges, and in at most all edges."""
         longest = -self._distances(-np.ones((self.dim, 1)))[0][self.source][0]
         return math.sqrt(min(2 * float(longest), self.dim))
 
-    def _distances(self, linear: Floats) -> tuple[list[Floats], list[Floats]]:
+    def _distances(self, linear: Floats) -> tuple[dict[int, Floats], dict[int, Floats]]:
         """Return the least cost to the sink of every vertex, and of every edge and what is behind it: (runs,) each."""
-        distance = [np.full(linear.shape[1], np.inf)] * self.vertices
-        distance[self.sink] = np.zeros(linear.shape[1])
-        through = list(linear)
-        for v in reversed(self._order):
-            if v != self.sink and self._out[v]:
-                for edge, head in self._out[v]:
-                    through[edge] = linear[edge] + distance[head]
-                distance[v] = reduce(np.minimum, [through[edge] for edge, _ in self._out[v]])
+        distance: dict[int, Floats] = {}
+        through: dict[int, Floats] = {}
+        for v, out in reversed(self._ways):
+            for edge, head in out:
+                through[edge] = linear[edge] if head == self.sink else linear[edge] + distance[head]
+            distance[v] = reduce(np.minimum, [through[edge] for edge, _ in out])
         return distance, through
 
     def minimise(self, linear: Floats) -> Floats:
         """Return the shortest paths by dynamic programming, all runs at once; costs may be negative."""
         distance, through = self._distances(linear)
         no = np.zeros(linear.shape[1], bool)
-        at, taken = [no] * self.vertices, [no] * self.dim
-        at[self.source] = ~no
-        for v in self._order:
-            if v == self.sink:
-                break
-            for edge, head in self._out[v]:
-                last = edge == self._out[v][-1][0]  # those still there have no other way
-                taken[edge] = at[v] if last else at[v] & (through[edge] == distance[v])
-                at[head], at[v] = at[head] | taken[edge], at[v] & ~taken[edge]
+        at, taken = {self.source: ~no}, [no] * self.dim
+        for v, out in self._ways:
+            there = at[v]
+            for edge, head in out:
+                taken[edge] = there  # those still there have no other way than the last
+                if edge != out[-1][0]:
+                    taken[edge] = there & (through[edge] == distance[v])
+                    there = there ^ taken[edge]
+                at[head] = at[head] | taken[edge] if head in at else taken[edge]
         return np.array(taken, dtype=np.float64)
 
 
@@ -353,7 +363,13 @@ class BasePolytope:
         """The number of coordinates."""
         return len(self.values).bit_length() - 1
 
-    @property
+    @cached_property
+    def _gains(self) -> Floats:
+        """What each coordinate adds to each set: (dim, 2^dim)."""
+        f, sets = self._table, np.arange(len(self.values))
+        return np.array([f[sets | 1 << i] - f for i in range(self.dim)])
+
+    @cached_property
     def diameter(self) -> float:
         """A coordinate is at most what it adds to nothing, and at least what it adds to all others."""
         f, single = self._table, 1 << np.arange(self.dim)
@@ -367,9 +383,9 @@ class BasePolytope:
         itself = (1 << np.arange(self.dim)).astype(sets)[:, None]
         cheaper = np.zeros(linear.shape, sets)  # the set of those before each coordinate
         for i in range(self.dim - 1):
-            first = (costs[i] < costs[i + 1 :]).astype(sets)
+            first = (costs[i] < costs[i + 1 :]).view(np.uint8)
             cheaper[i + 1 :] |= first * itself[i]
-            cheaper[i] |= np.bitwise_or.reduce((1 - first) * itself[i + 1 :])
-        vertices: Floats = self._table.take(cheaper | itself)
-        vertices -= self._table.take(cheaper)
+            cheaper[i] |= np.bitwise_or.reduce(first * itself[i + 1 :]) ^ itself[i + 1 :].sum(dtype=sets)
+        rows = np.arange(0, self._gains.size, len(self.values))[:, None]
+        vertices: Floats = self._gains.take(cheaper + rows)
         return vertices

@@ -80,6 +80,8 @@ POLYTOPES = [
     (SpanningTrees(3, SMALLER[1]), list(trees(SMALLER[1], 3))),
     (SpanningTrees(4, SMALLER[2]), list(trees(SMALLER[2]))),
     (Paths(6, DAG, sink=4), list(paths())),
+    # Behind the sink, and from vertex 3, no way leads there.
+    (Paths(4, ((2, 3), (0, 1), (1, 3), (1, 2), (0, 2)), sink=2), [np.array([0, 1, 0, 1, 0]), np.eye(5)[4]]),
     (Assignments(3), permutations(3)),
     (Assignments(6), permutations(6)),
 ]
@@ -105,6 +107,15 @@ def test_the_base_polytope_of_a_graphs_rank_is_that_of_its_spanning_trees():
     rank = BasePolytope(tuple(float(max(len(one & tree) for tree in every)) for one in sets))
     linear = np.random.default_rng(0).integers(0, 4, (len(EDGES), 500)).astype(float)
     np.testing.assert_array_equal(rank.minimise(linear), SpanningTrees(4, EDGES).minimise(linear))
+
+
+@pytest.mark.parametrize("items", [8, 9])
+def test_rankings_have_the_cheapest_item_first(items):
+    """Sets of nine are numbers of more than eight bits."""
+    ranks = np.linspace(1.0, 0.0, items)
+    oracle = BasePolytope(tuple(float(ranks[: s.bit_count()].sum()) for s in range(2**items)))
+    linear = np.random.default_rng(0).normal(size=(items, 200))
+    np.testing.assert_allclose(oracle.minimise(linear), ranks[linear.argsort(axis=0).argsort(axis=0)], atol=1e-12)
 
 
 @pytest.mark.parametrize(
