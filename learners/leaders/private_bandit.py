@@ -17,11 +17,13 @@ from ...mechanisms.tree import Tree, TreeState
 from ..checks import check_rounds
 from ..problems.domains import LinearOracle
 from ..problems.loss_classes import ConvexClass
-from ..protocol import FeedbackKind
+from ..protocol import Arms, FeedbackKind
 from .pftal import sphere
 
 #: The share of runs that still move, below which they go on without the others: to leave others out takes a copy.
 FEW = 0.5
+#: So few runs go on together: to leave some out takes longer than to take them along.
+SMALL = 512
 #: Least squared length of a move that is divided by; those of length 0 are not made.
 TINY = np.finfo(float).tiny
 #: What slopes are rounded to, in precision^2 / diameter.
@@ -56,22 +58,27 @@ def conditional_gradient(oracle: LinearOracle, linear: Floats, precision: float)
         gap = -reduce(np.add, np.multiply(gradient, move, out=gradient))  # row by row: the same bits in all company
         far = gap > precision**2 / 2
         count = np.count_nonzero(far)
-        if count <= FEW * gap.size:  # the others go on without those that have arrived
-            if here is not x:
-                x[:, moving] = here
-            if not count:
-                return x
+        if not count:
+            break
+        if gap.size > SMALL and count <= FEW * gap.size:  # the others go on without those that have arrived
+            _put(x, moving, here)
             going = np.flatnonzero(far)
-            here, linear, move = (rows.take(going, axis=1) for rows in (here, linear, move))
+            here, linear, move = (rows.take(going, axis=1, mode="clip") for rows in (here, linear, move))
             moving, gap, far = moving[going], gap[going], far[going]
         length = reduce(np.add, move * move)
         step = np.minimum(gap / np.maximum(length, TINY), 1.0)
         step *= far  # who has arrived stays, and is found there again
         move *= step
         here += move
-    if here is not x:
-        x[:, moving] = here
+    _put(x, moving, here)
     return x
+
+
+def _put(x: Floats, runs: Arms, here: Floats) -> None:
+    """Write the points of some runs into those of all, row by row, which takes two thirds of the time."""
+    if here is not x:
+        for row, moved in zip(x, here, strict=True):
+            row[runs] = moved
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.learners.catalogue import ene_nguyen_vladu
 from overclaim.learners.catalogue.entries import Setting
 from overclaim.learners.leaders.doubling import Doubling
-from overclaim.learners.leaders.private_bandit import NoisyOco, PrivateBandit, conditional_gradient
+from overclaim.learners.leaders.private_bandit import SMALL, NoisyOco, PrivateBandit, conditional_gradient
 from overclaim.learners.problems.combinatorial import Paths, SpanningTrees
 from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex
 from overclaim.learners.problems.losses import Linear, Quadratic
@@ -52,9 +52,10 @@ def test_conditional_gradient_is_as_precise_as_asked(domain):
 )
 def test_conditional_gradient_of_a_run_does_not_depend_on_the_others(domain):
     """Most have arrived when few still move, so those are looked at with all others and by themselves."""
-    linear = np.random.default_rng(0).normal(size=(3, 300)) * np.geomspace(0.01, 3, 300)
+    runs = 6 * SMALL
+    linear = np.random.default_rng(0).normal(size=(3, runs)) * np.geomspace(0.01, 3, runs)
     together = conditional_gradient(domain, linear, 0.1)
-    for run in range(0, 300, 7):
+    for run in range(0, runs, 71):
         here = linear[:, run : run + 1]
         alone = conditional_gradient(domain, here, 0.1)
         np.testing.assert_array_equal(together[:, run : run + 1], alone)
