@@ -206,6 +206,8 @@ def _called(mechanism: Any, data: object, *others: object) -> object:
                 f"{name_of(mechanism)} cannot be called as mechanism(data, rng): {error}; one whose randomness "
                 "cannot be seeded takes the data alone, with os_random=True (--os-random)"
             ) from None
+        if isinstance(error, LearnerError):  # which says whose method raised what
+            raise RefusedInputError(f"on {_on(data)}: {error}") from error
         kind, colon, message = said(error).partition(": ")
         raise RefusedInputError(f"{name_of(mechanism)} raised {kind} on {_on(data)}{colon}{message}") from error
 

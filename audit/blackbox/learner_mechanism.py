@@ -99,7 +99,7 @@ class LearnerMechanism:
             feed=block.feed,
             learned=block.learned,
             updates=horizon,  # the last one is seen where it raises: that leaves the sequence out
-            before=block.before,
+            before=block.before if block.contexts else None,
         )
         return np.concatenate([np.atleast_2d(row) for row in (*block.actions, *block.releases)])
 
@@ -119,8 +119,6 @@ class _Block:
 
     def before(self, state: object) -> None:
         """Show the round's context, in each world its own."""
-        if not self.contexts:
-            return
         t, observe = len(self.actions), cast(HasContexts, self.learner).observe
         if t not in self.differ:
             seen = [(self.worlds[0][t], np.ones_like(self.left))]

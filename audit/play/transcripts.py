@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.blame import blaming
+from ...learners.abilities import takes_contexts
+from ...learners.blame import blamed, blaming
 from ...learners.protocol import Actions, HasRelease, Learner, LearnerError
 from ...learners.sampling import smallest_type
 from ...mechanisms.draws import Draws, Floats
@@ -22,6 +23,11 @@ from .pairs import Pair
 BLOCK = 8192
 #: Blocks that are certified as one task, at most.
 MOST_TOGETHER = 64
+#: What is said of a learner that raised where its `observe` was never called: it may have needed a context.
+NO_CONTEXT = (
+    "; it has a method observe, which plain losses never call: give inputs, or left and right, whose rounds have a "
+    "context (--inputs, or --left and --right, of check)"
+)
 
 
 @dataclass(frozen=True)
@@ -172,24 +178,30 @@ def play_rounds(
     updates : int, optional
         The rounds that are fed back; by default all but the last, whose feedback no action uses.
     before : callable, optional
-        Is given the state before every action.
+        Is given the state before every action, to show it the round's context.
 
     Raises
     ------
     LearnerError
-        If the learner plays something that is no arm and no point.
+        If the learner plays something that is no arm and no point, or raises where it might have needed contexts.
     """
     state = learner.start(runs, draws)
-    for t in range(rounds):
-        if before is not None:
-            before(state)
-        actions = learner.act(state, draws)
-        check_actions(actions, learner.arms, runs, t)
-        see(t, actions)
-        if t < (rounds - 1 if updates is None else updates):
-            learner.update(state, actions, feed(t, actions), draws)
-            if learned is not None:
-                learned(t, state)
+    try:
+        for t in range(rounds):
+            if before is not None:
+                before(state)
+            actions = learner.act(state, draws)
+            check_actions(actions, learner.arms, runs, t)
+            see(t, actions)
+            if t < (rounds - 1 if updates is None else updates):
+                learner.update(state, actions, feed(t, actions), draws)
+                if learned is not None:
+                    learned(t, state)
+    except Exception as error:
+        blame = blamed(error, learner)
+        if before is None and takes_contexts(learner) and isinstance(blame, LearnerError):
+            raise LearnerError(f"{blame}{NO_CONTEXT}") from error
+        raise
 
 
 def check_actions(actions: object, arms: int, runs: int, t: int) -> None:

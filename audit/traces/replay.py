@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...learners.blame import blaming, name_of
-from ...learners.protocol import Actions, FeedbackKind, Learner, LearnerError
+from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws, Floats
 from ..attacks.encoding import scalars
@@ -140,16 +140,12 @@ class _Taped:
     t0: int
     forced: object
 
-    @property
-    def arms(self) -> int:
-        return self.learner.arms
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.learner, name)
 
     @property
-    def feedback(self) -> FeedbackKind:
-        return self.learner.feedback
-
-    def start(self, runs: int, draws: Draws) -> object:
-        return self.learner.start(runs, draws)
+    def __name__(self) -> str:
+        return name_of(self.learner)
 
     def act(self, state: object, draws: Draws) -> Actions:
         self.tape.round += 1
@@ -157,9 +153,6 @@ class _Taped:
         if self.forced is None or self.tape.round != self.t0 + 1:
             return played
         return np.repeat(np.asarray(self.forced, dtype=played.dtype)[..., None], played.shape[-1], axis=-1)
-
-    def update(self, state: object, actions: Actions, feedback: Floats, draws: Draws) -> None:
-        self.learner.update(state, actions, feedback, draws)
 
 
 @blaming

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from overclaim import Claim, Pair, Verdict, falsify
+from overclaim import Claim, Pair, Verdict, check_learner, check_regret, falsify
 from overclaim.audit.assumptions.mechanism_runs import run_block
 from overclaim.audit.blackbox.learner_mechanism import LearnerMechanism, RoundsPair
+from overclaim.audit.certification.one_run import smoke_test
 from overclaim.audit.play.transcripts import play
+from overclaim.audit.traces.replay import traces
 from overclaim.learners import BatchedLaplace, Exp3, Threshold
 from overclaim.learners.bandits.exp4 import Exp4, SteadyExp4
 from overclaim.learners.problems.advice import Advice
 from overclaim.learners.protocol import LearnerError
+from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.draws import Draws
 from overclaim.testing import neighbours
 
@@ -333,3 +336,63 @@ def test_false_alarms_are_as_rare_as_claimed():
         for seed in range(60)
     ]
     assert alarms.count(Verdict.FALSIFIED) < 20
+
+
+class Needs:
+    """It plays what its context says."""
+
+    feedback = "full"
+
+    def __init__(self, arms, rounds, rng):
+        pass
+
+    def observe(self, context):
+        self.context = context
+
+    def act(self):
+        return self.context
+
+    def update(self, losses):
+        pass
+
+
+class NeedsBatched(Shows):
+    """As `Needs`, all runs at once."""
+
+    def start(self, runs, draws):
+        return {}
+
+    def observe(self, state, context, runs):
+        state.setdefault("arms", np.zeros(runs.size, dtype=np.intp))[runs] = context
+
+    def act(self, state, draws):
+        return state["arms"]
+
+    def update(self, state, actions, losses, draws):
+        pass
+
+
+@pytest.mark.parametrize("learner", [Needs, NeedsBatched(half)], ids=["plain", "batched"])
+@pytest.mark.parametrize(
+    "play",
+    [
+        lambda learner: falsify(learner, Claim(epsilon=1.0), rounds=2, runs=200),
+        lambda learner: audit(learner, left=FIRST, right=[FIRST[0], SECOND[1]], runs=200),
+        check_learner,
+        lambda learner: check_regret(learner, lambda rounds: 1.0, rounds=16, arms=2),
+        lambda learner: smoke_test(as_learner(learner, arms=2, rounds=16), Claim(epsilon=1.0), rounds=16),
+        lambda learner: traces(as_learner(learner, arms=2, rounds=2), Pair(FIRST, SECOND[:1] + FIRST[1:])),
+    ],
+    ids=["falsify", "sides", "check", "regret", "smoke", "traces"],
+)
+def test_a_learner_that_needs_contexts_is_told_where_they_come_from(learner, play):
+    """It ended in its own AttributeError, or KeyError, alone."""
+    with pytest.raises(LearnerError) as error:
+        play(learner)
+    name = getattr(learner, "__name__", "NeedsBatched")
+    assert "Error: " in str(error.value)
+    assert f"{name}.act raised" in str(error.value) or f"{name} raised" in str(error.value)
+    assert "raised LearnerError" not in str(error.value)
+    assert str(error.value).count("a method observe, which plain losses never call: give inputs, or left") == 1
+    given = [{"losses": [1.0, 0.0], "context": 0}], [{"losses": [1.0, 0.0], "context": 1}]
+    assert audit(learner, left=given[0], right=given[1], runs=2000).verdict is Verdict.FALSIFIED
