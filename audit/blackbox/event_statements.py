@@ -12,12 +12,14 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import as_float, plain, rows_of, vectors
+from ..attacks.encoding import WHOLE, as_float, plain, rows_of, vectors
 from ..attacks.features import Labels, Outputs
 from ..statistics.digits import exactly
 from ..statistics.events import Event
@@ -143,9 +145,12 @@ def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
 
 def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
     if isinstance(column, np.ndarray):
-        numbers = column.astype(float)
-        yield from _about_nan(name, np.isnan(numbers), says)
-        yield from _about_numbers(name, numbers, says, whole=column.dtype.kind in "biu")
+        kind = column.dtype.kind
+        if kind in "iu" and (column.min() < -WHOLE or column.max() > WHOLE):
+            column = column.astype(object)
+        missing = np.isnan(column) if kind == "f" else np.zeros(column.size, dtype=np.bool_)
+        yield from _about_nan(name, missing, says)
+        yield from _about_numbers(name, column, missing, says, whole=kind in "biu")
         return
     there = np.array([value is not ... for value in column])
     if column[int(there.argmax())] is _PRESENT:  # some run has the part, else it would have no column
@@ -155,17 +160,16 @@ def _statements(name: str, column: Part, says: Labels) -> Iterator[_Wording]:
         yield from _about_marks(f"{name} is there", f"{name} is not there", there, says)
     numeric = np.array([isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in column])
     if numeric.any():
-        numbers = np.array([_as_float(v) if ok else math.nan for v, ok in zip(column, numeric, strict=True)])
-        whole = all(isinstance(v, int) and abs(v) < _MOST for v, ok in zip(column, numeric, strict=True) if ok)
-        yield from _about_nan(name, np.isnan(numbers) & numeric, says)
-        yield from _about_numbers(name, numbers, says, whole=whole)
+        pairs = zip(column, numeric, strict=True)
+        held = [math.nan if not ok else v if isinstance(v, int) else as_float(v) for v, ok in pairs]
+        rounded = any(isinstance(v, int) and abs(v) > WHOLE for v in held)
+        numbers = np.array(held, dtype=object if rounded else np.float64)
+        missing = np.array([v != v for v in held])
+        whole = all(isinstance(v, int) and abs(v) < _MOST for v, ok in zip(held, numeric, strict=True) if ok)
+        yield from _about_nan(name, missing & numeric, says)
+        yield from _about_numbers(name, numbers, missing, says, whole=whole)
     texts = [None if ok or value is ... else _quoted(value) for value, ok in zip(column, numeric, strict=True)]
     yield from _about_categories(name, texts, says)
-
-
-def _as_float(number: object) -> float:
-    """Return the number as a float, finite for every whole number."""
-    return max(-_MOST, min(as_float(number), _MOST)) if isinstance(number, int) else as_float(number)
 
 
 def _about_marks(yes: str, no: str, marks: Labels, says: Labels) -> Iterator[_Wording]:
@@ -191,9 +195,13 @@ def _about_categories(name: str, texts: Sequence[str | None], says: Labels) -> I
         yield _Wording(f"{name} is {' or '.join(sorted(chosen))}", len(chosen), agrees)
 
 
-def _about_numbers(name: str, numbers: Floats, says: Labels, *, whole: bool) -> Iterator[_Wording]:
-    """Yield the range of a part that agrees with the event most often, and the best range that it is outside of."""
-    missing = np.isnan(numbers)
+def _about_numbers(
+    name: str, numbers: NDArray[Any], missing: Labels, says: Labels, *, whole: bool
+) -> Iterator[_Wording]:
+    """Yield the range of a part that agrees with the event most often, and the best range that it is outside of.
+
+    Whole numbers that floats would round, those beyond 2^53, are held as objects.
+    """
     values, places = np.unique(numbers[~missing], return_inverse=True)
     if values.size < 2:
         return
@@ -217,29 +225,39 @@ def _heaviest(weights: Floats) -> tuple[int, int, float]:
     return start, end, float(sums[end + 1] - sums[start])
 
 
-def _is_one(values: Floats, start: int, end: int, *, whole: bool) -> bool:
+def _is_one(values: NDArray[Any], start: int, end: int, *, whole: bool) -> bool:
     """Tell whether a range is a single number that is named, not what lies between its neighbours."""
-    return bool(start == end and (whole or math.isinf(values[start])))
+    return bool(start == end and (whole or values[start] in (-math.inf, math.inf)))
 
 
-def _range(name: str, values: Floats, start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
+def _range(name: str, values: NDArray[Any], start: int, end: int, *, whole: bool, outside: bool) -> tuple[str, int]:
     """Return that a part is within the values from `start` to `end`, or outside, and how many words that takes."""
     if _is_one(values, start, end, whole=whole):
-        return f"{name} {'is not' if outside else '='} {exactly(values[start])}", 1
+        return f"{name} {'is not' if outside else '='} {_named(values[start])}", 1
     sides = []
     if start > 0:
         edge = None if whole else _between(values[start - 1], values[start])
         sign = "<" if outside else ">=" if edge is None else ">"
-        sides.append(f"{name} {sign} {exactly(values[start] if edge is None else edge)}")
+        sides.append(f"{name} {sign} {_named(values[start] if edge is None else edge)}")
     if end < values.size - 1:
         edge = None if whole else _between(values[end], values[end + 1])
         sign = ">" if outside else "<=" if edge is None else "<"
-        sides.append(f"{name} {sign} {exactly(values[end] if edge is None else edge)}")
+        sides.append(f"{name} {sign} {_named(values[end] if edge is None else edge)}")
     return (" or " if outside else " and ").join(sides), len(sides)
 
 
-def _between(low: float, high: float) -> float | None:
+def _named(number: Any) -> str:
+    """Return a number by all its digits."""
+    return str(Decimal(number)) if isinstance(number, int) and abs(number) > WHOLE else exactly(number)
+
+
+def _between(low: Any, high: Any) -> float | None:
     """Return the shortest number between two neighbouring values; None where there is none, or one is infinite."""
-    middle = low / 2 + high / 2
+    middle = _finite(low) / 2 + _finite(high) / 2
     rounded = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
     return next((short for short in rounded if low < short < high), None)
+
+
+def _finite(number: Any) -> float:
+    """Return the number as a float, finite for every whole number."""
+    return max(-_MOST, min(as_float(number), _MOST)) if isinstance(number, int) else number

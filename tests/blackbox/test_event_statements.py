@@ -34,10 +34,21 @@ def words(outputs, says):
         ([1.0, 1.0 + 2**-52] * 9, [0, 1] * 9, "the output >= 1.0000000000000002"),
         ([1.0, 1.0 + 2**-52] * 9, [1, 0] * 9, "the output <= 1"),
         ([10**400, 3] * 9, [1, 0] * 9, "the output > 9e+307"),
+        ([2**53, 2**53 + 1] * 9, [0, 1] * 9, "the output = 9007199254740993"),
+        (np.array([-(2**53) - 1, -(2**53)] * 9), [1, 0] * 9, "the output = -9007199254740993"),
+        (
+            np.array([2**64 - 1, 2**64 - 3, 7] * 9, dtype=np.uint64),
+            [1, 1, 0] * 9,
+            "the output >= 18446744073709551613",
+        ),
+        ([2**53 + 1, 0.5, 2**53] * 9, [1, 0, 0] * 9, "the output >= 9007199254740993"),
+        ([{"n": 10**400}, {"n": 10**19 + 3}, {"n": 10**19 + 2}] * 9, [1, 1, 0] * 9, "n >= 10000000000000000003"),
+        ([10**25, 10**25 + 1] * 9, [0, 1] * 9, "the output = 10000000000000000000000001"),
         (["yes", "no"] * 9, [1, 0] * 9, 'the output is "yes"'),
         ([float("nan"), 1.0] * 9, [1, 0] * 9, "the output is nan"),
         ([None, 1.0] * 9, [1, 0] * 9, "the output is None"),
         ([True, False] * 9, [1, 0] * 9, "the output is True"),
+        ([True, 0.5, 7.0] * 9, [1, 0, 0] * 9, "the output is True"),
         ([None, [1.0]] * 9, [1, 0] * 9, "the output is None"),
         ([None, [1.0]] * 9, [0, 1] * 9, "the output is of type list"),
         ([{"fit": 3}, {"fit": {"error": 1}}] * 9, [0, 1] * 9, "fit is of type dict"),
@@ -56,6 +67,7 @@ def test_the_statement_is_the_one_that_agrees(outputs, says, expected):
 
 def test_no_statement_is_longer_than_a_few_lines():
     assert words(["x" * 1000, "y" * 1000] * 9, [1, 0] * 9) == ""
+    assert words([10**5000, 10**5000 + 1] * 9, [1, 0] * 9) == ""
     assert words([{"k" * 1000: 1, "n": 2}, {"n": 3}] * 9, [1, 0] * 9).startswith("“left” where n = 2")
 
 
