@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.draws import Draws, Floats
+from ..mechanisms.parameters import with_plain_numbers
 from ..mechanisms.weakening import NoiseParameter, default_of, with_parameter
 from .blame import name_of, raised, said
 from .checks import check_arms, check_rounds
@@ -188,7 +189,7 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
     """
     check_target(user_object)
     if isinstance(user_object, type) and not hasattr(user_object, "start"):
-        return Scalar(user_object, arms, rounds, parameters)
+        return with_plain_numbers(Scalar(user_object, arms, rounds, parameters))
     if isinstance(user_object, type) or inspect.isroutine(user_object):
         learner = _built(user_object, {"arms": arms, "rounds": rounds}, parameters)
         _check_methods(learner, ("start", "act", "update"))
@@ -198,7 +199,20 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
             raise ValueError(f"{type(learner).__name__} is built already and takes no {', '.join(sorted(parameters))}")
     if not hasattr(learner, "arms"):
         raise LearnerError(f"{type(learner).__name__} must have arms, the length of a loss vector")
-    return cast(Learner, learner)
+    return _with_plain_arms(with_plain_numbers(cast(Learner, learner)))
+
+
+def _with_plain_arms(learner: Learner) -> Learner:
+    """Return a learner whose arms are an integer of Python's: with a small one of NumPy's products overflow."""
+    if not isinstance(learner.arms, np.integer):
+        return learner
+    arms, learner = learner.arms, copy.copy(learner)
+    try:
+        object.__setattr__(learner, "arms", int(arms))
+    except AttributeError:  # a property
+        if arms.itemsize < np.dtype(np.int64).itemsize:
+            raise LearnerError(f"{name_of(learner)}.arms must be an int, got {arms!r}") from None
+    return learner
 
 
 def arms_of(learner: object, arms: int | None, length: int | None = None) -> int:
@@ -210,9 +224,10 @@ def arms_of(learner: object, arms: int | None, length: int | None = None) -> int
         If other ones are asked for than a learner has that is built already.
     """
     own = getattr(learner, "arms", None)
+    own = int(own) if isinstance(own, np.integer) else own
     if arms is None:
         return own if isinstance(own, int) else length or 2
-    if isinstance(own, int) and isinstance(arms, int) and not isinstance(learner, type) and own != arms:
+    if isinstance(own, int) and isinstance(arms, int | np.integer) and not isinstance(learner, type) and own != arms:
         raise ValueError(f"arms must be those of the learner, {own}, got {arms!r}")
     return arms
 

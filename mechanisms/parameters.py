@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
+Recipe = TypeVar("Recipe")
+
+#: The package, whose dataclasses are made anew from their fields.
+_OURS = __name__.partition("mechanisms.")[0]
 #: The most answers, bits or hash functions: more do not fit into memory, as many times as an audit calls a mechanism.
 LARGEST = 10_000
 #: What can still be computed with, noise of a scale some thousand times 1 / epsilon among it: `noise.LARGEST`.
@@ -42,3 +48,16 @@ def is_finite(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer too large for a float
         return False
+
+
+def with_plain_numbers(recipe: Recipe) -> Recipe:
+    """Return a recipe of ours and of its parts with Python's numbers in place of NumPy's: small ones overflow."""
+    if not is_dataclass(recipe) or isinstance(recipe, type) or not type(recipe).__module__.startswith(_OURS):
+        return recipe
+    changes = {}
+    for field in fields(recipe):
+        held = getattr(recipe, field.name)
+        plain = held.item() if isinstance(held, np.generic) else with_plain_numbers(held)
+        if field.init and plain is not held:
+            changes[field.name] = plain
+    return replace(recipe, **changes) if changes else recipe

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ...learners.blame import blaming
 from ...mechanisms.claim import Claim, check_claim
+from ...mechanisms.parameters import with_plain_numbers
 from ...mechanisms.weakening import NoiseParameter, with_parameter
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.call_limit import check_limit
@@ -169,6 +170,7 @@ def audit_mechanism(
         raise ValueError("call_limit is for inputs that are searched: slow ones are left out")
     if budget.stop == "early":
         _check_early(claim, os_random)
+    mechanism = with_plain_numbers(mechanism)
     how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
     if attributes is not None:
         mechanism, weaker = WithAttributes(mechanism, attributes), how

@@ -13,8 +13,12 @@ from overclaim.audit.inputs.neighbours import neighbours
 from overclaim.audit.play.cluster import Cluster
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.regret.check_regret import check_regret
+from overclaim.learners import BatchedLaplace
 from overclaim.learners.bandits.exp3 import Exp3
+from overclaim.learners.protocol import LearnerError
+from overclaim.learners.scalar import as_learner
 from overclaim.mechanisms.claim import Claim
+from overclaim.mechanisms.one_shot.classic import LaplaceMechanism
 
 CLAIM = Claim(epsilon=1.0)
 
@@ -85,3 +89,64 @@ def test_nor_elsewhere():
         check_learner(Coin, losses=np.ones((8, 3)))
     with pytest.raises(ValueError, match=r"must be tcp://HOST:PORT, got 5"):
         Cluster(5)
+
+
+class Wide:
+    """A batched learner of its own arms."""
+
+    feedback = "full"
+
+    def __init__(self, arms):
+        self.arms = arms
+
+    def start(self, runs, draws):
+        return np.zeros(runs)
+
+    def act(self, state, draws):
+        return (draws.uniform(state.size) * int(self.arms)).astype(np.intp)
+
+    def update(self, state, actions, losses, draws):
+        state += losses[0]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda kind: Exp3(arms=kind(100), eta=np.float16(0.1)),
+        lambda kind: BatchedLaplace(Exp3(arms=kind(100), eta=0.1), epsilon=np.float16(1.0), batch=kind(2)),
+        lambda kind: Wide(kind(100)),
+    ],
+    ids=["ours", "inner", "theirs"],
+)
+def test_a_learner_may_have_arms_of_numpys_smallest_kinds(make, kind):
+    """Products with them overflowed; and they were not seen to be a number: regret played two arms."""
+    told, meant = make(kind), make(int)
+    pair = Pair(np.eye(100)[:3], np.eye(100)[[1, 1, 2]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = [falsify(one, CLAIM, pair=pair, runs=200) for one in (told, meant)]
+        assert str(results[0]) == str(results[1])
+        means = [check_regret(one, 16.0, rounds=16, runs=20).regret.mean for one in (told, meant)]
+        assert means[0] == means[1]
+    assert isinstance(told.arms, kind)  # what is the user's stays as it is
+    with pytest.raises(ValueError, match="arms must be those of the learner, 100, got 3$"):
+        falsify(told, CLAIM, rounds=4, arms=3, runs=400)
+
+
+def test_arms_that_would_overflow_and_cannot_be_changed_are_named():
+    class Fixed(Wide):
+        arms = property(lambda self: np.int16(3))
+
+        def __init__(self):
+            pass
+
+    with pytest.raises(LearnerError, match=r"^Fixed.arms must be an int, got np.int16\(3\)$"):
+        as_learner(Fixed(), arms=2, rounds=2)
+
+
+def test_a_mechanism_of_ours_computes_with_pythons_numbers():
+    """At this epsilon float16 has no scale of the noise, 1 / epsilon."""
+    told, meant = (LaplaceMechanism(epsilon=kind(2e-6)) for kind in (np.float16, lambda x: float(np.float16(x))))
+    both = [falsify_mechanism(one, CLAIM, left=[0.0], right=[1.0], runs=400) for one in (told, meant)]
+    assert str(both[0]) == str(both[1])
