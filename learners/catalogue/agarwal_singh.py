@@ -13,7 +13,7 @@ from ..bandits.exp2_hypercube import HypercubeExp2
 from ..bandits.exp3 import Exp3
 from ..bandits.scrible import Scrible
 from ..conversions.reduction import BanditReduction
-from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma, published_sigma, regret_sigma
+from ..leaders.ftpl import LOGARITHMS, Ftpl, gaussian_sigma, least_sigma, published_sigma, read_in, regret_sigma
 from ..leaders.ftrl import Ftrl
 from ..probes.threshold import Threshold
 from ..problems.barriers import BallBarrier, Barrier, BoxBarrier, SimplexBarrier
@@ -43,13 +43,11 @@ def node_noise(setting: Setting, whole: bool = False, base: str = "2") -> Laplac
     Corrected, the L1 diameter in place of the norm, and the nodes that hold a round in place of log2 T: before the
     last prefix, or in the `whole` sequence of Lemma 3.3.
     """
-    logarithms = {"2": math.log2, "e": math.log}
-    if base not in logarithms:
-        raise ValueError(f"base must be one of {', '.join(logarithms)}, got {base!r}")
+    log = read_in(base, LOGARITHMS)
     if math.isinf(setting.epsilon):
         return Laplace(0.0)
     if setting.published:
-        return Laplace(l1_norm(setting) * logarithms[base](setting.rounds) / setting.epsilon)
+        return Laplace(l1_norm(setting) * log(setting.rounds) / setting.epsilon)
     return Laplace(l1_norm(setting) * setting.range * reached(setting, whole) / setting.epsilon)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ...mechanisms.draws import Draws
 from ...mechanisms.measures.gaussian_dp import gaussian_mu
@@ -17,6 +18,7 @@ from ..protocol import Actions, Kernel
 from .leader import Leader
 
 Logarithm = Callable[[float], float]
+Reading = TypeVar("Reading")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +59,13 @@ class Ftpl(Leader):
         )
 
 
+#: How a "log" is read that the papers print without its base.
+LOGARITHMS: dict[str, Logarithm] = {"2": math.log2, "e": math.log}
 #: How "log" is read in the papers' sigma: the levels of the tree are counted in base 2, and so log T, but the base of
 #: the outer logarithm of log T / delta is not printed. "2" and "e" are one base throughout.
 BASES: dict[str, tuple[Logarithm, Logarithm]] = {
     "mixed": (math.log2, math.log),
-    "2": (math.log2, math.log2),
-    "e": (math.log, math.log),
+    **{base: (log, log) for base, log in LOGARITHMS.items()},
 }
 
 
@@ -75,7 +78,7 @@ def regret_sigma(*, rounds: int, dim: int, norm: float, base: str = "mixed") -> 
         For fewer than two rounds, where log T = 0, and for a base of another name.
     """
     _check_horizon(rounds)
-    log, _ = _logarithms(base)
+    log, _ = read_in(base, BASES)
     return norm * math.sqrt(rounds / (math.sqrt(dim) * log(rounds)))
 
 
@@ -98,7 +101,7 @@ def least_sigma(*, rounds: int, size: float, epsilon: float, delta: float, base:
     _check_horizon(rounds)
     check_epsilon(epsilon)
     check_delta(delta)
-    log, outer = _logarithms(base)
+    log, outer = read_in(base, BASES)
     # Theorem A.1 bounds sigma^2, so the sign of the outer logarithm, where log T is below delta, does not matter.
     return 0.0 if math.isinf(epsilon) else size / epsilon * log(rounds) * abs(outer(log(rounds) / delta))
 
@@ -120,10 +123,11 @@ def published_sigma(*, rounds: int, dim: int, norm: float, epsilon: float, delta
     return 0.0 if math.isinf(epsilon) else max(regret, private)
 
 
-def _logarithms(base: str) -> tuple[Logarithm, Logarithm]:
-    if base not in BASES:
-        raise ValueError(f"base must be one of {', '.join(BASES)}, got {base!r}")
-    return BASES[base]
+def read_in(base: str, readings: Mapping[str, Reading]) -> Reading:
+    """Return how logarithms are read in a base; raise ValueError for one that is none of these readings."""
+    if base not in readings:
+        raise ValueError(f"base must be one of {', '.join(readings)}, got {base!r}")
+    return readings[base]
 
 
 def gaussian_sigma(*, sensitivity: float, epsilon: float, delta: float) -> float:
