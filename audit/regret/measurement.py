@@ -229,20 +229,6 @@ def regrets(played: Sequence[Played], confidence: float) -> list[Regret]:
     ]
 
 
-def play_runs(
-    learner: Learner,
-    losses: World,
-    budget: Budget = BUDGET,
-    execution: Execution = HERE,
-    *,
-    comparator: float | None = None,
-    label: int = 0,
-    part: str = "",
-) -> Played:
-    """Play a learner on one fixed loss sequence; the rest as `play_sequences`."""
-    return play_sequences(learner, [losses], budget, execution, comparator=comparator, label=label, part=part)[0]
-
-
 def play_sequences(
     learner: Learner,
     sequences: Sequence[World],

@@ -162,7 +162,7 @@ def audit_regret(
     setting : Setting
         The game; its `rounds` is the horizon of the bound.
     budget, execution
-        As for `play_runs`. The confidence holds over all sequences together. With `stop` "early" no more runs are
+        As for `play_sequences`. The confidence holds over all sequences together. With `stop` "early" no more runs are
         played than it takes to decide on the bound, by intervals that hold at all numbers of runs.
     parameters : mapping, optional
         The algorithm's own parameters.
@@ -182,7 +182,7 @@ def audit_regret(
     Raises
     ------
     ValueError, LearnerError
-        As `play_runs`, `growth` and `as_learner`.
+        As `play_sequences`, `growth` and `as_learner`.
     """
     horizons = default_horizons(setting.rounds) if horizons is None else tuple(horizons)
     if horizons:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.play.kernel_totals import has_kernel_for
 from overclaim.audit.regret.adversaries import regret_losses
-from overclaim.audit.regret.measurement import play_runs
+from overclaim.audit.regret.measurement import play_sequences
 from overclaim.audit.regret.regret_audit import FOUND, audit_regret
 from overclaim.benchmarks import tables
 from overclaim.learners.catalogue.entries import entries, lookup
@@ -81,7 +81,7 @@ def play_one(name, rounds, kernel):
     setting = entry.setting(rounds=rounds)
     learner = entry.build(setting)
     losses = next(iter(regret_losses(entry, setting, learner, 0).values()))
-    play_runs(learner, losses, Budget(runs=100), Execution(fast=kernel))
+    play_sequences(learner, [losses], Budget(runs=100), Execution(fast=kernel))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 

@@ -130,7 +130,7 @@ def test_a_learner_may_have_arms_of_numpys_smallest_kinds(make, kind):
         means = [check_regret(one, 16.0, rounds=16, runs=20).regret.mean for one in (told, meant)]
         assert means[0] == means[1]
     assert isinstance(told.arms, kind)  # what is the user's stays as it is
-    with pytest.raises(ValueError, match="arms must be those of the learner, 100, got 3$"):
+    with pytest.raises(ValueError, match=r"arms must be those of the learner, 100, got 3$"):
         falsify(told, CLAIM, rounds=4, arms=3, runs=400)
 
 

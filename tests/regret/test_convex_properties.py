@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.regret.comparator import domain_of
-from overclaim.audit.regret.measurement import play_runs
 from overclaim.learners import BanditPftal, NoisyOco, Pftal
 from overclaim.learners.catalogue.entries import entries, lookup
 from overclaim.learners.planted.planted_regret import FlippedSign
 from overclaim.learners.problems.domains import L2Ball
 from overclaim.learners.problems.losses import Absolute, Linear, Quadratic, check_lipschitz
 from overclaim.mechanisms.noise import L2Laplace, Laplace
+from overclaim.tests.support.regret import play_runs
 
 ONE = Budget(runs=2)
 ERROR = 1e-8

@@ -9,7 +9,7 @@ import pytest
 from overclaim.audit.play.execution import Budget, Execution
 from overclaim.audit.regret import measurement, side_by_side
 from overclaim.audit.regret.adversaries import adversaries
-from overclaim.audit.regret.measurement import ANYTIME, BETTING, play_runs
+from overclaim.audit.regret.measurement import ANYTIME, BETTING
 from overclaim.audit.regret.regret_audit import FIRST_LOOK, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VIOLATED
 from overclaim.learners import Exp3, Ftrl, Threshold
@@ -17,7 +17,7 @@ from overclaim.learners.catalogue.entries import RegretClaim, Setting
 from overclaim.learners.problems.domains import Ball
 from overclaim.mechanisms.noise import Laplace
 from overclaim.mechanisms.philox import CounterDraws
-from overclaim.tests.support.regret import measure
+from overclaim.tests.support.regret import measure, play_runs
 
 UNIFORM = Exp3(arms=2, eta=1e-12, gamma=1.0)
 EARLY = Budget(runs=2000, stop="early")

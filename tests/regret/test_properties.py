@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overclaim.audit.play.execution import Budget
-from overclaim.audit.regret.measurement import play_runs
 from overclaim.learners import Exp3, Ftrl
 from overclaim.learners.bandits.htinf import Htinf
 from overclaim.learners.catalogue.entries import entries, lookup
 from overclaim.learners.problems.domains import Ball, Cube, EntropySimplex
 from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.mechanisms.noise import Laplace
+from overclaim.tests.support.regret import play_runs
 
 ONE = Budget(runs=2)
 QUICK = settings(max_examples=8, deadline=None)

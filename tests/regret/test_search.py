@@ -13,7 +13,6 @@ from overclaim.audit.regret.adaptive import play_adaptive
 from overclaim.audit.regret.adversaries import adversaries, regret_losses
 from overclaim.audit.regret.adversary_search import find_adversary, rows_of_arms
 from overclaim.audit.regret.block_sequences import BlockSequence, equal_blocks
-from overclaim.audit.regret.measurement import play_runs
 from overclaim.audit.regret.regret_audit import FOUND, audit_regret
 from overclaim.audit.regret.verdicts import HOLDS, VIOLATED
 from overclaim.learners import Exp3, Threshold
@@ -25,6 +24,7 @@ from overclaim.learners.problems.losses import LOSS_SETS
 from overclaim.mechanisms.noise import Laplace
 from overclaim.reports.command_line.cli import main
 from overclaim.tests.support.own_code import COIN
+from overclaim.tests.support.regret import play_runs
 
 FEW = Budget(runs=20)
 

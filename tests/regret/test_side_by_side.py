@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from overclaim.audit.play.execution import Budget
-from overclaim.audit.regret.measurement import play_runs, play_sequences, shares
+from overclaim.audit.regret.measurement import play_sequences, shares
 from overclaim.audit.regret.side_by_side import SideBySide, counted
 from overclaim.learners import BatchedLaplace, Exp3, Ftrl
 from overclaim.learners.bandits.htinf import Htinf
@@ -16,6 +16,7 @@ from overclaim.learners.next_arm import states_next_arm
 from overclaim.learners.problems.domains import Ball
 from overclaim.learners.problems.losses import Absolute, Linear, Quadratic, feedback
 from overclaim.mechanisms.noise import Laplace
+from overclaim.tests.support.regret import play_runs
 
 FEW = Budget(runs=4)
 VECTORS = [np.random.default_rng(i).choice([-1.0, 0.5, 1.0], (12, 3)) for i in range(3)]

@@ -1,7 +1,11 @@
-"""The mean regret of a learner on one loss sequence, with its interval."""
+"""A learner on one loss sequence: what it played, and its mean regret with its interval."""
 
 from overclaim.audit.play.execution import HERE
-from overclaim.audit.regret.measurement import BUDGET, play_runs
+from overclaim.audit.regret.measurement import BUDGET, play_sequences
+
+
+def play_runs(learner, losses, budget=BUDGET, execution=HERE, **more):
+    return play_sequences(learner, [losses], budget, execution, **more)[0]
 
 
 def measure(learner, losses, budget=BUDGET, execution=HERE, **more):
