@@ -9,11 +9,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
+from ..audit.certification import blind_spot
 from ..audit.statistics import measure_words
 from ..audit.statistics.digits import at_least, at_most, confidence_text
 from .record_types import ClaimRecord, LegibleRecord, RunRecord, Said
 
 if TYPE_CHECKING:
+    from ..audit.play.pairs import PairJson
     from ..audit.regret.measurement import RegretJson
     from ..mechanisms.claim import ClaimedJson
     from ..mechanisms.measures.measure import MeasureJson
@@ -156,19 +158,12 @@ def regret_replay(row: RegretJson) -> str:
 
 def untested_words(claim: ClaimRecord) -> str:
     """Return why an audit that a claim survived is no test of it."""
-    spot = claim.get("blind_spot")
-    if not spot:
-        measure = measure_of(claim)
-        unit = "the multiple of the profile" if measure.get("kind") == "profile" else measure_words.unit_of(measure)
-        return f"untested: nothing can be seen here, on this pair {unit} is exactly 0{measure_words.beside(measure)}"
-    slack = spot.get("true_to") or 1.0
-    if slack == spot.get("tried"):
-        return "untested: nothing can be seen on the standard pairs, by exact laws"
-    if slack > 1:
-        true = f"the claim is true up to {at_least(slack, '.3g')} times too little noise on the standard pairs"
-        return f"untested: {true}, and three times beyond that was not caught; no attack known"
-    why = "no attack known" if spot.get("true_to") else "no attack known, or more noise than the claim needs"
-    return f"untested: this audit would not have caught three times too little noise; {why}"
+    pair: PairJson = claim.get("pair") or {}
+    left = pair.get("left")
+    differ = pair.get("rounds", [pair.get("round")])
+    before = claim.get("mechanism") or claim["surface"] == "publication"
+    last = not before and isinstance(left, list) and differ == [len(left)]
+    return blind_spot.untested_words(measure_of(claim), claim.get("blind_spot"), in_last_losses=last)
 
 
 def by_holm(claim: ClaimRecord) -> bool:

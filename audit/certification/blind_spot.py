@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from ..statistics.digits import at_least
+from ..statistics.measure_words import beside, unit_of
+
+if TYPE_CHECKING:
+    from ...mechanisms.measures.measure import MeasureJson
 
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
@@ -102,3 +106,25 @@ def words(blind_spot: BlindSpotJson) -> str:
         up_to = at_least(blind_spot["true_to"], ".3g")
         text += f"; up to {up_to} it is true on the standard pairs, by exact laws"
     return text
+
+
+def untested_words(measure: MeasureJson, blind_spot: BlindSpotJson | None, *, in_last_losses: bool) -> str:
+    """Return why an audit is no test of the claim that survived it: by its blind spot, else by what its pair shows.
+
+    Parameters
+    ----------
+    in_last_losses : bool
+        Whether the worlds differ in the last losses alone.
+    """
+    if not blind_spot:
+        unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
+        why = ": the worlds differ in the last losses alone, which come after all that is shown" * in_last_losses
+        return f"untested: nothing can be seen here, on this pair {unit} is exactly 0{beside(measure)}{why}"
+    slack = blind_spot.get("true_to") or 1.0
+    if slack == blind_spot.get("tried"):
+        return "untested: nothing can be seen on the standard pairs, by exact laws"
+    if slack > 1:
+        true = f"the claim is true up to {at_least(slack, '.3g')} times too little noise on the standard pairs"
+        return f"untested: {true}, and three times beyond that was not caught; no attack known"
+    why = "no attack known" if blind_spot.get("true_to") else "no attack known, or more noise than the claim needs"
+    return f"untested: this audit would not have caught three times too little noise; {why}"

@@ -14,7 +14,7 @@ from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.digits import confidence_text
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
-from .blind_spot import BlindSpot
+from .blind_spot import BlindSpot, untested_words
 from .witness import ShrunkInputs
 
 
@@ -220,14 +220,19 @@ class Result(OnPair):
     @property
     def untested(self) -> bool:
         """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows."""
-        return bool(self.why_untested) if self.blind_spot is None else self.blind_spot.untested
+        return self._shows_nothing if self.blind_spot is None else self.blind_spot.untested
 
     @property
     def why_untested(self) -> str:
-        """Why the pair shows nothing whatever the learner, in words; empty where it may."""
-        if not self.pair.shows_nothing(self.claim.surface):
+        """Why the audit saw too little to be called a test, in a record's words; empty where it did not."""
+        if not self.untested:
             return ""
-        return "untested: the worlds differ in the last losses alone, which come after all that is shown"
+        spot = None if self.blind_spot is None else self.blind_spot.to_json()
+        return untested_words(self.claim.measure.to_json(), spot, in_last_losses=self._shows_nothing)
+
+    @property
+    def _shows_nothing(self) -> bool:
+        return self.pair.shows_nothing(self.claim.surface)
 
     def require_survived(self) -> None:
         """Raise AssertionError unless the claim survived an audit that could have falsified it.

@@ -6,7 +6,11 @@ import pytest
 
 from overclaim.audit.plans.plan import literature, read_plan
 from overclaim.audit.plans.tasks import Task
+from overclaim.audit.play.execution import Budget
 from overclaim.learners.catalogue.entries import entries
+from overclaim.mechanisms.measures.gaussian_dp import GDP
+from overclaim.reports.record import claim_record
+from overclaim.reports.sanitise import untested_words
 from overclaim.tests.support.command_line import overclaim
 
 PLAN = """
@@ -121,9 +125,32 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
         assert alike.exit_code == 3
         assert alike.stdout.startswith("UNTESTED  mine.py:Mine: claimed epsilon 1\n")
         assert "surviving is not a proof: another pair may certify more\n" in alike.stdout
-        assert "untested: nothing can be seen here, on this pair epsilon is exactly 0\n" in alike.stdout
+        why = "untested: nothing can be seen here, on this pair epsilon is exactly 0: the worlds differ in the last losses"
+        assert why in " ".join(alike.stdout.split())
     assert overclaim(*words[:2], "--gdp", 1, *words[4:], *sides).exit_code == 3
     assert overclaim(*words, "--rounds", 2).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rounds": 1, "parameters": {"batch": "1"}},
+        {"rounds": 1, "measure": GDP(1.0)},
+        {"weaken": True, "parameters": {"batch": "2"}},
+        {"left": [[0, 1], [0, 1]], "right": [[0, 1], [1, 0]]},
+    ],
+    ids=["last", "mu", "weakened", "sides"],
+)
+def test_a_result_and_its_record_give_one_reason(asked):
+    """A result did not say what an exact law shows there, nor why a blind spot is too large."""
+    task = Task(target="asi-raman-talwar/batched-threshold", budget=Budget(runs=1000), **{"rounds": 2, **asked})
+    prepared = task.prepare()
+    result = prepared.audit()
+    words = untested_words(claim_record(prepared, result))
+    assert result.untested
+    assert result.why_untested == words
+    assert f"; {words}" in str(result)
+    assert ("last losses" in words) == ("weaken" not in asked)
 
 
 def test_a_publication_shows_what_is_told_last():
