@@ -8,7 +8,7 @@ from functools import partial
 
 from ...learners.abilities import has_release, inherited, is_ours
 from ...learners.blame import blaming, name_of
-from ...learners.checks import check_game, check_rounds
+from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
@@ -48,9 +48,8 @@ def audit_learner(
         raise ValueError(f"a claim about {neighbours_words(claim.neighbours)} needs {wanted}")
     check_target(learner)
     given = _given(pair, pairs)
-    rounds = _check_rounds(rounds, pair)
     runs, seed = budget.of_at_least(FEWEST_RUNS).runs, budget.seed
-    rounds, arms = check_game(rounds, arms_of(learner, arms, None if pair is None else pair.arms))
+    rounds, arms = check_game(_rounds_of(rounds, pair), arms_of(learner, arms, None if pair is None else pair.arms))
     built = as_learner(learner, arms=arms, rounds=rounds)
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
@@ -86,14 +85,14 @@ def by_parameter(learner: object, weaken: object, arms: int, rounds: int) -> Wea
     return partial(weaker_learner, learner, NoiseParameter.parse(weaken), arms=arms, rounds=rounds)
 
 
-def _check_rounds(rounds: int | None, pair: Pair | None) -> int:
+def _rounds_of(rounds: int | None, pair: Pair | None) -> int:
+    """Return the rounds that are asked for, else the pair's; raise ValueError where neither is, or they differ."""
     if rounds is None:
         if pair is None:
             raise ValueError("rounds must be given where no pair is")
         return pair.rounds
-    check_rounds(rounds)
     if pair is not None and pair.rounds != rounds:
-        raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds} was asked for")
+        raise ValueError(f"the pair has {pair.rounds} rounds, but rounds = {rounds!r} was asked for")
     return rounds
 
 

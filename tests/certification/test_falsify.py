@@ -237,6 +237,7 @@ def test_worlds_that_differ_in_the_last_losses_alone_are_no_test(given):
         ({"jobs": True}, "jobs must be an integer of at least 1, got True"),
         ({"jobs": "2"}, "jobs must be an integer of at least 1, got '2'"),
         ({"rounds": 3, "pair": Pair([[1.0, 1.0]], [[0.0, 0.0]])}, "the pair has 1 rounds"),
+        ({"rounds": "1", "pair": Pair([[1.0, 1.0]], [[0.0, 0.0]])}, "the pair has 1 rounds, but rounds = '1' was"),
         ({"rounds": 1, "pair": Pair([[1.0]], [[0.0]])}, "the pair has 1 arms, but the learner has 2"),
         ({"rounds": 1, "pair": Pair([[2.0, 0.0]], [[0.0, 0.0]])}, "must lie in"),
         ({"pairs": []}, "no pair"),
