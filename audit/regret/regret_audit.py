@@ -167,7 +167,8 @@ def audit_regret(
     parameters : mapping, optional
         The algorithm's own parameters.
     horizons : sequence of int, optional
-        For the growth; default six doublings up to the setting's rounds, or from 16. With none nothing is said of it.
+        For the growth; default six, each twice the one before, up to the setting's rounds, or from 16. With none
+        nothing is said of it.
     sequences : callable, optional
         From a horizon to loss sequences by name; default `adversaries`, or for an entry with convex losses two
         extreme losses (quadratic ones tilted), constant, in turn, switching half-way or early, and at random.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from .measurement import EXACT, Regret
@@ -14,7 +14,8 @@ HOLDS, VIOLATED, VACUOUS, UNDECIDED = "HOLDS", "VIOLATED", "VACUOUS", "UNDECIDED
 YOURS = "your bound"
 #: How far a fitted slope may lie above the promised exponent: logarithms and short horizons bend it.
 TOLERANCE = 0.1
-#: Growth is judged over at least so many doublings.
+#: Growth is judged over at least so many doublings, from where the bound says something on: fewer than a fit spans
+#: (`growth.DOUBLINGS`), for it is certified by the intervals at both ends, which the words name.
 FEWEST_DOUBLINGS = 3
 #: Beyond this horizon a bound that says nothing is not followed.
 _FARTHEST = 2**60
@@ -30,14 +31,19 @@ def promised_growth(exponent: float, own: float | None) -> tuple[float, str]:
     return (exponent, "exponent") if own is None or own <= exponent else (own, "bound's own slope")
 
 
-def growth_words(verdict: object, binds_from: int | None, against: str) -> str:
-    """Return a verdict on growth in words: how far above what it is held to HOLDS may lie, what VACUOUS waits for."""
+def growth_words(verdict: object, binds_from: int | None, against: str, horizons: Iterable[int] = ()) -> str:
+    """Return a verdict on growth in words: how far above what it is held to HOLDS may lie, what VACUOUS waits for.
+
+    The others name the horizons that they are about, of those played: the first and the last from `binds_from` on.
+    """
+    judged = [t for t in horizons if binds_from is not None and t >= binds_from]
+    span = f", from T = {min(judged):,} to T = {max(judged):,}" if judged else ""
     if verdict == HOLDS:
-        return f"{regret_verdict(verdict)}, to within {TOLERANCE} of the {against}"
+        return f"{regret_verdict(verdict)}, to within {TOLERANCE} of the {against}{span}"
     if verdict == VACUOUS:
         start = f"T = {binds_from:,}" if binds_from else "where the bound says something"
         return f"not yet, it takes {FEWEST_DOUBLINGS} doublings of the horizon from {start} on"
-    return str(verdict)
+    return f"{verdict}{span}"
 
 
 def judge_bound(regrets: Sequence[Regret], bound: float) -> str:

@@ -197,7 +197,7 @@ def regret_lines(target: str, audit: RegretJson) -> str:
         lines.append(
             f"claimed exponent {number(audit['exponent'])}"
             + (f" (the bound's own slope here: {number(own)})" if own is not None else "")
-            + f": {growth_words(audit['growth_verdict'], binds, against)}"
+            + f": {growth_words(audit['growth_verdict'], binds, against, audit['horizons'])}"
             + (f", certified growth {' to '.join(certified)}" if certified != ["-", "-"] else "")
         )
     if found := audit.get("found"):

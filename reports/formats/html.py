@@ -348,7 +348,7 @@ _REGRET: View = dict.fromkeys(
         "interval",
         *("bound", "bound_slope", "exponent", "slope", "slope_lower", "slope_upper"),
         *("verdict", "bound_verdict", "growth_verdict", "binds_from"),
-        *("rounds", "runs", "confidence", "interval_method"),
+        *("horizons", "rounds", "runs", "confidence", "interval_method"),
     )
 )
 #: How a verdict on regret is painted: as the verdict on privacy that says as much.
@@ -361,7 +361,8 @@ def _regret(entry: RegretJson) -> View:
     shown["bound_verdict"] = shown["bound_verdict"] or shown["verdict"]
     growth = str(shown["growth_verdict"])
     against = promised_growth(shown["exponent"] or 0.0, shown["bound_slope"])[1]
-    shown["growth_words"] = growth_words(growth, shown["binds_from"], against).replace(growth, growth.lower())
+    words = growth_words(growth, shown["binds_from"], against, shown["horizons"] or ())
+    shown["growth_words"] = words.replace(growth, growth.lower())
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
     return shown
 

@@ -236,12 +236,18 @@ def test_regret_says_how_its_intervals_and_its_growth_are_judged(record):
     row = record["regret"][0] | {"confidence": 0.99, "interval_method": "normal approximation"}
     rows = [row | {"growth_verdict": "VACUOUS", "binds_from": 205}, row | {"growth_verdict": "HOLDS"}]
     rows.append(row | {"growth_verdict": "HOLDS", "bound_slope": 0.82})
+    horizons = {"binds_from": 205, "horizons": [128, 256, 512, 1024, 2048, 4096]}
+    rows += [row | horizons | {"growth_verdict": verdict} for verdict in ("VIOLATED", "UNDECIDED")]
     page = render({**record, "regret": rows})
-    assert page.count("a normal approximation</small>") == 3
+    assert page.count("a normal approximation</small>") == 5
     assert "growth: holds on the sequences played, to within 0.1 of the bound&#39;s own slope" in page
     said = {"rounds": 64, "runs": 9, "source": "A & B", "sequence": "gap", "slope_lower": 0.4}
     words = " ".join(regret_lines("exp2", {**said, "bound_verdict": "HOLDS", **rows[2]}).split())
     assert "HOLDS on the sequences played, to within 0.1 of the bound's own slope" in words
+    for verdict in ("VIOLATED", "UNDECIDED"):  # of fewer doublings than those of the exponent that is fitted
+        assert f"growth: {verdict.lower()}, from T = 256 to T = 4,096" in page
+    words = " ".join(regret_lines("exp2", {**said, "bound_verdict": "HOLDS", **rows[2], **horizons}).split())
+    assert "to within 0.1 of the bound's own slope, from T = 256 to T = 4,096" in words
     assert "growth: not yet, it takes 3 doublings of the horizon from T = 205 on" in page
     assert "growth: holds on the sequences played, to within 0.1 of the exponent" in page
 
