@@ -223,21 +223,25 @@ def _has_time(value: object) -> bool:
 
 
 def _regret_of(claim: Mapping[str, Any], task: Task) -> RegretTask:
-    """Return the measurement that a claim's `regret` table asks for."""
+    """Return the measurement that a claim's `regret` table asks for: of the learner that is audited.
+
+    Of a bare claim about an entry with an example that is the example's, at the horizon of the regret.
+    """
     asked = claim["regret"]
     runs, stop = asked.get("runs", RUNS_OF_REGRET), asked.get("stop", "budget")
     bound = convert("bound", asked["bound"], float)
     budget = Budget(runs=runs, seed=task.budget.seed, stop=stop)
     ours = claim["target"] in entries()  # its noise is made for what is claimed
-    noise = {name: claim[name] for name in ("epsilon", "delta") if ours and name in claim}
+    stated = {"epsilon": task.epsilon, "delta": task.delta} if ours else {}
+    noise = {name: value for name, value in stated.items() if value is not None}
     return RegretTask(
         task.target,
         rounds=asked.get("horizon", RegretTask.rounds),
         budget=budget,
         bound=cast("float", bound),
-        arms=claim.get("arms"),
-        losses=claim.get("losses"),
-        parameters={**noise, **claim.get("set", {})},
+        arms=task.arms,
+        losses=task.losses,
+        parameters={**noise, **task.parameters},
     )
 
 

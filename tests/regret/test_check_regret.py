@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.regret_tasks import regret_setting
 from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS
 from overclaim.learners import Exp3
-from overclaim.learners.catalogue.entries import lookup
+from overclaim.learners.catalogue.entries import entries, lookup
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.planted.planted_regret import Wrapped
 from overclaim.learners.problems.domains import EntropySimplex
@@ -326,3 +327,16 @@ def test_a_learner_is_played_no_longer_than_it_is_made_for():
     audit = overclaim.check_regret(learner, lambda t: 20 * math.sqrt(t), rounds=64, losses="symmetric", runs=50)
     assert audit.growth.horizons == (2, 4, 8, 16, 32, 64)
     assert overclaim.check_regret(replace(UNIFORM, arms=3), 60.0, rounds=1, runs=20).regret.rounds == 1
+
+
+@pytest.mark.parametrize("stated", ["", "epsilon = 2.0\n", "gdp = 1.0\n"], ids=["bare", "epsilon", "mu"])
+@pytest.mark.parametrize("name", [name for name, entry in entries().items() if entry.example])
+def test_of_a_bare_claim_too(tmp_path, name, stated):
+    """The audit played the entry's example, and the regret was that of its defaults."""
+    path = tmp_path / "plan.toml"
+    path.write_text(f'[[claims]]\ntarget = "{name}"\n{stated}regret = {{ bound = 99, horizon = 32 }}\n')
+    plan = read_plan(path)
+    (task,), (regret,) = plan.tasks, plan.regret
+    entry, setting, own = regret_setting(name, regret.rounds, regret.arms, regret.losses, regret.parameters)
+    measured, audited = entry.build(setting, **own), replace(task, rounds=32).prepare().target
+    assert re.sub(" at 0x[0-9a-f]+", "", repr(measured)) == re.sub(" at 0x[0-9a-f]+", "", repr(audited))
