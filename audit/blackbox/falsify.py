@@ -191,7 +191,7 @@ def audit_mechanism(
     certified = _checked(audit, options, None if os_random else mechanism)
     result = replace(conclude(audit, certified, began), searched=searched, outputs_digest=digest_of(certified.blocks))
     if space is not None and shrink and claim.measure.is_epsilon and result.verdict is Verdict.FALSIFIED:
-        result = replace(result, shrunk=shrink_inputs(audit, space, certified.choice.inputs))
+        result = replace(result, shrunk=shrink_inputs(audit, space, result))
     return with_blind_spot(audit, result, how)
 
 

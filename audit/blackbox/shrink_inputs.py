@@ -42,8 +42,11 @@ def to_certify(accepted: Sequence[Thing]) -> list[Thing]:
     return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
 
 
-def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> ShrunkInputs | None:
-    """Return the smallest inputs found on which the claim is still falsified; None if no smaller ones certify.
+def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> ShrunkInputs:
+    """Return the smallest inputs found on which the claim is still falsified.
+
+    Where no smaller ones certify they are the audit's own with its own certificate: of a weak violation a trial, which
+    has fewer runs, may show none.
 
     Parameters
     ----------
@@ -51,9 +54,10 @@ def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> Shrunk
         The audit that falsified it.
     space : Space
         Where its pairs come from.
-    pair : DataPair
-        The witness.
+    falsified : Result
+        What it found.
     """
+    pair = falsified.inputs
     budget, accepted, trials = audit.budget, list[Candidate](), 0
     candidate = space.candidate_of(pair.left, pair.right)
     runs = max(FEWEST_RUNS, min(budget.runs // PART, TRIAL_RUNS))
@@ -83,7 +87,16 @@ def shrink_inputs(audit: MechanismAudit, space: Space, pair: DataPair) -> Shrunk
                 trials=trials,
                 confidence=1 - share,
             )
-    return None
+    return ShrunkInputs(
+        pair=pair,
+        epsilon_lower=falsified.epsilon_lower,
+        claimed=audit.claim.epsilon,
+        seed=budget.seed,
+        runs=budget.runs,
+        trials=trials,
+        confidence=budget.confidence,
+        fresh=False,
+    )
 
 
 def _falsifies(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> bool:

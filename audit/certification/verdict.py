@@ -149,7 +149,8 @@ class Result(OnPair):
     searched : InputSearch or None
         How many pairs of inputs were tried, where a strategy of them was searched.
     shrunk : ShrunkInputs or None
-        The smallest inputs that were certified, where searched inputs falsified and that was asked for.
+        The smallest inputs that were certified, where searched inputs falsified and that was asked for; the witness
+        itself, which is not `fresh`, where no smaller ones were.
     outputs_digest : str or None
         Of all outputs that were certified, where the mechanism's randomness cannot be seeded: nothing replays them.
     event_in_words : str

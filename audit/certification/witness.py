@@ -47,6 +47,8 @@ class Shrunk:
         Of the certificate.
     replay : str
         The command that repeats the certificate.
+    fresh : bool
+        Whether it was certified on runs of its own; else nothing smaller was, and it is the audit's own witness.
     """
 
     epsilon_lower: float
@@ -56,6 +58,7 @@ class Shrunk:
     trials: int
     confidence: float
     replay: str = ""
+    fresh: bool = True
 
     @property
     def certificate(self) -> CertificateJson:
@@ -81,7 +84,7 @@ class ShrunkInputs(Shrunk):
             "rounds": getattr(self.pair, "rounds", 1),
             "arms": None,
             "pair": self.pair.to_json(),
-            "fresh": True,
+            "fresh": self.fresh,
         }
         return {**shape, **self.certificate, "replay": self.replay}
 
@@ -94,13 +97,10 @@ class ShrunkWitness(Shrunk):
     ----------
     pair : Pair
     arms : int
-    fresh : bool
-        Whether it was certified on runs of its own; else nothing smaller was, and it is the audit's own witness.
     """
 
     pair: Pair
     arms: int
-    fresh: bool = True
 
     def to_json(self) -> ShrunkJson:
         """Return the record's form."""
@@ -117,7 +117,7 @@ def witness_lines(shrunk: ShrunkJson) -> list[str]:
     worlds = (cast("list[object]", world) for world in (pair["left"], pair["right"]))
     left, right = (_row(world, pair["round"] - 1) for world in worlds)
     size = f"{_count(shrunk['rounds'], 'round')}, {_count(shrunk['arms'], 'arm')}"
-    heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller certifies:"
+    heading = "shrunk to" if shrunk.get("fresh", True) else "nothing smaller was certified:"
     claimed = shrunk["claimed"]
     bound = f"epsilon at least {at_least(shrunk['epsilon_lower'], beyond=claimed)}, claimed {claimed:.10g}"
     return [f"{heading} {size}: {bound}", f"  left   {left}", f"  right  {right}"]

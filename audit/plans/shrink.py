@@ -97,10 +97,12 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
 
 
 def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
-    """Return the smallest inputs that an audit certified, in the record's form; None where it shrunk none."""
+    """Return the smallest inputs that an audit certified, in the record's form; None where it did not shrink any."""
     shrunk, task = result.shrunk, prepared.task
     if shrunk is None:
         return None
+    if not shrunk.fresh:  # searched and certified as in the audit
+        return {**shrunk.to_json(), "replay": task.command()}
     pair = shrunk.pair.to_json()
     again = replace(
         task,

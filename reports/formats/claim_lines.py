@@ -101,7 +101,9 @@ def _searched_lines(claim: ClaimRecord) -> list[str]:
         raised = f"; it raised on {searched['refused']}, first: {searched['reason']}" if searched["refused"] else ""
         slow = f"; it was too slow on {searched['slow']}" if searched.get("slow") else ""
         lines.append(f"searched: {searched['tried']} pairs of inputs{raised}{slow}")
-    if small:
+    if small and not small.get("fresh", True):
+        lines.append("shrunk: no smaller inputs were certified; trials have fewer runs, and may miss a weak violation")
+    elif small:
         lines.append(
             f"shrunk to: left {shown(small['pair']['left'])}, right {shown(small['pair']['right'])}: "
             f"epsilon at least {at_least(small['epsilon_lower'], beyond=level(claim))}, certified afresh"

@@ -289,7 +289,7 @@ def _glyph(claim: ClaimRecord) -> str:
 
 def shrunk_words(record: RunRecord) -> str:
     """Return how many shrunk witnesses the files of a run hold; nothing where there are none."""
-    shrunk = sum(1 for claim in record["claims"] if claim.get("shrunk"))
+    shrunk = sum(1 for claim in record["claims"] if (found := claim.get("shrunk")) and found.get("fresh", True))
     return f": both hold {shrunk} shrunk witness{'es' * (shrunk > 1)}" if shrunk else ""
 
 

@@ -142,7 +142,7 @@ def test_failed_certificates_share_alpha_and_leave_the_audits_own(monkeypatch):
     assert [rounds for _, rounds in tried] == sorted(rounds for _, rounds in tried)
     assert (shrunk.fresh, shrunk.pair, shrunk.epsilon_lower) == (False, result.pair, result.epsilon_lower)
     assert shrunk.replay == task.command()
-    assert str(shrunk).startswith("nothing smaller certifies: 6 rounds, 2 arms")
+    assert str(shrunk).startswith("nothing smaller was certified: 6 rounds, 2 arms")
 
 
 def test_a_larger_pair_stands_in_for_one_that_fails(monkeypatch):

@@ -30,6 +30,9 @@ def first(data, rng):
 def system(data):
     return data[0] + SYSTEM.expovariate(1) - SYSTEM.expovariate(1)
 
+def weak(data, rng):
+    return sum(data) + rng.laplace(scale=0.82)
+
 def shape(data, rng):
     return data.sum() + rng.laplace(scale=0.2)
 """
@@ -73,6 +76,23 @@ def test_a_schema_is_searched_and_what_it_found_is_replayed(folder):
     assert sorted([small["pair"]["left"], small["pair"]["right"]]) == [[0.0], [1.0]]
     done = CliRunner().invoke(main, [*small["replay"].split()[1:3], *_options(small["replay"]), "--json"])
     assert json.loads(done.stdout)["epsilon_lower"] == pytest.approx(small["epsilon_lower"], abs=1e-9)
+
+
+def test_that_nothing_smaller_was_certified_is_said(folder):
+    """As if it had not been tried, nothing was said of a violation that is too weak for trials."""
+    (folder / "bits.json").write_text(json.dumps({**UNIT, "items": {"enum": [0, 1]}}))
+    words = ("noisy.py:weak", "--inputs", "bits.json", "--runs", "10000")
+    done = check(*words, "--json")
+    record = json.loads(done.stdout)
+    assert record["verdict"] == "FALSIFIED"
+    small = record["smallest_inputs"]
+    assert small["fresh"] is False
+    assert small["pair"] == {side: record["pair"][side] for side in small["pair"]}
+    assert (small["epsilon_lower"], small["replay"]) == (record["epsilon_lower"], record["replay"])
+    told = "shrunk: no smaller inputs were certified; trials have fewer runs, and may miss a weak violation"
+    assert told in " ".join(claim_lines(record).split())
+    assert "certified afresh" not in claim_lines(record)
+    assert "shrunk" not in claim_lines({**record, "smallest_inputs": None})
 
 
 def _options(command):
