@@ -22,8 +22,9 @@ from ..play.pairs import Pair
 from ..play.transcripts import play, play_rounds
 from .blocks import SHARED, SHARED_BLOCKS, LearnerBlock, draws_of, homogeneity_p_value
 from .declared_laws import check_stated
+from .drawn_once import check_not_drawn_once
 from .independence import near_runs_alike
-from .shared_state import check_not_drawn_once, check_unshared, shared_state
+from .shared_state import check_unshared, shared_state
 
 #: The probability that a test of a law accuses a learner that obeys it.
 FALSE_ALARM = 1e-6
@@ -166,7 +167,7 @@ def check_fresh(learner: Learner, pair: Pair, seed: int) -> None:
 def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
     name = name_of(learner)
     try:
-        check_not_drawn_once(learner, lambda block: play(learner, pair, draws_of(seed, block), runs))
+        check_not_drawn_once(learner, lambda block, few: play(learner, pair, draws_of(seed, block), few or runs))
     except (LearnerError, LossError, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -26,7 +26,9 @@ from ..attacks.encoding import Encoder, scalars
 from ..attacks.features import Labels, Outputs
 from ..statistics.events import Event
 from .blocks import ONE_BY_ONE_BLOCKS, SHARED, SHARED_BLOCKS, MechanismBlock, draws_of, homogeneity_p_value
+from .drawn_once import check_not_drawn_once, not_copied
 from .mechanism_runs import DataPair, join, outputs_of, run_block
+from .shared_state import walked
 
 #: Runs that are played twice, at most: few where the budget is small.
 _REPLAYED = 64
@@ -38,6 +40,8 @@ _IN_A_BLOCK = 1e-14
 #: Within so many standard errors of the mean the exact p-value is far above _IN_A_BLOCK, and is not computed.
 _PLAIN = 5.0
 
+#: Between the numbers of a learner's blocks and those of the same checks of a mechanism.
+_BEYOND = 64
 #: Runs of the blocks that a copy of the mechanism plays, and globals that may be a memory.
 _FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
 
@@ -86,7 +90,10 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     What keeps its first answers looks like a constant ever after, so this must come before any other call.
     """
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
-    # The first call also raises for outputs that cannot be encoded, before the other checks.
+    check_not_drawn_once(
+        mechanism, lambda block, few: outputs_of(mechanism, pair.left, draws_of(seed, block + _BEYOND), few or 1)
+    )
+    # This also raises for outputs that cannot be encoded, before the other checks.
     first = _played(mechanism, pair, seed, MechanismBlock.FIRST, 1)
     if twin is None:
         return
@@ -111,20 +118,21 @@ def _copy(mechanism: object) -> object:
 
 
 def _copied(mechanism: object) -> object:
+    memo = not_copied(walked(mechanism))[1]  # what is too large is shared
     if not isinstance(mechanism, FunctionType):
-        return copy.deepcopy(mechanism)
+        return copy.deepcopy(mechanism, memo)
     known = mechanism.__globals__
     memory = {name: known[name] for name in mechanism.__code__.co_names if isinstance(known.get(name), _MEMORY)}
-    cells = tuple(CellType(copy.deepcopy(cell.cell_contents)) for cell in mechanism.__closure__ or ())
+    cells = tuple(CellType(copy.deepcopy(cell.cell_contents, memo)) for cell in mechanism.__closure__ or ())
     twin = FunctionType(
         mechanism.__code__,
-        {**known, **copy.deepcopy(memory)},
+        {**known, **copy.deepcopy(memory, memo)},
         mechanism.__name__,
-        copy.deepcopy(mechanism.__defaults__),
+        copy.deepcopy(mechanism.__defaults__, memo),
         cells,
     )
-    twin.__kwdefaults__ = copy.deepcopy(mechanism.__kwdefaults__)
-    twin.__dict__.update(copy.deepcopy(mechanism.__dict__))
+    twin.__kwdefaults__ = copy.deepcopy(mechanism.__kwdefaults__, memo)
+    twin.__dict__.update(copy.deepcopy(mechanism.__dict__, memo))
     return twin
 
 

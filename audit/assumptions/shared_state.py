@@ -6,23 +6,21 @@ or not the few runs of a check act on it; intervals count runs as independent tr
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Set
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Set
 from functools import cached_property
 from types import CodeType, FunctionType, GeneratorType, ModuleType
 
 import numpy as np
 
 from ...learners.abilities import is_ours
+from ...learners.blame import name_of
 from ...learners.protocol import Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...learners.written import BOOKKEEPING
-from .blocks import LearnerBlock
 
 #: Values that are looked into, at most: what lies beyond is not compared.
 MOST_OBJECTS = 200_000
@@ -32,62 +30,13 @@ _ROOMS = tuple(
 )
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
-#: In place of a value that was not there.
-_ABSENT = object()
-
 #: From the name of a value to the value, kept so that no other takes its place in memory, and a digest.
 Shared = dict[str, tuple[object, str]]
 
 
 def shared_state(learner: Learner) -> Shared:
     """Return everything that the runs of a learner share, with digests, by its name; nothing for one of ours."""
-    return _walked(learner).found
-
-
-def check_not_drawn_once(learner: Learner, play: Callable[[int], object]) -> None:
-    """Play a learner for the first time; raise LearnerError if a class, a module or the learner keeps what it drew.
-
-    What is filled in once may be a table. So it is emptied, and the learner plays on other draws, then on the first
-    again: a table is the same each time, noise only where the draws are.
-
-    Parameters
-    ----------
-    play : callable
-        Plays a block of that number.
-    """
-    before = _walked(learner)
-    kept = {name: _copy(before.found[name][0]) for name in before.places}
-    play(LearnerBlock.UNWATCHED)
-    after = _walked(learner)
-    filled = [name for name in after.places if name not in kept or before.found[name][1] != after.found[name][1]]
-    if not filled:
-        return
-    again: list[_Walk] = []
-    try:
-        for block in (LearnerBlock.OTHER, LearnerBlock.UNWATCHED):
-            for name in filled:
-                _put(*after.places[name], kept.get(name, _ABSENT))
-            play(block)
-            again.append(_walked(learner))
-    except Exception:  # what it fills in elsewhere does not go with what was emptied
-        for name in filled:
-            _put(*after.places[name], after.found[name][0])
-        return
-    other, same = (walk.found for walk in again)
-    drawn = [
-        name
-        for name in filled
-        if _alike(after.found[name], same.get(name)) and not _alike(after.found[name], other.get(name))
-    ]
-    if not drawn:
-        return
-    held = shared_state(learner)
-    play(LearnerBlock.OTHER)
-    if not _changed(held, shared_state(learner)):  # what goes on changing is no draw that stays
-        raise LearnerError(
-            f"{_kind(learner)} draws once for all runs: {drawn[0]} was filled in by the first of them from random "
-            f"numbers, and stays. A run's state belongs to {_place(learner)}"
-        )
+    return walked(learner).found
 
 
 def check_unshared(learner: Learner, before: Shared) -> None:
@@ -97,57 +46,25 @@ def check_unshared(learner: Learner, before: Shared) -> None:
     """
     if changed := _changed(before, shared_state(learner)):
         raise LearnerError(
-            f"{_kind(learner)} keeps state between runs: {changed[0]} changed while it played. A run's state "
-            f"belongs to {_place(learner)}"
+            f"{name_of(learner)} keeps state between runs: {changed[0]} changed while it played. A run's state "
+            f"belongs to {place_of_state(learner)}"
         )
 
 
-def _kind(learner: Learner) -> str:
-    return (learner.user_class if isinstance(learner, Scalar) else type(learner)).__name__
+def place_of_state(learner: object) -> str:
+    """Return where the state of a run belongs, in words."""
+    learner = getattr(learner, "learner", learner)  # of one that is audited on rounds
+    if isinstance(learner, Scalar):
+        return "self, made in __init__"
+    return "what start returns" if hasattr(learner, "start") else "its call"
 
 
-def _place(learner: Learner) -> str:
-    return "self, made in __init__" if isinstance(learner, Scalar) else "what start returns"
-
-
-def _walked(learner: Learner) -> _Walk:
-    walk = _Walk()
+def walked(learner: object) -> Walk:
+    """Return what the runs of a learner or of a mechanism share, where it lies, and its arrays and containers."""
+    walk = Walk()
     if not is_ours(learner):
         walk.owner(learner)
     return walk
-
-
-def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
-    """Tell whether two values are the same; of two mappings, what they both have: others were asked for other keys."""
-    if other is None:
-        return False
-    mine, its = one[0], other[0]
-    if isinstance(mine, Mapping) and isinstance(its, Mapping):
-        both = [key for key in mine if key in its]
-        return _Walk().digest([mine[key] for key in both]) == _Walk().digest([its[key] for key in both])
-    return one[1] == other[1]
-
-
-def _copy(value: object) -> object:
-    """Return a copy of what may be changed in its place."""
-    if isinstance(value, dict | list | set | bytearray | deque | np.ndarray):
-        with suppress(Exception):  # such as a lock inside
-            return copy.deepcopy(value)
-    return value
-
-
-def _put(owner: object, name: str, value: object) -> None:
-    """Put a value where one lies: in a module's names, a class, a closure or a learner, even a frozen one."""
-    if isinstance(owner, dict):
-        owner.pop(name, None)
-        owner.update({} if value is _ABSENT else {name: _copy(value)})
-        return
-    kind = type if isinstance(owner, type) else object
-    if value is not _ABSENT:
-        kind.__setattr__(owner, name, _copy(value))
-    else:
-        with suppress(AttributeError):
-            kind.__delattr__(owner, name)
 
 
 def _changed(before: Shared, after: Shared) -> list[str]:
@@ -159,16 +76,23 @@ def _differ(before: tuple[object, str] | None, after: tuple[object, str] | None)
     return before is None or after is None or before[0] is not after[0] or before[1] != after[1]
 
 
-class _Walk:
+class Walk:
     """Follows a user's code, and takes digests of the values that it finds."""
 
     def __init__(self) -> None:
         self.found: Shared = {}
         self.seen, self.left = set[int](), MOST_OBJECTS
-        #: Where a value lies that can be put back, and its name there: see `_put`.
+        #: Where a value lies that can be put back, and its name there: a class, a module's names, a cell, a function.
         self.places: dict[str, tuple[object, str]] = {}
+        #: Arrays that were met, and containers, by their identity.
+        self.held: dict[int, object] = {}
 
-    def owner(self, learner: Learner) -> None:
+    def owner(self, learner: object) -> None:
+        """Follow a learner or a mechanism."""
+        for function in (functions := list(_functions(learner))):
+            self.of_function(function)
+        if functions:
+            return
         if isinstance(learner, Scalar):
             self.of_class(learner.user_class)
             for name, value in learner.parameters.items():
@@ -185,8 +109,9 @@ class _Walk:
                 self.value(f"its attribute {name}", value, learner, name)
 
     def of_class(self, kind: type) -> None:
+        """Follow a class and its bases."""
         for owner in kind.__mro__:
-            if id(owner) in self.seen or not _is_users(owner.__module__, sys.modules.get(owner.__module__)):
+            if id(owner) in self.seen or not is_users(owner.__module__, sys.modules.get(owner.__module__)):
                 continue
             self.seen.add(id(owner))
             for name, value in vars(owner).items():
@@ -197,17 +122,18 @@ class _Walk:
                     self.value(f"{owner.__name__}.{name}", value, owner, name)
 
     def of_function(self, function: FunctionType) -> None:
+        """Follow a function: what it holds, and the globals that it names."""
         if id(function) in self.seen:
             return
         self.seen.add(id(function))
         known = function.__globals__
-        if not _is_users(known.get("__name__", ""), known):
+        if not is_users(known.get("__name__", ""), known):
             return
         name = function.__qualname__
-        self.value(f"a default argument of {name}", function.__defaults__)
-        self.value(f"a keyword's default of {name}", function.__kwdefaults__)
+        self.value(f"a default argument of {name}", function.__defaults__, function, "__defaults__")
+        self.value(f"a keyword's default of {name}", function.__kwdefaults__, function, "__kwdefaults__")
         for attribute, value in vars(function).items():
-            self.value(f"{name}.{attribute}", value)
+            self.value(f"{name}.{attribute}", value, function, attribute)
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
                 self.value(f"{variable}, which {name} encloses,", cell.cell_contents, cell, "cell_contents")
@@ -241,6 +167,8 @@ class _Walk:
         self.left -= 1
         if self.left < 0 or id(value) in above:
             return
+        if isinstance(value, np.ndarray | Collection) and not isinstance(value, str | bytes):
+            self.held[id(value)] = value
         if (
             value is None
             or kind in (bool, int, float, complex, str, bytes, bytearray)
@@ -314,7 +242,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_users(name: str, module: object) -> bool:
+def is_users(name: str, module: object) -> bool:
     """Tell whether a module, or its globals, is a user's own file, and not ours or an installed package."""
     if name.partition(".")[0] in sys.stdlib_module_names - {"__main__"} or name.startswith(_ROOMS):
         return False

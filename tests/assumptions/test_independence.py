@@ -144,7 +144,7 @@ class Late:
     ],
 )
 def test_a_memory_is_refused(mechanism):
-    with pytest.raises(LearnerError, match=r"keep no state|share randomness"):
+    with pytest.raises(LearnerError, match=r"keep no state|share randomness|draws once for all runs"):
         audit(mechanism)
 
 

@@ -1,0 +1,177 @@
+"""What a user's code draws once for all its runs, and keeps: in a class, a module, a closure, a default argument.
+
+Runs that share a draw are no independent trials, and none of them changes it, so that nothing else gives it away.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learners.blame import name_of
+from ...learners.protocol import LearnerError
+from .blocks import DRAWN_BLOCKS, LearnerBlock
+from .shared_state import Shared, Walk, is_users, place_of_state, walked
+
+#: Runs of all blocks but the first that are played on other draws: the first run draws what is kept.
+_FEW = 2
+#: Bytes that are copied before the first play, at most; arrays and containers that do not fit are not.
+_COPIED = 2**24
+#: In place of a value that was not there.
+_ABSENT = object()
+
+
+def check_not_drawn_once(learner: object, play: Callable[[int, int | None], object]) -> None:
+    """Play a learner or a mechanism for the first time; raise LearnerError if what its runs share keeps what it drew.
+
+    What is filled in once may be a table. So it is emptied, and the learner plays on the first draws again, then on
+    others, emptied each time: a table is always the same, a draw differs where the draws do. Of two outcomes twenty
+    blocks of draws give the same one with probability 1e-6. Then the first draws are played on top: what is filled in
+    only now and then changes, a draw that is kept does not.
+
+    Parameters
+    ----------
+    play : callable
+        Plays a block of that number, with so many runs if that is said.
+    """
+    before = walked(learner)
+    memo, shared = not_copied(before)
+    kept = _copies({name: before.found[name][0] for name in before.places}, memo)
+    was = {name: digest for name, (_, digest) in before.found.items() if name in kept}
+    del before
+    play(LearnerBlock.UNWATCHED, None)
+    after = walked(learner)
+    places, found = after.places, after.found
+    filled = first = [name for name in places if was.get(name) != found[name][1]]
+    watched = [name for name in places if name in first or id(found[name][0]) not in memo]
+
+    def emptied(block: int, runs: int | None) -> Shared:
+        put(filled)
+        play(block, runs)
+        return now()
+
+    def put(names: Sequence[str]) -> None:
+        blank = _copies({name: kept[name] for name in names if name in kept}, shared)
+        for name in names:
+            _put(*places[name], blank.get(name, _ABSENT))
+
+    def now() -> Shared:
+        values = {name: _get(*places[name]) for name in watched}
+        return {name: (value, Walk().digest(value)) for name, value in values.items() if value is not _ABSENT}
+
+    def drawn() -> str | None:
+        nonlocal filled
+        same = emptied(LearnerBlock.UNWATCHED, None)
+        again = [name for name in watched if _alike(found[name], same.get(name))]
+        for block in DRAWN_BLOCKS:
+            other = emptied(block, None if block == DRAWN_BLOCKS[0] else _FEW)
+            # What it begins with may be one of the outcomes.
+            filled = [
+                name for name in watched if name in filled or (name in other and was.get(name) != other[name][1])
+            ]
+            if differ := [name for name in again if name in other and not _alike(found[name], other[name])]:
+                play(LearnerBlock.UNWATCHED, None)
+                later = now()
+                if stays := [name for name in differ if _alike(other[name], later.get(name))]:
+                    return stays[0]
+        return None
+
+    name = None
+    if first:
+        with suppress(Exception):  # what it fills in elsewhere does not go with what was emptied
+            name = drawn()
+        put([one for one in filled if one not in first])
+        for one in first:
+            _put(*places[one], found[one][0])
+    if name is not None:
+        raise LearnerError(
+            f"{name_of(learner)} draws once for all runs: {name} was filled in by the first of them from random "
+            f"numbers, and stays. A run's state belongs to {place_of_state(learner)}"
+        )
+
+
+def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
+    """Tell whether two values are the same; of two mappings, what they both have: others were asked for other keys."""
+    if other is None:
+        return False
+    mine, its = one[0], other[0]
+    if isinstance(mine, Mapping) and isinstance(its, Mapping):
+        both = [key for key in mine if key in its]
+        return Walk().digest([mine[key] for key in both]) == Walk().digest([its[key] for key in both])
+    return one[1] == other[1]
+
+
+def not_copied(walk: Walk) -> tuple[dict[int, object], dict[int, object]]:
+    """Return what stands in copies for the arrays and containers that are too large to be copied, by their identity.
+
+    First for copies that are kept: one number, of an array whose numbers are all alike, such as one that is still to
+    be filled; what holds data is left as it is, and so not looked into. Then for copies of these.
+    """
+    memo, shared, spare = dict[int, object](), dict[int, object](), _COPIED
+    for value in sorted(walk.held.values(), key=_size):
+        spare -= _size(value)
+        if spare < 0:
+            blank = isinstance(value, np.ndarray) and value.dtype != object and _all_alike(value)
+            memo[id(value)] = np.broadcast_to(value.flat[0], value.shape) if blank else value
+            shared |= {} if blank else {id(value): value}
+    return memo, shared
+
+
+def _size(value: object) -> int:
+    return value.nbytes if isinstance(value, np.ndarray) else sys.getsizeof(value, 0)
+
+
+def _all_alike(array: NDArray[Any]) -> bool:
+    first = array.flat[0]
+    return bool(np.isnan(array).all()) if first != first else bool((array == first).all())
+
+
+def _copies(values: Mapping[str, object], memo: Mapping[int, object]) -> dict[str, object]:
+    """Return copies of what may be changed in its place; where two names have one value, of one."""
+    known, copies = dict(memo), dict[str, object]()
+    for name, value in values.items():
+        copies[name] = value
+        if _may_change(value):
+            with suppress(Exception):  # such as a lock inside
+                copies[name] = copy.deepcopy(value, known)
+    return copies
+
+
+def _may_change(value: object) -> bool:
+    if isinstance(value, tuple | dict | list | set | bytearray | deque | np.ndarray | SimpleNamespace):
+        return True
+    kind = type(value)
+    return hasattr(value, "__dict__") and is_users(kind.__module__, sys.modules.get(kind.__module__))
+
+
+def _get(owner: object, name: str) -> object:
+    if isinstance(owner, dict):
+        return owner.get(name, _ABSENT)
+    if isinstance(owner, type):
+        return vars(owner).get(name, _ABSENT)
+    try:
+        return getattr(owner, name, _ABSENT)
+    except ValueError:  # a cell that is empty
+        return _ABSENT
+
+
+def _put(owner: object, name: str, value: object) -> None:
+    """Put a value where one lies, or none: in a module's names, a class, a cell, a function or a frozen learner."""
+    if isinstance(owner, dict):
+        owner.pop(name, None)
+        owner.update({} if value is _ABSENT else {name: value})
+        return
+    kind = type if isinstance(owner, type) else object
+    if value is not _ABSENT:
+        kind.__setattr__(owner, name, value)
+    else:
+        with suppress(AttributeError):
+            kind.__delattr__(owner, name)
