@@ -204,9 +204,10 @@ def as_learner(user_object: object, *, arms: int, rounds: int, **parameters: obj
 
 def _with_plain_arms(learner: Learner) -> Learner:
     """Return a learner whose arms are an integer of Python's: with a small one of NumPy's products overflow."""
-    if not isinstance(learner.arms, np.integer):
+    arms: object = learner.arms
+    if not isinstance(arms, np.integer):
         return learner
-    arms, learner = learner.arms, copy.copy(learner)
+    learner = copy.copy(learner)
     try:
         object.__setattr__(learner, "arms", int(arms))
     except AttributeError:  # a property

@@ -427,3 +427,11 @@ def test_the_pilot_of_one_exact_attack_keeps_no_runs(monkeypatch):
     falsify(learner, claim, rounds=4, runs=200_000)
     assert [part.left.size for part in kept] == [BLOCK, BLOCK, 20_000 - 2 * BLOCK]
     assert all(part.releases is None and part.actions.shape == part.left.shape for part in kept)
+
+
+def test_too_few_runs_to_choose_are_named(uniform_class):
+    message = (
+        r"^runs must be more than \d+, got 30: choosing among \d+ pairs takes \d+; a pair of your own takes fewer$"
+    )
+    with pytest.raises(ValueError, match=message):
+        falsify(uniform_class, Claim(epsilon=1.0), rounds=3, runs=30)

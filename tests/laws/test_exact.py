@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 from scipy.special import expit
 
+from overclaim import Verdict
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.laws.exact import NotExactError, epsilon_from_laws, exact_epsilon
 from overclaim.audit.laws.exact_levels import exact_level
@@ -20,10 +22,10 @@ from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.pairs import Pair
 from overclaim.audit.search.exact_search import worst_exactly
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, MiniBatch, Threshold
-from overclaim.learners.abilities import has_noiseless_law
+from overclaim.learners.abilities import NotEnumerableError, has_noiseless_law
 from overclaim.learners.catalogue.entries import lookup
 from overclaim.learners.problems.domains import EntropySimplex
-from overclaim.learners.problems.losses import Absolute
+from overclaim.learners.problems.losses import Absolute, Linear
 from overclaim.mechanisms.claim import Claim
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.noise import Laplace
@@ -406,3 +408,25 @@ def test_the_last_loss_of_any_learner_reaches_nothing(surface):
     for of_more, shown in ((pair(2, 1, 0, 0), surface), (last, "publication")):
         with pytest.raises(NotExactError):
             exact_epsilon(unknown, of_more, surface=shown)
+
+
+def test_the_release_of_a_changed_learner_has_no_exact_law():
+    @dataclass(frozen=True)
+    class Other(BatchedLaplace):
+        pass
+
+    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
+    pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
+    assert exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] == pytest.approx(1.0, abs=1e-3)
+    with pytest.raises(NotExactError, match="Other's output has no closed form"):
+        exact_epsilon(Other(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1), pair, surface="release")
+
+
+@pytest.mark.parametrize("second", [np.zeros(2), Linear(slope=(0.0, 0.0))])
+def test_a_learner_of_arms_may_be_told_linear_functions(second):
+    """Its sequence law on a grid is for arrays; without it, other attacks have the say."""
+    pair = Pair([Linear(slope=(1.0, 0.0)), second], [Linear(slope=(0.0, 1.0)), second])
+    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
+    with pytest.raises(NotEnumerableError, match="BatchedLaplace's actions has no closed form here"):
+        sequence_laws(learner, pair)
+    assert falsify(learner, Claim(epsilon=0.1), pair=pair, runs=4000).verdict is Verdict.FALSIFIED

@@ -137,3 +137,10 @@ def test_delta_zero_of_laws_counts_every_possible_outcome():
     p, q = np.array([1.0, 1e-300, 0.0]), np.array([1.0, 1e-305, 0.0])
     assert epsilon_from_laws(p, q) == pytest.approx(5 * math.log(10))
     assert epsilon_from_laws(np.array([1.0, 0.0]), np.array([0.5, 0.5])) == math.inf
+
+
+def test_losses_on_different_grids_do_not_compose():
+    one = PrivacyLoss.of_laplace([1.0])
+    other = PrivacyLoss(one.step * 2, one.start, one.left, one.right)
+    with pytest.raises(ValueError, match="steps must agree"):
+        one.compose(other)

@@ -34,6 +34,7 @@ from overclaim.learners.abilities import (
     kernel_of,
     knows_releases,
     owns,
+    select,
 )
 from overclaim.learners.catalogue.entries import entries
 from overclaim.learners.planted import planted_learners
@@ -314,3 +315,25 @@ def test_a_users_own_kernel_is_held_to_the_users_protocol():
     assert falsify(learner, Claim(epsilon=1.0), **how).engine == "numba"
     with pytest.raises(LearnerError, match="the kernel of Fast plays otherwise than its start, act and update do"):
         falsify(replace(learner, truthful=False), Claim(epsilon=1.0), **how)
+
+
+@dataclass
+class Inner:
+    sums: np.ndarray
+
+
+@dataclass
+class Outer:
+    inner: Inner
+    table: np.ndarray
+    t: int
+
+
+def test_states_are_selected_at_every_depth():
+    state = Outer(Inner(np.arange(4.0)), np.arange(8.0).reshape(2, 4), 3)
+    chosen = select(state, np.array([3, 3, 0]))
+    np.testing.assert_array_equal(chosen.inner.sums, [3, 3, 0])
+    np.testing.assert_array_equal(chosen.table, [[3, 3, 0], [7, 7, 4]])
+    assert chosen.t == 3
+    chosen.inner.sums += 1
+    np.testing.assert_array_equal(state.inner.sums, np.arange(4.0))

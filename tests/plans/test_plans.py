@@ -14,6 +14,10 @@ from scipy import stats
 
 from overclaim.audit.plans.plan import Plan, read_plan
 from overclaim.audit.plans.plan_schema import PLAN, example
+from overclaim.audit.plans.regret_tasks import RegretTask
+from overclaim.audit.play.execution import Budget
+from overclaim.audit.regret import regret_audit
+from overclaim.audit.regret.block_sequences import BlockSequence
 from overclaim.audit.statistics.events import Counts, Event, certify
 from overclaim.audit.statistics.multiplicity import holm, p_value
 from overclaim.audit.statistics.sequential import Bets
@@ -256,3 +260,23 @@ def test_the_literature_shares_one_alpha():
     assert {task.target for task in plan.regret} == {name for name, measured in claimed.items() if measured}
     slow = ("agarwal-singh/", "ene-nguyen-vladu/oco-")
     assert all(name.startswith(slow) for name, measured in claimed.items() if not measured)
+
+
+def test_a_bound_on_regret_is_replayed_on_the_sequence_that_is_named(monkeypatch):
+    """What a search found was played again beside the mean on another, listed sequence."""
+    for worst in ([1.0, -1.0], [0.0, 0.0]):
+        found = BlockSequence((8,), (np.array(worst),))
+        monkeypatch.setattr(regret_audit, "find_adversary", lambda *_, found=found: found)
+        measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=20)).measure()
+        assert (measured["sequence"] == "found by search") == ("--sequence" in measured["replay"])
+        assert measured["found"]
+    assert measured["sequence"] != "found by search"
+
+
+def test_a_regret_task_measures_the_price_of_privacy():
+    measured = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, budget=Budget(runs=40)).measure()
+    assert measured["name"] == "asi-raman-talwar/batched-exp3"
+    assert measured["epsilons"] == sorted(measured["epsilons"])
+    assert len(measured["price"]) == len(measured["epsilons"])
+    # Regret at a horizon of 8 lies between none and every round's.
+    assert all(0 <= price <= 8 for price in measured["price"])

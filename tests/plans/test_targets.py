@@ -1,91 +1,20 @@
-"""Edges that no other test reaches: refusals, empty cases, and parts that run only in worker processes elsewhere."""
+"""Targets, the parameters that they are given, and the tasks that are built of them: refusals, and what is claimed."""
 
 import math
 import os
-from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
-from overclaim import Claim, Pair, Verdict, falsify
-from overclaim.audit.laws.exact import NotExactError, exact_epsilon
-from overclaim.audit.laws.privacy_loss import PrivacyLoss
-from overclaim.audit.laws.sequences import sequence_laws
-from overclaim.audit.plans.regret_tasks import RegretTask, regret_setting
+from overclaim import Claim, falsify
+from overclaim.audit.plans.regret_tasks import regret_setting
 from overclaim.audit.plans.targets import convert, parse_parameters, resolve
 from overclaim.audit.plans.tasks import Task
-from overclaim.audit.play.execution import Budget
-from overclaim.audit.regret import regret_audit
-from overclaim.audit.regret.block_sequences import BlockSequence
-from overclaim.learners import BatchedLaplace, Exp3, Threshold
-from overclaim.learners.abilities import NotEnumerableError, select
+from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import entries
-from overclaim.learners.problems.losses import Linear
 from overclaim.mechanisms.measures.approximate import ApproxDP
 from overclaim.mechanisms.measures.gaussian_dp import GDP
 from overclaim.mechanisms.measures.renyi import ZCDP
 from overclaim.reports.record import standing_of
-
-
-def test_a_bound_on_regret_is_replayed_on_the_sequence_that_is_named(monkeypatch):
-    """What a search found was played again beside the mean on another, listed sequence."""
-    for worst in ([1.0, -1.0], [0.0, 0.0]):
-        found = BlockSequence((8,), (np.array(worst),))
-        monkeypatch.setattr(regret_audit, "find_adversary", lambda *_, found=found: found)
-        measured = RegretTask("agarwal-singh/ftrl-experts", rounds=32, budget=Budget(runs=20)).measure()
-        assert (measured["sequence"] == "found by search") == ("--sequence" in measured["replay"])
-        assert measured["found"]
-    assert measured["sequence"] != "found by search"
-
-
-def test_a_regret_task_measures_the_price_of_privacy():
-    measured = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, budget=Budget(runs=40)).measure()
-    assert measured["name"] == "asi-raman-talwar/batched-exp3"
-    assert measured["epsilons"] == sorted(measured["epsilons"])
-    assert len(measured["price"]) == len(measured["epsilons"])
-    # Regret at a horizon of 8 lies between none and every round's.
-    assert all(0 <= price <= 8 for price in measured["price"])
-
-
-@dataclass
-class Inner:
-    sums: np.ndarray
-
-
-@dataclass
-class Outer:
-    inner: Inner
-    table: np.ndarray
-    t: int
-
-
-def test_states_are_selected_at_every_depth():
-    state = Outer(Inner(np.arange(4.0)), np.arange(8.0).reshape(2, 4), 3)
-    chosen = select(state, np.array([3, 3, 0]))
-    np.testing.assert_array_equal(chosen.inner.sums, [3, 3, 0])
-    np.testing.assert_array_equal(chosen.table, [[3, 3, 0], [7, 7, 4]])
-    assert chosen.t == 3
-    chosen.inner.sums += 1
-    np.testing.assert_array_equal(state.inner.sums, np.arange(4.0))
-
-
-def test_the_release_of_a_changed_learner_has_no_exact_law():
-    @dataclass(frozen=True)
-    class Other(BatchedLaplace):
-        pass
-
-    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
-    pair = Pair([[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]])
-    assert exact_epsilon(learner, pair, surface="release", deltas=(0.0,))[0.0] == pytest.approx(1.0, abs=1e-3)
-    with pytest.raises(NotExactError, match="Other's output has no closed form"):
-        exact_epsilon(Other(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1), pair, surface="release")
-
-
-def test_losses_on_different_grids_do_not_compose():
-    one = PrivacyLoss.of_laplace([1.0])
-    other = PrivacyLoss(one.step * 2, one.start, one.left, one.right)
-    with pytest.raises(ValueError, match="steps must agree"):
-        one.compose(other)
 
 
 @pytest.mark.parametrize(
@@ -130,16 +59,6 @@ def test_text_that_is_no_such_parameter_is_named(value, kind, message):
 def test_a_users_parameters_are_literals_or_text():
     parsed = parse_parameters(object, {"a": "[1, 2.5]", "b": "text", "c": "(" * 10_000, "d": 3})
     assert parsed.own == {"a": [1, 2.5], "b": "text", "c": "(" * 10_000, "d": 3}
-
-
-@pytest.mark.parametrize("second", [np.zeros(2), Linear(slope=(0.0, 0.0))])
-def test_a_learner_of_arms_may_be_told_linear_functions(second):
-    """Its sequence law on a grid is for arrays; without it, other attacks have the say."""
-    pair = Pair([Linear(slope=(1.0, 0.0)), second], [Linear(slope=(0.0, 1.0)), second])
-    learner = BatchedLaplace(inner=Threshold(arms=2, threshold=1.0), epsilon=1.0, batch=1)
-    with pytest.raises(NotEnumerableError, match="BatchedLaplace's actions has no closed form here"):
-        sequence_laws(learner, pair)
-    assert falsify(learner, Claim(epsilon=0.1), pair=pair, runs=4000).verdict is Verdict.FALSIFIED
 
 
 @pytest.mark.parametrize("name", list(entries()))
@@ -234,14 +153,6 @@ def test_a_learner_that_is_built_has_its_own_arms(tmp_path):
     for call in asked:
         with pytest.raises(ValueError, match=refused):
             call()
-
-
-def test_too_few_runs_to_choose_are_named(uniform_class):
-    message = (
-        r"^runs must be more than \d+, got 30: choosing among \d+ pairs takes \d+; a pair of your own takes fewer$"
-    )
-    with pytest.raises(ValueError, match=message):
-        falsify(uniform_class, Claim(epsilon=1.0), rounds=3, runs=30)
 
 
 def test_a_target_that_was_edited_in_the_same_second_is_audited_as_it_is(tmp_path):
