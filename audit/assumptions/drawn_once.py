@@ -119,9 +119,10 @@ def not_copied(walk: Walk) -> tuple[dict[int, object], dict[int, object]]:
     for value in sorted(walk.held.values(), key=_size):
         spare -= _size(value)
         if spare < 0:
-            blank = isinstance(value, np.ndarray) and value.dtype != object and _all_alike(value)
-            memo[id(value)] = np.broadcast_to(value.flat[0], value.shape) if blank else value
-            shared |= {} if blank else {id(value): value}
+            if isinstance(value, np.ndarray) and value.dtype != object and _all_alike(value):
+                memo[id(value)] = np.broadcast_to(value.flat[0], value.shape)
+            else:
+                memo[id(value)] = shared[id(value)] = value
     return memo, shared
 
 
