@@ -45,8 +45,7 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
     before = walked(learner)
     memo, shared = not_copied(before)
     kept = _copies({name: before.found[name][0] for name in before.places}, memo)
-    was = {name: digest for name, (_, digest) in before.found.items() if name in kept}
-    del before
+    was = {name: before.found[name][1] for name in kept}
     play(LearnerBlock.UNWATCHED, None)
     after = walked(learner)
     places, found = after.places, after.found
@@ -56,16 +55,12 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
     def emptied(block: int, runs: int | None) -> Shared:
         put(filled)
         play(block, runs)
-        return now()
+        return _found(places, watched)
 
     def put(names: Sequence[str]) -> None:
         blank = _copies({name: kept[name] for name in names if name in kept}, shared)
         for name in names:
             _put(*places[name], blank.get(name, _ABSENT))
-
-    def now() -> Shared:
-        values = {name: _get(*places[name]) for name in watched}
-        return {name: (value, Walk().digest(value)) for name, value in values.items() if value is not _ABSENT}
 
     def drawn() -> str | None:
         nonlocal filled
@@ -79,7 +74,7 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
             ]
             if differ := [name for name in again if name in other and not _alike(found[name], other[name])]:
                 play(LearnerBlock.UNWATCHED, None)
-                later = now()
+                later = _found(places, watched)
                 if stays := [name for name in differ if _alike(other[name], later.get(name))]:
                     return stays[0]
         return None
@@ -96,6 +91,12 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
             f"{name_of(learner)} draws once for all runs: {name} was filled in by the first of them from random "
             f"numbers, and stays. A run's state belongs to {place_of_state(learner)}"
         )
+
+
+def _found(places: Mapping[str, tuple[object, str]], names: Sequence[str]) -> Shared:
+    """Return what lies at these places now, where anything does, with digests."""
+    values = {name: _get(*places[name]) for name in names}
+    return {name: (value, Walk().digest(value)) for name, value in values.items() if value is not _ABSENT}
 
 
 def _alike(one: tuple[object, str], other: tuple[object, str] | None) -> bool:
