@@ -20,6 +20,7 @@ from ..audit.inputs.data import to_json
 from ..audit.inputs.files import read_schema
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
+from ..audit.plans.lock import alone
 from ..audit.plans.paths import check_output, named, read_text
 from ..audit.plans.plan_schema import ALLOWED
 from ..audit.plans.shrink import smallest_inputs
@@ -381,13 +382,14 @@ def write_atomically(path: Path, text: str) -> None:
         short = final.name if len(final.name) <= 40 else hashlib.sha256(os.fsencode(final.name)).hexdigest()[:40]
         temporary = final.with_name(f".{short}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-        try:
-            with open(temporary, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o666)) as file:
-                file.write(text)
-            os.replace(temporary, final)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with alone(final.with_name(f".{short}.lock")):  # another process would write into our unfinished file
+            try:
+                with open(os.open(temporary, flags, 0o666), "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(temporary, final)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
 
 
 def to_text(record: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""The lock of a folder of results: one run at a time writes there."""
+"""Locks: one run at a time writes into a folder of results, and one process at a time a file."""
 
 from __future__ import annotations
 
@@ -34,6 +34,21 @@ def owned(folder: Path) -> Iterator[None]:
         raise LedgerError(
             f"another run is writing to {str(folder)!r}: wait until it has ended, or name another folder by --out"
         )
+    with _ended(path, file):
+        yield
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Wait until a lock file, which is made, is ours; then have it, and remove it."""
+    file = _locked(path, wait=True)
+    assert file is not None
+    with _ended(path, file):
+        yield
+
+
+@contextmanager
+def _ended(path: Path, file: int) -> Iterator[None]:
     try:
         yield
     finally:
@@ -42,12 +57,12 @@ def owned(folder: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _locked(path: Path) -> int | None:
-    """Return the descriptor of a lock file that is ours now, or None if it is another's."""
+def _locked(path: Path, *, wait: bool = False) -> int | None:
+    """Return the descriptor of a lock file that is ours now, or None if it is another's, unless we `wait`."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
-            _lock(file)
+            _lock(file, wait)
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 return file
         except BlockingIOError:
@@ -58,20 +73,21 @@ def _locked(path: Path) -> int | None:
         os.close(file)  # whoever had it has just removed it
 
 
-def _lock(file: int) -> None:
-    """Raise BlockingIOError if another process has the lock. Where files cannot be locked, nobody has."""
+def _lock(file: int, wait: bool) -> None:
+    """Wait for the lock, or raise BlockingIOError if another has it. Where files cannot be locked, nobody has."""
     try:
         import fcntl
     except ImportError:
         import msvcrt  # of Windows
 
         try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            how = msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK  # type: ignore[attr-defined]
+            msvcrt.locking(file, how, 1)  # type: ignore[attr-defined]
         except OSError:
             raise BlockingIOError from None
         return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         raise
     except OSError:

@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,7 @@ def test_what_a_killed_writer_leaves_is_replaced(tmp_path, monkeypatch):
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         with pytest.raises(KilledError):
             write_atomically(tmp_path / "record.json", "torn")
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.iterdir())) == 2  # it, and its lock
     write_atomically(tmp_path / "record.json", "whole")
     assert [path.name for path in tmp_path.iterdir()] == ["record.json"]
     assert (tmp_path / "record.json").read_text() == "whole"
@@ -47,6 +49,24 @@ def test_what_a_killed_writer_leaves_is_replaced(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="cannot write"):
         write_atomically(tmp_path / "record.json", "text")
     assert (tmp_path / "theirs").read_text() == "theirs"
+
+
+def test_two_writers_of_one_file_take_turns(tmp_path, monkeypatch):
+    """The second wrote into the unfinished file of the first: that could stand there torn, and one of them failed."""
+    path, replace = tmp_path / "report.html", os.replace
+    second = threading.Thread(target=write_atomically, args=(path, "second"))
+
+    def slowly(*names):
+        if second.ident is None:
+            second.start()
+            second.join(0.3)
+        replace(*names)
+
+    monkeypatch.setattr("os.replace", slowly)
+    write_atomically(path, "first")
+    second.join()
+    assert path.read_text() == "second"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"schema": 9, "claims": []}', "no json", None])
