@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
+from ..audit.plans.targets import literal
 from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .record_types import SIDES, ClaimRecord, Said
 from .sanitise import is_mechanism, measure_of, relation_words
@@ -26,7 +27,23 @@ _MOST_LETTERS = 60
 
 def game(claim: ClaimRecord) -> str:
     """Return the target of a claim and what is played, as text."""
-    return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), claim.get("parameters") or {}])
+    return _game(claim, claim.get("parameters") or {})
+
+
+def _game(claim: ClaimRecord, parameters: Mapping[str, object]) -> str:
+    return _text([*(claim.get(name) for name in _GAME), is_mechanism(claim), parameters])
+
+
+def _asked(claim: ClaimRecord) -> str:
+    """Return the same with every parameter as it reads: a plan may write one as 1, as 1.0 and as text."""
+    return _game(claim, {name: _number(value) for name, value in (claim.get("parameters") or {}).items()})
+
+
+def _number(value: object) -> object:
+    read = literal(value)
+    if isinstance(read, float) and read.is_integer():
+        return int(read)  # and not the other way round: a float has no room for every whole number
+    return read if isinstance(read, int | float) and not isinstance(read, bool) else value
 
 
 def measure(claim: ClaimRecord) -> MeasureJson:
@@ -157,10 +174,10 @@ def matched(
     """
     before: dict[str, list[int]] = defaultdict(list)
     for j, claim in enumerate(old):
-        before[game(claim)].append(j)
+        before[_asked(claim)].append(j)
     ours, theirs = [details(claim) for claim in new], [details(claim) for claim in old]
     alike = sorted(
-        (_difference(ours[i], theirs[j]), i, j) for i, claim in enumerate(new) for j in before.get(game(claim), ())
+        (_difference(ours[i], theirs[j]), i, j) for i, claim in enumerate(new) for j in before.get(_asked(claim), ())
     )
     partner: dict[int, int] = {}
     taken: set[int] = set()

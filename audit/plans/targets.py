@@ -161,7 +161,7 @@ def parse_parameters(target: object, values: Mapping[str, object]) -> Parameters
                 near = near_matches(name, known)
                 raise ValueError(f"{target.name} has no parameter {name!r}{near}; it has {', '.join(known)}")
     if not isinstance(target, Entry):
-        return Parameters({}, {name: _literal(value) for name, value in values.items()})
+        return Parameters({}, {name: literal(value) for name, value in values.items()})
     setting, rest = {}, {}
     for name, value in values.items():
         if name in _SETTING_TYPES:
@@ -195,7 +195,7 @@ def convert(name: str, value: object, kind: object) -> object:
                 except ValueError:
                     continue
     if not all(inspect.isclass(k) and k in (int, float, bool, str) for k in kinds):
-        return _literal(value)
+        return literal(value)
     raise ValueError(f"{name} must be {_named(kinds)}, got {value!r}")
 
 
@@ -204,7 +204,7 @@ def _named(kinds: list[object]) -> str:
     return " or ".join(words.get(k, str(k)) for k in kinds)
 
 
-def _literal(value: object) -> object:
+def literal(value: object) -> object:
     """Return text as the Python literal it spells, or the float that has no literal, or unchanged."""
     if not isinstance(value, str):
         return value

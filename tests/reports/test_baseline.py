@@ -212,6 +212,19 @@ def test_the_order_of_claims_means_nothing():
     assert [c["baseline"]["counts_before"]["left_upper"] for c in new] == [900, 600]
 
 
+@pytest.mark.parametrize(("now", "then"), [(1, 1.0), ("1", 1), ("1e2", 100.0), (0.5, "0.5"), ("None", "None")])
+def test_a_parameter_written_in_another_way_is_the_same(now, then):
+    """A plan's `scale = 1` that became 1.0 was another claim: one was missing, and that failed the run."""
+    old, new = (claim(parameters={"scale": value}) for value in (then, now))
+    assert kinds(found_by([new], [old], [counts(50, 100)])) == []
+
+
+@pytest.mark.parametrize(("now", "then"), [(1, 2.0), (True, 1), ("1", "one"), (2**53 + 1, float(2**53))])
+def test_another_parameter_is_another_claim(now, then):
+    old, new = (claim(parameters={"scale": value}) for value in (then, now))
+    assert {kind for kind, _ in kinds(found_by([new], [old]))} == {"new", "missing"}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
