@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from ..audit.regret.measurement import RegretJson
 
 SCHEMA = 1
-#: An exact epsilon below this, which is rounding, is none: both worlds act alike.
-UNSEEN = 1e-9
 
 
 def claim_record(
@@ -72,7 +70,7 @@ def claim_record(
         "mechanism": prepared.is_mechanism,
         "parameters": {name: to_json(value) for name, value in task.parameters.items()},
         **promised(result),
-        **(levels := exact_levels(prepared, result)),
+        **exact_levels(prepared, result),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,
         "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
         "verdict": result.verdict.value,
@@ -89,7 +87,7 @@ def claim_record(
         "platform_dependent": task.bits,
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
-        "untested": untested(result, exact.get(claim.delta) if claim.measure.is_epsilon else levels["exact_level"]),
+        "untested": result.verdict is Verdict.SURVIVED and result.untested,
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
@@ -161,21 +159,6 @@ def promised(result: Result) -> ClaimRecord:
         "lower": result.lower,
         "translation": translation(result.event, certificate.counts, alpha=certificate.alpha) if fixed else None,
     }
-
-
-def untested(result: Result, exact: float | None) -> bool:
-    """Tell whether a claim survived an audit that could see too little: by its blind spot, else by an exact law.
-
-    Parameters
-    ----------
-    exact : float or None
-        The exact level on the audited pair, in the measure of the claim.
-    """
-    if result.verdict.value != "SURVIVED":
-        return False
-    if result.blind_spot is not None:
-        return result.blind_spot.untested
-    return exact is not None and exact < UNSEEN
 
 
 def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, object]:

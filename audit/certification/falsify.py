@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ...learners.abilities import has_release, inherited, is_ours
@@ -15,6 +16,7 @@ from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
+from ..laws.exact_levels import is_unseen
 from ..play.execution import HERE, Budget, Execution
 from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
@@ -25,7 +27,7 @@ from .anytime_learners import AnytimeLearner
 from .blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
-from .verdict import Result
+from .verdict import Result, Verdict
 
 
 @blaming
@@ -75,7 +77,10 @@ def audit_learner(
         certified = until_falsified(AnytimeLearner(audit), options)
     else:
         certified = all_runs(audit, options)
-    return with_blind_spot(audit, conclude(audit, certified, began), how)
+    result = with_blind_spot(audit, conclude(audit, certified, began), how)
+    if result.verdict is Verdict.SURVIVED and result.blind_spot is None:
+        result = replace(result, unseen=is_unseen(built, result.losses, claim))
+    return result
 
 
 def by_parameter(learner: object, weaken: object, arms: int, rounds: int) -> Weaken | None:

@@ -146,6 +146,8 @@ class Result(OnPair):
         What the runs were played on. Another engine draws other numbers.
     blind_spot : BlindSpot or None
         What the audit catches on weaker targets, where it survived and that was asked for.
+    unseen : bool
+        Whether an exact law says that the pair shows nothing: looked at where the claim survived without a blind spot.
     searched : InputSearch or None
         How many pairs of inputs were tried, where a strategy of them was searched.
     shrunk : ShrunkInputs or None
@@ -181,6 +183,7 @@ class Result(OnPair):
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
+    unseen: bool = False
     searched: InputSearch | None = None
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
@@ -221,7 +224,7 @@ class Result(OnPair):
     @property
     def untested(self) -> bool:
         """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows."""
-        return self._shows_nothing if self.blind_spot is None else self.blind_spot.untested
+        return self._shows_nothing or self.unseen if self.blind_spot is None else self.blind_spot.untested
 
     @property
     def why_untested(self) -> str:

@@ -11,6 +11,7 @@ from ...learners.abilities import NotEnumerableError
 from ...learners.leaders.ftrl import Ftrl
 from ...learners.leaders.private_bandit import PrivateBandit
 from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
 from ...mechanisms.measures.approximate import ApproxDP, Profile
 from ...mechanisms.measures.divergences import NEAR_ONE
@@ -19,7 +20,7 @@ from ...mechanisms.measures.measure import Measure, TradeOff
 from ...mechanisms.measures.renyi import RDP, ZCDP
 from ..play.pairs import Pair
 from . import bandit_law, ftrl_law
-from .exact import NotExactError, check_exact, release_loss, release_mu
+from .exact import NotExactError, check_exact, exact_epsilon, release_loss, release_mu
 from .privacy_loss import PLAIN, PrivacyLoss
 from .sequences import FINE, log_sequence_laws
 
@@ -27,6 +28,8 @@ from .sequences import FINE, log_sequence_laws
 ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 80)])
 #: Levels of laws that rounding alone tells apart.
 _NOTHING = 1e-12
+#: An exact level below this, which is rounding, is none: both worlds act alike.
+UNSEEN = 1e-9
 #: Sums of a law's masses are less than this off.
 _NEAR_ALL = 1e-6
 
@@ -167,6 +170,18 @@ def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updat
     if measure.epsilon > 0:
         return bandit_law.epsilon_of_either(mus, measure.delta)
     return float(np.mean(2 * special.ndtr(np.array(mus) / 2) - 1))
+
+
+def is_unseen(learner: Learner, pair: Pair, claim: Claim) -> bool:
+    """Tell whether an exact law says that nothing of a claim can be seen on a pair, on its surface."""
+    try:
+        if claim.measure.is_epsilon:
+            level = exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+        else:
+            level = exact_level(learner, pair, claim.measure, surface=claim.surface)
+    except NotExactError:
+        return False
+    return level < UNSEEN
 
 
 def exact_level(

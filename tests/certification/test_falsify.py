@@ -7,7 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from overclaim import Claim, Pair, Verdict, falsify
+from overclaim import GDP, Claim, Pair, Verdict, falsify
 from overclaim.audit.attacks.learner_attacks import ATTACKS, applicable
 from overclaim.audit.certification import stages
 from overclaim.audit.certification.verdict import UnderpoweredError, decide
@@ -215,6 +215,17 @@ def test_worlds_that_differ_in_the_last_losses_alone_are_no_test(given):
         UnderpoweredError,
         match=r"untested: nothing .* 0: the worlds differ in the last losses alone",
     ):
+        result.require_survived()
+
+
+@pytest.mark.parametrize(
+    ("claim", "unit"), [(Claim(epsilon=1.0), "epsilon"), (Claim(measure=GDP(1.0)), "mu")], ids=["epsilon", "mu"]
+)
+def test_a_pair_that_shows_nothing_by_an_exact_law_is_no_test(claim, unit):
+    """`overclaim check` said UNTESTED, and the same audit from Python passed."""
+    result = falsify(BatchedLaplace(inner=EXP3, epsilon=1.0, batch=2), claim, rounds=2, runs=1000)
+    assert result.verdict is Verdict.SURVIVED
+    with pytest.raises(UnderpoweredError, match=f"nothing can be seen here, on this pair {unit} is exactly 0"):
         result.require_survived()
 
 
