@@ -178,7 +178,8 @@ class _Imports:
         if folders is None:  # what it lies in is no package
             return None
         try:
-            spec = PathFinder.find_spec(name, folders)
+            # By its last part: of a package without a file in another one it would ask for the outer one, imported.
+            spec = PathFinder.find_spec(name.rpartition(".")[2], folders)
             # An editable installation is found by a finder of its own.
             return spec if spec is not None or "." in name else importlib.util.find_spec(name)
         except (ImportError, ValueError, AttributeError):

@@ -116,6 +116,20 @@ def test_a_file_that_only_playing_loads_is_met_again(folder, monkeypatch):
         del sys.modules["stranger"]
 
 
+def test_packages_without_a_file_are_followed_at_every_depth(tmp_path, monkeypatch):
+    """Two of them, one in the other, ended `run` with an internal error; `check` took the same target."""
+    monkeypatch.syspath_prepend(tmp_path)
+    deep = tmp_path / "outer_space" / "inner" / "deep.py"
+    deep.parent.mkdir(parents=True)
+    (tmp_path / "uses_space.py").write_text("import outer_space.inner.deep\nfrom outer_space.inner import deep\n")
+    seen = set()
+    for text in ("VALUE = 1\n", "VALUE = 2\n"):
+        deep.write_text(text)
+        for place in (str(tmp_path / "uses_space.py"), "uses_space", "outer_space.inner.deep"):
+            seen.add((place, digest_with_imports(place)))
+    assert len(seen) == 6
+
+
 def test_our_own_code_counts(folder, monkeypatch):
     ledger = Ledger.begin(folder / "out", plan(), resume=False)
     ledger.keep_outcome(0, [None, None])
