@@ -89,6 +89,7 @@ def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
 def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
     """Return the audit of the libraries that are installed: every entry under every relation that it may mean.
 
+    An entry whose library is there in another version than the one it quotes is skipped, as one whose library is not.
     `alpha` is for the whole report, as for the literature.
 
     Raises
@@ -97,8 +98,8 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
         If none is installed.
     """
     known = library_entries().values()
-    entered = [entry for entry in known if entry.package.is_installed]
-    skipped = tuple((e.name, f"{e.package.asked} is not installed") for e in known if not e.package.is_installed)
+    entered = [entry for entry in known if not entry.package.missing]
+    skipped = tuple((entry.name, entry.package.missing) for entry in known if entry.package.missing)
     if not entered:
         raise ValueError("none of the libraries is installed: see make libraries, and overclaim list libraries")
     cases = [LibraryCase(entry, relation) for entry in entered for relation in entry.relations]

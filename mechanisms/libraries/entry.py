@@ -8,6 +8,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -44,6 +45,8 @@ class Library:
         What is imported.
     needs : str
         What must be installed beside it, as pip reads it; nothing where nothing must.
+    target : str
+        What `make` calls the environment that has it at this version.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Library:
     version: str
     module: str
     needs: str = ""
+    target: str = "libraries"
 
     def load(self, module: str = "") -> ModuleType:
         """Return the library, or a module of it.
@@ -63,7 +67,7 @@ class Library:
         asked = self.asked
         if not self.is_installed:
             raise MissingLibraryError(
-                f"libraries/{self.name} needs {asked}, which is not installed: {self.command}, or make libraries"
+                f"libraries/{self.name} needs {asked}, which is not installed: {self.command}, or make {self.target}"
             )
         try:
             with warnings.catch_warnings():
@@ -91,9 +95,26 @@ class Library:
         return importlib.util.find_spec(self.module.partition(".")[0]) is not None
 
     @property
-    def installed(self) -> str:
-        """The version that is installed."""
-        return importlib.metadata.version(self.distribution)
+    def other(self) -> str:
+        """The version that is installed, where it is another than the one whose documentation is quoted."""
+        installed = _installed(self.distribution) if self.is_installed else ""
+        return "" if installed == self.version else installed
+
+    @property
+    def missing(self) -> str:
+        """What is not there for an audit of the version that is quoted; nothing where nothing is missing."""
+        if not self.is_installed:
+            return f"{self.asked} is not installed"
+        return f"{self.asked} is not installed, but {self.other}" if self.other else ""
+
+
+@cache
+def _installed(distribution: str) -> str:
+    """Return the version of what is installed; nothing where no distribution of that name is."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,8 +210,10 @@ class LibraryEntry:
 
     @property
     def source(self) -> str:
-        """The library, its version and what it is."""
-        return f"{self.package.distribution} {self.package.version}, {self.where}"
+        """The library, its version and what it is; where another version is installed, that one too."""
+        quoted = f"{self.package.distribution} {self.package.version}"
+        audited = f" ({self.package.other} is installed)" if self.package.other else ""
+        return f"{quoted}{audited}, {self.where}"
 
     def to_json(self) -> dict[str, object]:
         """Return what `overclaim list` says of it."""
