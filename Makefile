@@ -5,24 +5,24 @@
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries libraries-few bench regret docs lowest newest lock clean
+.PHONY: help setup test test-all test-slow coverage fuzz mutation lint audit libraries libraries-smartnoise libraries-dpmm libraries-few bench regret docs lowest newest lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 
 # The workers are processes; threads inside them would only fight for the same cores. And glibc shall keep what one
 # block of runs frees for the next one: new pages are slow.
-audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export OMP_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export MKL_NUM_THREADS := 1
-audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
-audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export OMP_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export OPENBLAS_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MKL_NUM_THREADS := 1
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MALLOC_TRIM_THRESHOLD_ := 67108864
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export MALLOC_MMAP_THRESHOLD_ := 33554432
 # Hundreds of processes start: none shall compile anew what another one has.
-audit bench coverage docs fuzz libraries libraries-few mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
+audit bench coverage docs fuzz libraries libraries-smartnoise libraries-dpmm libraries-few mutation regret test test-slow: export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n '2,4s/^# *//p' Makefile
-	@echo 'also: setup, lint, libraries, libraries-few, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
+	@echo 'also: setup, lint, libraries, libraries-smartnoise, libraries-dpmm, libraries-few, coverage, fuzz, mutation, bench, regret, docs, lowest, newest, lock, clean'
 
 setup: $(READY)
 
@@ -93,6 +93,20 @@ libraries: $(LIBRARIES)/ready
 	@echo 'libraries: what other libraries claim; record and report go to out/libraries/'
 	@$(LIBRARIES)/bin/overclaim run --libraries --out out/libraries
 
+# Those that need older versions than these, each group in an environment of its own; all other entries are skipped there.
+.venv-libraries-%/ready: pyproject.toml benchmarks/libraries-%.txt
+	@echo 'libraries-$*: a virtual environment in $(@D), with the pinned libraries'
+	@$(or $(PYTHON),python3) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/libraries-$*.txt -e .
+	@for alone in $(wildcard benchmarks/libraries-$*-alone.txt); do \
+	    $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r "$$alone" || exit 1; \
+	done
+	@touch $@
+
+libraries-smartnoise libraries-dpmm: libraries-%: .venv-libraries-%/ready
+	@echo '$@: what these libraries claim; record and report go to out/$@/'
+	@.venv-$@/bin/overclaim run --libraries --out out/$@
+
 # What CI audits of other people's code: a few claims, of the libraries that the development environment has.
 libraries-few: $(READY)
 	@echo 'libraries-few: some claims of other libraries; record and report go to out/libraries-few/'
@@ -124,5 +138,5 @@ lock: $(READY)
 
 clean:
 	@echo 'clean: everything that make and the tools have written'
-	@rm -rf .venv .venv-libraries .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .venv-libraries* .links out build dist overclaim.egg-info .pytest_cache .hypothesis .coverage .mypy_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

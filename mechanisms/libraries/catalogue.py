@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from . import jax_privacy, mabwiser, opacus, opendp, pydp, river
+from . import dpmm, jax_privacy, mabwiser, opacus, opendp, pipeline_dp, pydp, river
 from .diffprivlib import mechanisms, models, tools
 from .entry import LibraryEntry
+from .smartnoise import sql, synth
 
 #: What the names of entries begin with.
 PREFIX = "libraries/"
@@ -21,9 +22,13 @@ def library_entries() -> dict[str, LibraryEntry]:
         *mechanisms.ENTRIES,
         *opendp.ENTRIES,
         *pydp.ENTRIES,
+        *pipeline_dp.ENTRIES,
         *river.ENTRIES,
         *mabwiser.ENTRIES,
         *opacus.ENTRIES,
         *jax_privacy.ENTRIES,
+        *dpmm.ENTRIES,
+        *sql.ENTRIES,
+        *synth.ENTRIES,
     ]
     return {entry.name: entry for entry in entries}

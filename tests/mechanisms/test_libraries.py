@@ -114,7 +114,7 @@ def test_what_is_not_installed_is_skipped_and_said_to_be(monkeypatch, tmp_path):
 
 
 def test_a_library_in_another_version_is_not_audited_under_the_words_of_the_quoted_one(monkeypatch):
-    """Of OpenDP, which other libraries need in older versions than the catalogue quotes."""
+    """As OpenDP is in the environments of SmartNoise and dpmm, which need older versions than the catalogue quotes."""
     monkeypatch.setattr(Library, "is_installed", property(lambda _: True))
     versions = {"opendp": "0.14.2"}
     monkeypatch.setattr("overclaim.mechanisms.libraries.entry._installed", lambda name: versions.get(name, ""))
@@ -163,9 +163,11 @@ def test_a_library_that_is_missing_is_one_line(monkeypatch):
         "libraries/diffprivlib/nanmean": "pip install diffprivlib==0.6.6 'scikit-learn<1.6'",
         "libraries/pydp/Count": "pip install python-dp==1.1.5",
         "libraries/opendp/make_laplace-int": "pip install opendp==0.16.0",
+        "libraries/smartnoise-sql/COUNT": "pip install smartnoise-sql==1.0.10 'opendp<0.15'",
     }
     for name, command in installed.items():
-        said = f"which is not installed: {re.escape(command)}, or make libraries$"
+        target = "libraries-smartnoise" if "smartnoise" in name else "libraries"
+        said = f"which is not installed: {re.escape(command)}, or make {target}$"
         with pytest.raises(MissingLibraryError, match=said):
             ENTRIES[name].build(1.0)
     assert overclaim("check", "libraries/pydp/Count").exit_code == 2
