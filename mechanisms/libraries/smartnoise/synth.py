@@ -130,7 +130,7 @@ ENTRIES: tuple[LibraryEntry, ...] = (
         claim=Claim(epsilon=1.0),
         quotation="The privacy budget to use to infer bounds, if none provided.",
         where="documentation of snsynth.transform.minmax.MinMaxTransformer, epsilon",
-        strategy=lambda st: st.integers(4, 30),
+        strategy=lambda st: st.integers(1, 24),
         build=_inferred,
         weakened_by="epsilon",
         relations=("replace",),
