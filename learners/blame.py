@@ -87,7 +87,7 @@ def blamed(error: BaseException, target: object = None) -> BaseException:
     """Return a LearnerError for an error of the code under audit, and any other error as it is.
 
     It is the target's if its code was running, or if our own stumbled, without meaning to, over a target that is not
-    ours: over what its methods returned.
+    ours: over what its methods returned. An import of ours that fails is not: the installation lacks a package.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def blamed(error: BaseException, target: object = None) -> BaseException:
     place = audited_code(error)
     if place is not None:
         blame = raised(place if target is None else name_of(target), error)
-    elif target is None or isinstance(error, MemoryError) or deliberate(error) or _is_ours(target):
+    elif target is None or isinstance(error, MemoryError | ImportError) or deliberate(error) or _is_ours(target):
         return error
     else:
         blame = LearnerError(f"the audit of {name_of(target)} cannot go on with what it is or returns: {said(error)}")

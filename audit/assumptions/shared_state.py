@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Set
+from contextlib import suppress
 from functools import cached_property
 from types import CodeType, FunctionType, GeneratorType, ModuleType
 
@@ -206,7 +207,8 @@ def _parts(value: object) -> Iterator[object]:
     elif type(value).__module__ == "itertools":
         yield repr(value)
     elif hasattr(value, "getstate"):  # random.Random
-        yield value.getstate()
+        with suppress(NotImplementedError):  # that of the operating system has none
+            yield value.getstate()
     elif not isinstance(value, ModuleType) and type(value).__module__.partition(".")[0] not in (
         "logging",
         "threading",

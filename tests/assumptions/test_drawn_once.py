@@ -1,5 +1,6 @@
 """What is drawn once and kept for all runs is refused for sure, however few its outcomes; what is sound is let be."""
 
+import random
 import tracemalloc
 from functools import partial
 
@@ -166,6 +167,21 @@ def test_and_so_it_is_of_a_mechanism(make):
     for seed in SEEDS:
         with pytest.raises(LearnerError, match="draws once for all runs"):
             check_replay(make(), DataPair([0], [1]), seed)
+
+
+class Connection:
+    """What has no state that could be looked into."""
+
+    def getstate(self):
+        raise OSError("it is closed")
+
+
+@pytest.mark.parametrize("held", [Connection(), random.SystemRandom()], ids=["connection", "random"])
+def test_a_mechanism_may_hold_what_cannot_be_looked_into(held):
+    def noisy(data, rng):
+        return data[0] + rng.normal(), held is None
+
+    check_replay(noisy, DataPair([0], [1]), 0)
 
 
 def rare_mark():
