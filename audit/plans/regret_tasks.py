@@ -66,6 +66,7 @@ class RegretTask:
         """Return the command that repeats the measurement; without a bound of the plan's own."""
         words = ["overclaim", "regret", self.target, "--rounds", str(self.rounds), "--runs", str(self.budget.runs)]
         words += ["--seed", str(self.budget.seed)]
+        words += [] if self.budget.stop == Budget.stop else ["--stop", self.budget.stop]
         words += [
             word
             for name in ("arms", "losses")

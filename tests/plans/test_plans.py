@@ -273,6 +273,13 @@ def test_a_bound_on_regret_is_replayed_on_the_sequence_that_is_named(monkeypatch
     assert measured["sequence"] != "found by search"
 
 
+def test_the_command_of_a_regret_task_stops_as_it_does():
+    """Of one that stops early the command that is shown beside an error asked for all runs."""
+    stopping = RegretTask("asi-raman-talwar/exp3", budget=Budget(runs=100, stop="early"))
+    assert "--stop early" in stopping.command()
+    assert "--stop" not in RegretTask("asi-raman-talwar/exp3").command()
+
+
 def test_a_regret_task_measures_the_price_of_privacy():
     measured = RegretTask("asi-raman-talwar/batched-exp3", rounds=32, budget=Budget(runs=40)).measure()
     assert measured["name"] == "asi-raman-talwar/batched-exp3"
