@@ -106,7 +106,7 @@ _SUPPORT = Finding(
     "given: one beyond is never sampled (`_histogram_from_data_attributes` in `snsynth/mwem.py`)",
     answer="The largest category of a large table always occurs.",
     repair="take the cardinalities of the transformer",
-    upstream=f"{TRACKER}/473, closed, asks about the edges of the bins, and its answer promised to have the categories given.",
+    upstream=f"{TRACKER}/473, closed, asks about the edges of the bins; an author answered that MWEM is meant for categories that are given.",
 )
 
 ENTRIES: tuple[LibraryEntry, ...] = (
