@@ -89,7 +89,10 @@ OF_LONG = (
     "no bound. Attainable: what a perfect attack that knows the best pair and event is expected to certify with all "
     "of the runs, by the same interval, from the mechanism's law (benchmarks/power/laws.py). A bound above it is "
     "chance. The choice of noisy-max-4's event took 4.4M of the 20M runs: with the others a perfect attack is "
-    "expected to get 2.455. What is attainable was computed for all rows on 2026-11-24."
+    "expected to get 2.455. What is attainable was computed for all rows on 2026-11-24. What svt3 lacks is mostly "
+    "the pair: where all answers move one way .33 is attainable, by an event of one run in 17,000, and .26 where half "
+    "of them move either way, by one of 2,000; 9 of 18 other seeds (4200 to 4207, 4300 to 4309) take such a pair. "
+    "More heats of a race, tried on six of them, chose the same pairs and cost a fifth of the runs."
 )
 
 
