@@ -27,6 +27,10 @@ _FEW = 2
 _COPIED = 2**24
 #: In place of a value that was not there.
 _ABSENT = object()
+_DRAWN = (
+    "{} draws once for all runs: {} was filled in by the first of them from random numbers, and stays. A run's state "
+    "belongs to {}"
+)
 
 
 def check_not_drawn_once(learner: object, play: Callable[[int, int | None], object]) -> None:
@@ -45,10 +49,12 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
     before = walked(learner)
     memo, shared = not_copied(before)
     kept = _copies({name: before.found[name][0] for name in before.places}, memo)
-    was = {name: before.found[name][1] for name in kept}
+    was = {name: digest for name, (value, digest) in before.found.items() if name in kept and id(value) not in shared}
+    # What could not be copied cannot be emptied: its tables would grow, and look like draws that are kept.
+    fixed = before.places.keys() - was
     play(LearnerBlock.UNWATCHED, None)
     after = walked(learner)
-    places, found = after.places, after.found
+    found, places = after.found, {name: place for name, place in after.places.items() if name not in fixed}
     filled = first = [name for name in places if was.get(name) != found[name][1]]
     watched = [name for name in places if name in first or id(found[name][0]) not in memo]
 
@@ -69,28 +75,25 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
         for block in DRAWN_BLOCKS:
             other = emptied(block, None if block == DRAWN_BLOCKS[0] else _FEW)
             # What it begins with may be one of the outcomes.
-            filled = [
-                name for name in watched if name in filled or (name in other and was.get(name) != other[name][1])
-            ]
+            new = {name for name in other if was.get(name) != other[name][1]}
+            filled = [name for name in watched if name in filled or name in new]
             if differ := [name for name in again if name in other and not _alike(found[name], other[name])]:
                 play(LearnerBlock.UNWATCHED, None)
                 later = _found(places, watched)
-                if stays := [name for name in differ if _alike(other[name], later.get(name))]:
-                    return stays[0]
+                if stays := next((name for name in differ if _alike(other[name], later.get(name))), None):
+                    return stays
         return None
 
+    if not first:
+        return
     name = None
-    if first:
-        with suppress(Exception):  # what it fills in elsewhere does not go with what was emptied
-            name = drawn()
-        put([one for one in filled if one not in first])
-        for one in first:
-            _put(*places[one], found[one][0])
+    with suppress(Exception):  # what it fills in elsewhere does not go with what was emptied
+        name = drawn()
+    put([one for one in filled if one not in first])
+    for one in first:
+        _put(*places[one], found[one][0])
     if name is not None:
-        raise LearnerError(
-            f"{name_of(learner)} draws once for all runs: {name} was filled in by the first of them from random "
-            f"numbers, and stays. A run's state belongs to {place_of_state(learner)}"
-        )
+        raise LearnerError(_DRAWN.format(name_of(learner), name, place_of_state(learner)))
 
 
 def _found(places: Mapping[str, tuple[object, str]], names: Sequence[str]) -> Shared:
@@ -137,13 +140,14 @@ def _all_alike(array: NDArray[Any]) -> bool:
 
 
 def _copies(values: Mapping[str, object], memo: Mapping[int, object]) -> dict[str, object]:
-    """Return copies of what may be changed in its place; where two names have one value, of one."""
+    """Return values, of what may be changed in its place copies; where two names have one value, of one.
+
+    Left out is what cannot be copied.
+    """
     known, copies = dict(memo), dict[str, object]()
     for name, value in values.items():
-        copies[name] = value
-        if _may_change(value):
-            with suppress(Exception):  # such as a lock inside
-                copies[name] = copy.deepcopy(value, known)
+        with suppress(Exception):  # such as a lock inside
+            copies[name] = copy.deepcopy(value, known) if _may_change(value) else value
     return copies
 
 

@@ -1,6 +1,7 @@
 """What is drawn once and kept for all runs is refused for sure, however few its outcomes; what is sound is let be."""
 
 import random
+import threading
 import tracemalloc
 from functools import partial
 
@@ -182,6 +183,29 @@ def test_a_mechanism_may_hold_what_cannot_be_looked_into(held):
         return data[0] + rng.normal(), held is None
 
     check_replay(noisy, DataPair([0], [1]), 0)
+
+
+class Tape:
+    """What was drawn by the key of the draw, as the adapters of our examples keep it, beside what cannot be copied."""
+
+    def __init__(self, held):
+        self.held, self.tape = held, {}
+
+    def __call__(self, data, rng):
+        key = int(rng.integers(2**63))
+        return self.tape.setdefault(key, data[0] + np.random.default_rng(key).normal())
+
+
+@pytest.mark.parametrize("held", [None, threading.Lock()], ids=["copied", "fixed"])
+def test_a_mechanism_may_keep_a_tape(held):
+    """Of what could not be emptied the tape grew, and was accused to be a draw that is kept."""
+    tape = Tape(held)
+
+    def noisy(data, rng):
+        return tape(data, rng)
+
+    for seed in SEEDS:
+        check_replay(noisy, DataPair([0], [1]), seed)
 
 
 def rare_mark():
