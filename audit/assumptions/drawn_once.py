@@ -33,7 +33,7 @@ _DRAWN = (
 )
 
 
-def check_not_drawn_once(learner: object, play: Callable[[int, int | None], object]) -> None:
+def check_not_drawn_once(learner: object, play: Callable[[int, int | None], object], *, shows: bool = False) -> None:
     """Play a learner or a mechanism for the first time; raise LearnerError if what its runs share keeps what it drew.
 
     What is filled in once may be a table. So it is emptied, and the learner plays on the first draws again, then on
@@ -45,6 +45,8 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
     ----------
     play : callable
         Plays a block of that number, with so many runs if that is said.
+    shows : bool
+        Whether what `play` returns can be compared, and a draw that is kept must show in it: a statistic does not.
     """
     before = walked(learner)
     memo, shared = not_copied(before)
@@ -58,10 +60,10 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
     filled = first = [name for name in places if was.get(name) != found[name][1]]
     watched = [name for name in places if name in first or id(found[name][0]) not in memo]
 
-    def emptied(block: int, runs: int | None) -> Shared:
+    def emptied(block: int, runs: int | None) -> tuple[Shared, object]:
         put(filled)
-        play(block, runs)
-        return _found(places, watched)
+        shown = play(block, runs)
+        return _found(places, watched), shown
 
     def put(names: Sequence[str]) -> None:
         blank = _copies({name: kept[name] for name in names if name in kept}, shared)
@@ -70,18 +72,18 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
 
     def drawn() -> str | None:
         nonlocal filled
-        same = emptied(LearnerBlock.UNWATCHED, None)
+        same, shown = emptied(LearnerBlock.UNWATCHED, None)
         again = [name for name in watched if _alike(found[name], same.get(name))]
         for block in DRAWN_BLOCKS:
-            other = emptied(block, None if block == DRAWN_BLOCKS[0] else _FEW)
+            other, _ = emptied(block, None if block == DRAWN_BLOCKS[0] else _FEW)
             # What it begins with may be one of the outcomes.
             new = {name for name in other if was.get(name) != other[name][1]}
             filled = [name for name in watched if name in filled or name in new]
             if differ := [name for name in again if name in other and not _alike(found[name], other[name])]:
-                play(LearnerBlock.UNWATCHED, None)
-                later = _found(places, watched)
-                if stays := next((name for name in differ if _alike(other[name], later.get(name))), None):
-                    return stays
+                later_shown = play(LearnerBlock.UNWATCHED, None)
+                later = {} if shows and later_shown == shown else _found(places, watched)
+                if stays := [name for name in differ if _alike(other[name], later.get(name))]:
+                    return stays[0]
         return None
 
     if not first:

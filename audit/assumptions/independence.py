@@ -92,7 +92,9 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
     try:
         # The first call also raises for outputs that cannot be encoded, before the other checks.
-        check_not_drawn_once(mechanism, lambda block, few: _played(mechanism, pair, seed, block + _BEYOND, few or 1))
+        check_not_drawn_once(
+            mechanism, lambda block, few: _played(mechanism, pair, seed, block + _BEYOND, few or _FEW), shows=True
+        )
     except LearnerError:
         raise
     except Exception:  # such as a connection, which cannot be looked into: then this check is left out
