@@ -90,11 +90,13 @@ def _check_memory(mechanism: object, pair: DataPair, seed: int) -> None:
     What keeps its first answers looks like a constant ever after, so this must come before any other call.
     """
     twin = None if getattr(mechanism, "batched", False) else _copy(mechanism)
+
+    def play(block: int, few: int | None) -> list[object]:
+        # One run before the others: it raises for outputs that cannot be encoded, and none else was made in vain.
+        return [_played(mechanism, pair, seed, block + _BEYOND, runs) for runs in (1, few or _FEW)]
+
     try:
-        # The first call also raises for outputs that cannot be encoded, before the other checks.
-        check_not_drawn_once(
-            mechanism, lambda block, few: _played(mechanism, pair, seed, block + _BEYOND, few or _FEW), shows=True
-        )
+        check_not_drawn_once(mechanism, play, shows=True)
     except LearnerError:
         raise
     except Exception:  # such as a connection, which cannot be looked into: then this check is left out
