@@ -28,6 +28,8 @@ from .verdicts import (
     VACUOUS,
     VIOLATED,
     Judged,
+    as_bound,
+    decisive,
     first_binding,
     judge_bound,
     judge_growth,
@@ -54,7 +56,8 @@ class RegretAudit:
     Attributes
     ----------
     regret, sequence
-        The worst of the adversarial sequences at the setting's horizon, and its name.
+        The worst of the adversarial sequences at the setting's horizon, and its name: that of the largest mean, of
+        those that decide where the bound is VIOLATED or UNDECIDED.
     growth : Growth
         Of the worst sequence's mean at each horizon.
     bound, exponent, source
@@ -206,10 +209,11 @@ def audit_regret(
     budget = replace(budget, runs=here.played[0].totals.size)  # fewer where it was stopped early
     played |= {t: here if t == setting.rounds else game.play(t, budget, execution) for t in horizons}
     means = [played[t].worst.mean for t in horizons]
+    shown = here.index if claim is None else here.decisive(bound_at(setting.rounds))
     grown = growth(horizons, means, confidence=budget.confidence) if horizons else here.growth
     audit = RegretAudit(
-        regret=replace(here.regret(), confidence=budget.confidence),
-        sequence=here.names[here.index],
+        regret=replace(here.regret(shown), confidence=budget.confidence),
+        sequence=here.names[shown],
         growth=grown,
         means={name: one.mean for name, one in zip(here.names, here.played, strict=True)},
         found=game.found,
@@ -253,8 +257,8 @@ class _Game:
         """Return the claimed bound at a horizon."""
         assert self.claim is not None
         if learner is None:
-            return _number(self.claim.bound(*self.at(rounds)))
-        return _number(self.claim.bound(replace(self.setting, rounds=rounds), learner))
+            return as_bound(self.claim.bound(*self.at(rounds)))
+        return as_bound(self.claim.bound(replace(self.setting, rounds=rounds), learner))
 
     def worlds(self, setting: Setting, learner: Learner, seed: int) -> Mapping[str, World]:
         """Return the sequences of a horizon: those given, or listed, and what a search found."""
@@ -323,9 +327,9 @@ class _Played:
     def bounded(self) -> bool:
         return all(one.largest is not None for one in self.played)
 
-    def regret(self) -> Regret:
-        """Return the regret on the worst sequence."""
-        return self.regrets[self.index] if "regrets" in vars(self) else self.worst.regret(self.confidence)
+    def regret(self, index: int) -> Regret:
+        """Return the regret on one sequence."""
+        return self.regrets[index] if "regrets" in vars(self) else self.played[index].regret(self.confidence)
 
     @cached_property
     def regrets(self) -> list[Regret]:
@@ -337,6 +341,10 @@ class _Played:
         if all(one.largest is not None and bound >= one.largest for one in self.played):
             return VACUOUS
         return judge_bound(self.regrets, bound)
+
+    def decisive(self, bound: float) -> int:
+        """Return the sequence that a verdict on the bound is shown with."""
+        return self.index if self.verdict(bound) == VACUOUS else decisive(self.regrets, bound)
 
     def limits(self) -> tuple[float, float] | None:
         """Return limits of the largest expected regret over the sequences; None where an interval is not exact."""
@@ -383,12 +391,6 @@ def _judge(
         "bound_verdict": here.verdict(bound),
         **(judge_growth(ends, promised_growth(exponent, printed)[0]) if played else {}),
     }
-
-
-def _number(bound: float) -> float:
-    if math.isnan(bound):
-        raise ValueError("the printed bound on regret is no number here: nothing to hold the measurement against")
-    return float(bound)
 
 
 def _build(target: object, game: Setting, parameters: Mapping[str, object]) -> Learner:

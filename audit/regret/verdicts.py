@@ -58,6 +58,20 @@ def judge_bound(regrets: Sequence[Regret], bound: float) -> str:
     return HOLDS if all(regret.interval[1] <= bound for regret in exact) else UNDECIDED
 
 
+def decisive(regrets: Sequence[Regret], bound: float) -> int:
+    """Return the largest mean's place, of those that decide: the largest of all may have too wide an interval."""
+    verdict = judge_bound(regrets, bound)
+    deciding = [i for i, one in enumerate(regrets) if verdict == HOLDS or judge_bound([one], bound) == verdict]
+    return max(deciding or range(len(regrets)), key=lambda i: regrets[i].mean)
+
+
+def as_bound(value: float) -> float:
+    """Return a bound as a float; raise ValueError for what is no number."""
+    if math.isnan(value):
+        raise ValueError("the printed bound on regret is no number here: nothing to hold the measurement against")
+    return float(value)
+
+
 def first_binding(bound_at: Callable[[int], float], largest_per_round: float) -> int | None:
     """Return the horizon from which on a bound is below the largest possible regret; None if it is not at 2^60.
 

@@ -12,9 +12,12 @@ import pytest
 import overclaim
 from overclaim.audit.plans.plan import read_plan
 from overclaim.audit.plans.regret_tasks import regret_setting
-from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS
+from overclaim.audit.play.execution import Budget
+from overclaim.audit.regret.check_regret import own_claim
+from overclaim.audit.regret.regret_audit import audit_regret
+from overclaim.audit.regret.verdicts import HOLDS, UNDECIDED, VACUOUS, VIOLATED
 from overclaim.learners import Exp3
-from overclaim.learners.catalogue.entries import entries, lookup
+from overclaim.learners.catalogue.entries import Setting, entries, lookup
 from overclaim.learners.leaders.ftrl import Ftrl
 from overclaim.learners.planted.planted_regret import Wrapped
 from overclaim.learners.problems.domains import EntropySimplex
@@ -39,6 +42,44 @@ def test_a_bound_that_is_not_violated_is_judged(bound, verdict):
 def test_a_bound_that_is_violated_is_an_error_that_says_so():
     with pytest.raises(LearnerError, match=r"regret of Exp3 exceeds the bound of 20 in 64 rounds: on 'constant gap'"):
         overclaim.check_regret(UNIFORM, 20.0, **FEW)
+
+
+class Unsteady:
+    """It plays the first arm in all rounds of one run of five; in the others the second in the first rounds."""
+
+    feedback = "full"
+
+    def __init__(self, arms, rounds, rng, first):
+        self.rounds, self.losses, self.stuck = first, np.zeros(arms), rng.random() < 0.2
+
+    def act(self):
+        self.rounds -= 1
+        return 0 if self.stuck else 1 if self.rounds >= 0 else int(np.argmin(self.losses))
+
+    def update(self, losses):
+        self.losses += losses
+
+
+@pytest.mark.parametrize(
+    ("first", "seed", "bound", "verdict", "shown"),
+    [(12, 4, 6.0, VIOLATED, "steady"), (20, 2, 24.0, UNDECIDED, "unsteady"), (12, 4, 60.0, HOLDS, "unsteady")],
+)
+def test_what_is_shown_beside_a_verdict_is_what_decides(first, seed, bound, verdict, shown):
+    """The largest mean was, whose interval could hold a bound that was violated, or lie below one undecided."""
+    audit = audit_regret(
+        Unsteady,
+        Setting(rounds=64, arms=2, losses="unit"),
+        Budget(runs=40, seed=seed),
+        parameters={"first": first},
+        sequences=lambda t: {"unsteady": np.tile([1.0, 0.0], (t, 1)), "steady": np.tile([0.0, 1.0], (t, 1))},
+        claim=own_claim(bound, 64),
+        horizons=(),
+    )
+    low, high = audit.regret.interval
+    assert (audit.bound_verdict, audit.sequence) == (verdict, shown)
+    assert audit.means[shown] == audit.regret.mean
+    assert {VIOLATED: bound < low, UNDECIDED: low <= bound < high, HOLDS: high <= bound}[verdict]
+    assert (audit.regret.mean == max(audit.means.values())) == (verdict == HOLDS)
 
 
 def test_a_function_of_the_horizon_is_judged_on_its_growth_too():
