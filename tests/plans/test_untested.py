@@ -97,6 +97,8 @@ def test_check_measures_on_request_and_ends_with_3(here):
     assert alike.stdout.startswith("UNTESTED  asi-raman-talwar/batched-threshold: claimed epsilon 1\n")
     assert "nothing can be seen here, on this pair epsilon is exactly 0\n" in alike.stdout
     assert "surviving is not a proof: another pair may certify more\n" in alike.stdout
+    rounded = overclaim("check", "asi-raman-talwar/batched-exp3", "--runs", 2000, "--set", "batch=1")  # epsilon 4e-16
+    assert "surviving is not a proof: another pair may certify more\n" in rounded.stdout
     assert "3 UNDERPOWERED or UNTESTED" in overclaim("check", "--help").stdout
     assert overclaim("check", *words[:5]).exit_code == 0
     run = overclaim("check", *words, "--weaken")
