@@ -134,8 +134,9 @@ class Result(OnPair):
     runs, pilot : int
         Total runs, and those of them spent before certification.
     detectable_epsilon : float
-        The smallest true epsilon that a perfect attack would have caught from as many runs with probability 0.9: the
-        limit of the budget, which this attack need not reach; nan for claims in other measures.
+        The smallest true epsilon of Laplace noise that a perfect attack would have caught from as many runs with
+        probability 0.9: the limit of the budget, which this attack need not reach, and no attack where epsilon shows
+        in rare outputs alone; nan for claims in other measures.
     seed : int
     seconds : float
     scorer : FittedAttack

@@ -194,13 +194,15 @@ def _bound_lines(record: RunRecord) -> list[str]:
 def bound_line(row: RegretJson) -> str:
     """Return what a measurement of regret says of its bound, and of a growth that is violated."""
     name, sequence = (visible_line(row.get(field) or "unnamed") for field in ("name", "sequence"))
+    growing = row.get("growth_verdict") == "VIOLATED"
+    verdict = growing and row.get("bound_verdict") or row.get("verdict")  # the row's is the worse of the two
     line = (
-        f"regret of {name}: {regret_verdict(row.get('verdict'))}: mean {number(row.get('mean_regret'))}, "
+        f"regret of {name}: {regret_verdict(verdict)}: mean {number(row.get('mean_regret'))}, "
         f"bound {number(row.get('bound'))}, T = {row.get('rounds')}, {sequence} losses"
     )
-    if row.get("growth_verdict") == "VIOLATED":
+    if growing:
         claimed, what = promised_growth(row.get("exponent") or 0.0, row.get("bound_slope"))
-        line += f"; growth exponent at least {at_least(row.get('growth_lower'))}, claimed {number(claimed)}"
+        line += f"; VIOLATED: growth exponent at least {at_least(row.get('growth_lower'))}, claimed {number(claimed)}"
         line += f" ({what})" if claimed != row.get("exponent") else ""
     return line
 

@@ -235,9 +235,13 @@ def test_a_violated_bound_on_regret_is_in_every_output(record):
     assert sarif(record).count(f'{violated}."') == 1
     record["regret"][0] |= {"growth_verdict": "VIOLATED", "growth_lower": 0.87654, "exponent": 0.5}
     for text in (junit(record), sarif(record), markdown(record)):
-        assert "growth exponent at least 0.8765, claimed 0.5" in text
+        assert "VIOLATED: growth exponent at least 0.8765, claimed 0.5" in text
     record["regret"][0] |= {"bound_slope": 0.71}
     assert "growth exponent at least 0.8765, claimed 0.71 (bound's own slope)" in markdown(record)
+    record["regret"][0] |= {"bound": 60.0, "bound_verdict": "HOLDS"}  # the bound was called violated with its growth
+    holds = "regret of mine.py:Parrot: HOLDS on the sequences played: mean 41.3, bound 60, T = 64, gap losses"
+    assert f"{holds}; VIOLATED: growth exponent at least 0.8765" in sarif(record)
+    assert 'bound on <a href="#regret">regret</a>, or on its growth, is violated' in render(record)
 
 
 def test_the_error_of_each_bound_is_that_of_its_claim_not_of_the_report(record):
