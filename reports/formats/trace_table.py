@@ -28,7 +28,8 @@ def trace_lines(trace: TraceJson) -> str:
         head = ("call", "place", "name", "round", "input left", "input right", "noise", "loss so far")
         lines.append(table(head, (_row(call) for call in calls[:_MOST_CALLS])))
     lines += [f"and {len(calls) - _MOST_CALLS} more calls"] if len(calls) > _MOST_CALLS else []
-    lines += [] if calls else ["no noisy call"]
+    before = " before the leak" if trace["leak"] else ""  # which may itself be one that is not the same in both worlds
+    lines += [] if calls else [f"no noisy call{before}"]
     words = _words(trace)
     wrapped = (textwrap.fill(w, width(), subsequent_indent="  ", break_on_hyphens=False) for w in words)
     return "\n".join([*lines, *wrapped])

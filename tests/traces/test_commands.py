@@ -39,6 +39,12 @@ def test_a_leak_exits_1_and_says_what_it_is():
     assert "the claim may still hold" in text
 
 
+def test_a_noisy_call_that_differs_itself_is_not_said_to_be_none(tmp_path):
+    (tmp_path / "own.py").write_text("def noisy(data, rng):\n    return rng.laplace(data, 1 + data)\n")
+    text = run("trace", f"{tmp_path / 'own.py'}:noisy", "--epsilon", "1", "--left", "0", "--right", "1", code=1)
+    assert "\nno noisy call before the leak\nleak: noisy call 1 differs" in text
+
+
 @pytest.mark.parametrize(
     ("name", "surface", "why"),
     [
