@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..mechanisms.draws import Draws, Floats
@@ -10,6 +12,16 @@ from .protocol import Arms
 
 #: Divided by in place of a probability below it: an arm that is clamped may have none in the other world.
 LEAST = 1e-300
+#: Numbers that stay in a processor's second cache, with as many beside them.
+_CACHED = 2**16
+
+
+def stretches(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Yield some runs after the other: an array of that many rows, (rows, runs), stays near the processor for each."""
+    rows, runs = shape
+    width = max(1, _CACHED // max(1, rows))
+    for start in range(0, runs, width):
+        yield slice(start, start + width)
 
 
 def smallest_type(arms: int) -> type[np.int8 | np.int16 | np.int32]:

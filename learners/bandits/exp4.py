@@ -17,7 +17,7 @@ from ...mechanisms.philox import LANES, Stream, lanes
 from ..checks import check_batch, check_epsilon, check_fraction
 from ..problems.advice import Advice, observed
 from ..protocol import Actions, Arms, Arrays, FeedbackKind, Kernel, Numbers
-from ..sampling import LEAST, draw_arm, draw_arm_block, of_arm, of_arm_block
+from ..sampling import LEAST, draw_arm, draw_arm_block, of_arm, of_arm_block, stretches
 from ..weights import softmin_block
 
 
@@ -33,7 +33,10 @@ def expert_weights(losses: Floats, eta: float) -> Floats:
 def mixture(q: Floats, advice: Floats, gamma: float) -> Floats:
     """Return the law of the next arm, (arms, runs): the experts' mean advice under q, and gamma of the uniform."""
     # einsum sums each run by itself in a fixed order, which a threaded matrix product does not promise.
-    p: Floats = np.einsum("jk,jr->kr" if advice.ndim == 2 else "jkr,jr->kr", advice, q)
+    p = np.empty((advice.shape[1], q.shape[1]))
+    for runs in stretches(q.shape):
+        experts = advice if advice.ndim == 2 else advice[..., runs]
+        np.einsum("jk,jr->kr" if advice.ndim == 2 else "jkr,jr->kr", experts, q[:, runs], out=p[:, runs])
     p *= 1 - gamma
     p += gamma / advice.shape[1]
     return p

@@ -11,12 +11,15 @@ import numpy as np
 from ...mechanisms.draws import Floats
 from ..checks import check_arms
 from ..protocol import Arms
+from ..sampling import stretches
 from .domains import Ball, signs
 
 #: Newton steps, at most; few suffice.
 _NEWTON_STEPS = 100
-#: A squared distance from a ball's centre that is none; and the halvings that find an eigenvalue of a simplex.
-TINY, _HALVINGS = 1e-24, 40
+#: A squared distance from a ball's centre that is none.
+TINY = 1e-24
+#: Steps to an eigenvalue of a simplex, at most, and a step after which no other is needed: the next is its square.
+_ROOT_STEPS, _ROOT_NEAR = 100, 1e-8
 
 
 class Barrier(Protocol):
@@ -267,11 +270,29 @@ class SimplexBarrier:
         least = ordered[chosen, runs]
         gap = ordered[chosen + 1, runs] - least
         d -= least
-        low, high, inverse = np.zeros_like(gap), gap.copy(), np.empty_like(d)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            np.divide(1.0, np.subtract(d, middle, out=inverse), out=inverse)
-            above = (~(inverse.sum(axis=0) > 0)).astype(float)  # 1 where the root is, else 0: no branch to guess
-            low, high = np.maximum(low, above * middle), np.minimum(high, above * gap + middle)
-        direction = self.basis.T @ (1.0 / (d - (low + high) / 2))
-        return least + (low + high) / 2, oriented(direction / np.sqrt(np.square(direction).sum(axis=0)))
+        root = np.concatenate([_root(d[:, some], gap[some]) for some in stretches(d.shape)])
+        direction = self.basis.T @ (1.0 / (d - root))
+        return least + root, oriented(direction / np.sqrt(np.square(direction).sum(axis=0)))
+
+
+def _root(d: Floats, gap: Floats) -> Floats:
+    """Return x in (0, gap) with f(x) = sum 1 / (d - x) = 0, where d has an entry 0, one `gap`, and none between them.
+
+    Newton's method on f as a function of 1 / (gap - x) - 1 / x, of which it is no more than N - 1 times as steep; where
+    it leaves what is known to hold the root, by halves.
+    """
+    x, low, high, inverse, small = gap / 2, np.zeros_like(gap), gap.copy(), np.empty_like(d), _ROOT_NEAR * gap
+    for _ in range(_ROOT_STEPS):
+        np.divide(1.0, np.subtract(d, x, out=inverse), out=inverse)
+        f = inverse.sum(axis=0)
+        low, high = np.where(f < 0, x, low), np.where(f > 0, x, high)
+        near, far = 1.0 / x, 1.0 / (gap - x)
+        slope = np.square(inverse, out=inverse).sum(axis=0) / (np.square(near) + np.square(far))
+        aim = gap * (far - near - f / slope)
+        ahead = 2.0 * gap / (2.0 - aim + np.sqrt(4.0 + np.square(aim)))
+        ahead = np.where((ahead > low - small) & (ahead < high + small), ahead, (low + high) / 2)
+        moved = np.abs(ahead - x)
+        x = ahead
+        if not (moved > small).any():
+            break
+    return x

@@ -219,6 +219,18 @@ def test_importance_weighting_is_unbiased_and_bounded(losses, loss, seed, gamma)
     assert (estimates <= 4 / gamma + 1e-9).all()
 
 
+def test_the_law_of_many_arms_is_the_same_in_all_company():
+    """To the bit, for steady advice and advice of every run: more runs are mixed some after the other."""
+    rng = np.random.default_rng(5410)
+    q, steady = rng.dirichlet(np.ones(40), size=3500).T, rng.dirichlet(np.ones(3), size=40)
+    own = rng.dirichlet(np.ones(3), size=(3500, 40)).transpose(1, 2, 0)
+    for advice in (steady, own):
+        p = mixture(q, advice, 0.1)
+        for run in (0, 1637, 1638, 3276, 3499):
+            alone = advice if advice is steady else advice[..., run : run + 1]
+            np.testing.assert_array_equal(p[:, run : run + 1], mixture(q[:, run : run + 1], alone, 0.1))
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     y=arrays(float, st.tuples(st.integers(1, 20), st.integers(2, 6)), elements=st.floats(-1, 1)),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from overclaim.learners.bandits.scrible import Scrible, ScribleState, _axes
-from overclaim.learners.problems.barriers import BallBarrier, BoxBarrier, SimplexBarrier, oriented
+from overclaim.learners.problems.barriers import BallBarrier, BoxBarrier, SimplexBarrier, _root, oriented
 from overclaim.learners.problems.polytope import PolytopeBarrier, minimise
 from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.draws import Draws, Stage
@@ -139,6 +139,23 @@ def test_closed_forms_are_what_newton_and_an_eigendecomposition_find(barrier, si
     np.testing.assert_allclose(turned / largest, vectors * values / largest, atol=1e-6)
     known = np.linalg.eigvalsh(hessian).T
     np.testing.assert_allclose(np.sort(values, axis=0) / largest, known / largest, atol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("dim", [2, 3, 8])
+def test_an_eigenvalue_of_a_simplex_is_right_to_the_last_digits(dim, spread):
+    """Near corners of the simplex, and in its middle, where all but a 2^-24 of the curvatures are equal."""
+    rng = np.random.default_rng(5409)
+    x = np.exp(spread * rng.normal(size=(dim, 500)))
+    d = np.square(x.sum(axis=0) / x)
+    d += np.arange(dim)[:, None] * (d.max(axis=0) * 2.0**-24)
+    for chosen in range(dim - 1):
+        least, above = np.sort(d, axis=0)[chosen : chosen + 2]
+        root = _root(d - least, above - least)
+        assert ((root > 0) & (root < above - least)).all()
+        inverse = 1 / (d - least - root)
+        left = np.abs(inverse.sum(axis=0) / np.square(inverse).sum(axis=0))  # to the root, by one more Newton step
+        assert (left <= 1e-14 * (above - least)).all()
 
 
 def test_a_barrier_that_overrides_a_part_has_no_closed_forms():
