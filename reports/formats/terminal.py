@@ -195,7 +195,7 @@ def bound_line(row: RegretJson) -> str:
     """Return what a measurement of regret says of its bound, and of a growth that is violated."""
     name, sequence = (visible_line(row.get(field) or "unnamed") for field in ("name", "sequence"))
     growing = row.get("growth_verdict") == "VIOLATED"
-    verdict = growing and row.get("bound_verdict") or row.get("verdict")  # the row's is the worse of the two
+    verdict = (growing and row.get("bound_verdict")) or row.get("verdict")  # the row's is the worse of the two
     line = (
         f"regret of {name}: {regret_verdict(verdict)}: mean {number(row.get('mean_regret'))}, "
         f"bound {number(row.get('bound'))}, T = {row.get('rounds')}, {sequence} losses"
