@@ -112,11 +112,14 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
     p, q = (np.cumsum(law[::-1])[::-1][1:] for law in (cells.left, cells.right))
     p, q = (np.clip(law, 1 / (2 * runs), 1 - 1 / (2 * runs)) for law in (p, q))
     apart = not isinstance(measure, TradeOff)  # by two intervals, each with half of the error
-    quantile = -float(special.ndtri(alpha / 2 if apart else alpha))
+    error = alpha / 2 if apart else alpha
+    # What n runs do not show may be as likely as -ln(error) / n: no normal error says so.
+    quantile, unseen = -float(special.ndtri(error)), -math.log(error)
     share: _Floats = np.full(p.size, 0.5)
     for _ in range(2):  # the second time with runs shared out as the first says
         errors = [
-            np.sqrt(law * (1 - law)) * (quantile / np.sqrt(runs * part) + doubt / math.sqrt(pilot))
+            np.maximum(np.sqrt(law * (1 - law)) * quantile / np.sqrt(runs * part), unseen / (runs * part))
+            + np.sqrt(law * (1 - law)) * doubt / math.sqrt(pilot)
             for law, part, pilot in zip((p, q), (share, 1 - share), cells.runs, strict=True)
         ]
         low, high = np.maximum(p - errors[0], 0.0), np.minimum(q + errors[1], 1.0)

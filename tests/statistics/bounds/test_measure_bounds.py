@@ -197,6 +197,20 @@ def test_the_best_event_depends_on_the_measure():
     assert GDP(1.0).needed(p, q) > 1.05 * at_the_end
 
 
+def test_a_world_that_shows_nothing_gets_runs_that_say_so():
+    """It got the least that it can, since none of its runs in the pilot varied; in so few an event of .6 % may hide."""
+    measure = ApproxDP(0.0, 0.001)
+
+    def certified(share):
+        of_left = round(share * 7000)
+        counts = Counts(runs=7000, runs_left=of_left, left_upper=round(0.01 * of_left))
+        return certify_claim(measure, Event(UNUSED, 0.5, "joint"), counts, alpha=0.01).lower
+
+    cells = Cells(np.array([0.5]), np.array([0.99, 0.01]), np.array([1.0, 0.0]), (1000, 1000))
+    event, _ = choose(cells, measure, alpha=0.01, runs=7000)
+    assert certified(event.share) >= 0.6 * max(certified(share / 10) for share in range(1, 10)) > 0
+
+
 def test_laws_are_a_pilot_without_doubt():
     p = math.e / (1 + math.e)
     cells = Cells.of_laws([-1.0, 1.0], [1 - p, p], [p, 1 - p])
