@@ -326,12 +326,13 @@ class EntropySimplex(Simplex):
     def prox(self, linear: Floats) -> Floats:
         """Return softmax(-linear); what is e^707 times less likely than the likeliest has probability 0."""
         x: Floats = linear.min(axis=0) - linear
-        kept = x >= _LEAST_EXPONENT if x.min() < _LEAST_EXPONENT else None
-        if kept is not None:
+        if x.min() < _LEAST_EXPONENT:
+            kept = x >= _LEAST_EXPONENT
             np.maximum(x, _LEAST_EXPONENT, out=x)
-        np.exp(x, out=x)
-        if kept is not None:
+            np.exp(x, out=x)
             x *= kept
+        else:
+            np.exp(x, out=x)
         x /= x.sum(axis=0)
         return x
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from overclaim.learners.problems.combinatorial import Assignments, BasePolytope, Paths, SpanningTrees
 from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex, sorted_down
@@ -98,6 +99,17 @@ def test_minimise_is_a_best_vertex(oracle, vertices, seed, whole):
     np.testing.assert_allclose((linear * x).sum(axis=0), (vertices @ linear).min(axis=0), atol=1e-9)
     for run in range(5):
         assert np.abs(vertices - x[:, run]).max(axis=1).min() < 1e-9
+
+
+@pytest.mark.parametrize("size", [2, 5, 6, 9])
+def test_assignments_are_the_same_by_every_way(size):
+    """By enumeration, by sets of columns, and run by run."""
+    linear = np.random.default_rng(5413).normal(size=(size**2, 40))
+    assignments = Assignments(size)
+    np.testing.assert_array_equal(assignments._by_sets(linear), assignments.minimise(linear))
+    for run, x in enumerate(assignments.minimise(linear).T):
+        costs = linear[:, run].reshape(size, size)
+        np.testing.assert_array_equal(x.reshape(size, size).argmax(axis=1), linear_sum_assignment(costs)[1])
 
 
 def test_the_base_polytope_of_a_graphs_rank_is_that_of_its_spanning_trees():
