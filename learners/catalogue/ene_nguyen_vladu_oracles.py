@@ -16,7 +16,8 @@ from ..leaders.doubling import Doubling
 from ..leaders.ftpl import Ftpl, gaussian_sigma, least_sigma
 from ..leaders.ftrl import Ftrl
 from ..leaders.private_bandit import NoisyOco, PrivateBandit, sampling_radius
-from ..problems.combinatorial import MOST_ELEMENTS, Assignments, BasePolytope, Paths, SpanningTrees
+from ..problems.assignments import Assignments
+from ..problems.combinatorial import MOST_ELEMENTS, BasePolytope, Paths, SpanningTrees
 from ..problems.domains import Cube, L2Ball, LinearOracle
 from ..protocol import Learner
 from . import statements as said

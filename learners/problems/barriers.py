@@ -278,8 +278,8 @@ class SimplexBarrier:
 def _root(d: Floats, gap: Floats) -> Floats:
     """Return x in (0, gap) with f(x) = sum 1 / (d - x) = 0, where d has an entry 0, one `gap`, and none between them.
 
-    Newton's method on f as a function of 1 / (gap - x) - 1 / x, of which it is no more than N - 1 times as steep; where
-    it leaves what is known to hold the root, by halves.
+    Newton's method on f as a function of 1 / (gap - x) - 1 / x, of which it is no more than N - 1 times as steep, and
+    by halves where it leaves what is known to hold the root.
     """
     x, low, high, inverse, small = gap / 2, np.zeros_like(gap), gap.copy(), np.empty_like(d), _ROOT_NEAR * gap
     for _ in range(_ROOT_STEPS):

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from overclaim.learners.problems.combinatorial import Assignments, BasePolytope, Paths, SpanningTrees
+from overclaim.learners.problems.assignments import Assignments
+from overclaim.learners.problems.combinatorial import BasePolytope, Paths, SpanningTrees
 from overclaim.learners.problems.domains import L1Ball, L2Ball, LInfBall, ProbabilitySimplex, sorted_down
 
 EDGES = ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (0, 3), (0, 1))
