@@ -42,6 +42,8 @@ from .frame import Audit, Choice
 
 #: Shares of the runs: search over pairs (only if there is no exact ranking), training, and choosing the event.
 SEARCH, TRAIN, PILOT = 0.10, 0.05, 0.10
+#: A search of few runs has this share, up to so many: a poor pair costs more than certification with a tenth less.
+FEW_SEARCH, ENOUGH_SEARCH = 0.20, 8000
 #: The share of the search that looks where the worlds should differ.
 LOOK = 0.125
 #: The part of the key of those draws: trials of pairs have 0.
@@ -98,7 +100,8 @@ class LearnerAudit(Audit):
             return [None, next(i for i, option in enumerate(options) if option is ranked[0]), 0]
 
         given = len(options)
-        space, runs, looked = None, self._share(SEARCH), 0
+        runs = max(self._share(SEARCH), min(self._share(FEW_SEARCH), ENOUGH_SEARCH))
+        space, looked = None, 0
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
             draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
@@ -111,16 +114,24 @@ class LearnerAudit(Audit):
 
     def trial(self) -> Trial:
         """Return what plays runs of a pair at the search stage, and judges them; no run is played twice."""
-        begun: dict[int, int] = {}  # blocks of each pair
+        begun: dict[int, list[tuple[int, int]]] = {}  # blocks of each pair
+        shown: dict[tuple[int, int], Transcripts] = {}  # of a pair's block
 
-        def try_pair(pair: Pair, index: int, runs: int) -> tuple[float, int]:
-            numbered = [(begun.get(index, 0) + number, size) for number, size in blocks(runs)]
-            begun[index] = numbered[-1][0] + 1
+        def try_pair(pair: Pair, index: int, runs: int, before: int = 0) -> tuple[float, int]:
+            known = begun.setdefault(index, [])
+            known += [(len(known) + number, size) for number, size in blocks(runs)]
+            first = len(known)
+            while sum(size for _, size in known[first:]) < before + runs:
+                first -= 1
+            numbered = known[first:]
 
             def judged() -> float:
-                return float(
-                    self.judge(pair, concatenate(list(self.play_blocks(pair, index, Stage.SEARCH, numbered))))
-                )
+                # All of them, where an audit is resumed.
+                missing = [block for block in numbered if (index, block[0]) not in shown]
+                played = list(self.play_blocks(pair, index, Stage.SEARCH, missing))
+                for (number, _), kept in zip(missing, self._to_judge(pair, played), strict=True):
+                    shown[index, number] = kept
+                return float(self.judge(pair, concatenate([shown[index, number] for number, _ in numbered])))
 
             return self.once(f"trial/{index}/{numbered}", judged), runs
 
@@ -134,16 +145,31 @@ class LearnerAudit(Audit):
         """Return the attack whose scores are likelihood ratios, if there is one."""
         return next((attack for attack in self.attacks(pair) if attack.exact or attack is ParticleRatio), None)
 
+    def _to_judge(self, pair: Pair, played: Sequence[Transcripts]) -> list[Transcripts]:
+        """Return what is kept of runs to judge a pair by: the scores, in the place of actions, where no attack learns.
+
+        Actions of many rounds would fill the memory, as they do in the pilot of the other attacks alone.
+        """
+        likelihood = self._likelihood(pair)
+        if likelihood is None:
+            return list(played)
+        attack = self.fit(likelihood, pair, None)
+        return [Transcripts(attack.score(one), one.left, None) for one in played]
+
     def judge(self, pair: Pair, played: Transcripts) -> float:
         """Return how much a pair promises, from few runs, rounded: a ranking of pairs, never a certificate.
 
         A likelihood ratio tells the odds of a run's world, with less noise than its label: what the planned runs would
         certify if all were like these. Other attacks are learned on one half, and guess on the other: right guesses
         tell more than the best of many events, which is the luckiest.
+
+        Parameters
+        ----------
+        played : Transcripts
+            What `_to_judge` keeps of the runs.
         """
-        likelihood = self._likelihood(pair)
-        if likelihood is not None:
-            scores = self.fit(likelihood, pair, None).score(played)
+        if self._likelihood(pair) is not None:
+            scores = played.actions
             if not self.claim.measure.is_epsilon:
                 return float(rounded(self._promised(scores, played.left, log_odds=True)[1]))
             scores = scores[~np.isnan(scores)]

@@ -25,8 +25,9 @@ LONG = 256
 FAMILIES, PROPOSED = 0.3, 0.4
 #: Proposals, at most and at least; the runs that each gets at least; and the pairs of the final.
 MOST_TRIALS, FEWEST_TRIALS, LEAST, FINALISTS = 100, 4, 60, 4
-#: From a pair, its index and a number of runs to what the runs promise, and the runs played.
-Trial = Callable[[Pair, int, int], tuple[float, int]]
+#: From a pair, its index, a number of fresh runs, and how many of its last ones judge it too, to what all of these
+#: promise, and the runs played.
+Trial = Callable[[Pair, int, int, int], tuple[float, int]]
 
 
 def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANNED) -> list[Pair]:
@@ -74,7 +75,8 @@ def climb(
     options : sequence of Pair
         The families.
     trial : callable
-        `trial(pair, index, runs)` plays fresh runs at the search stage and returns what they promise, and how many.
+        `trial(pair, index, runs, before)` plays fresh runs at the search stage and returns what they and the last
+        `before` runs of the pair promise together, and how many it played.
     budget : int
         Runs in all.
     space : PairSpace, optional
@@ -100,7 +102,7 @@ def climb(
         if proposed is None:
             break
         index = len(options) + len(improved)
-        worths[index], used = trial(proposed, index, each)
+        worths[index], used = trial(proposed, index, each, 0)
         proposals.tell(worths[index])
         improved.append((index, proposed))
         spent += used
@@ -112,13 +114,18 @@ def climb(
 def _halve(
     alive: Sequence[tuple[int, Pair]], trial: Trial, budget: int
 ) -> tuple[tuple[int, Pair], int, dict[int, float]]:
-    """Return the winner of successive halving, the runs spent, and what each pair promised last, by its index."""
-    stages = max(1, (len(alive) - 1).bit_length())
-    spent, worths = 0, {}
+    """Return the winner of successive halving, the runs spent, and what each pair promised last, by its index.
+
+    All runs that a pair has had in it judge the pair: those of the last stage alone are the fewer, the more pairs
+    there were. No run from before it does: who comes from many proposals was the luckiest on these.
+    """
+    stages = max(1, len(alive).bit_length() - 1)
+    spent, before, worths = 0, 0, {}
     while len(alive) > 1:
         each = max(10, budget // stages // len(alive))
         for index, pair in alive:
-            worths[index], used = trial(pair, index, each)
+            worths[index], used = trial(pair, index, each, before)
             spent += used
+        before += each
         alive = sorted(alive, key=lambda one: -worths[one[0]])[: len(alive) // 2]
     return alive[0], spent, worths

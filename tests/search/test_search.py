@@ -342,7 +342,7 @@ def test_climb_keeps_its_budget_and_the_users_pairs():
     generator = np.random.default_rng(0)
     spent = []
 
-    def trial(pair, index, runs):
+    def trial(pair, index, runs, before):
         spent.append(runs)
         return float(np.sum(pair.left == 0.5)) + generator.normal() / np.sqrt(runs), runs
 
@@ -364,7 +364,7 @@ def test_the_final_is_played_on_fresh_runs():
     space = PairSpace.of(Exp3(arms=2, eta=0.5), Claim(epsilon=1.0), 6)
     values = {}
 
-    def trial(pair, index, runs):
+    def trial(pair, index, runs, before):
         values.setdefault(index, []).append(np.random.default_rng([index, len(values.get(index, ()))]).normal())
         return values[index][-1], runs
 
