@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -27,6 +27,7 @@ from ..play.processor import one_thread
 from ..play.transcripts import blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice, measure_choice
+from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
 from ..statistics.events import Counts, Event, count
 from . import weak_claims
@@ -42,6 +43,8 @@ MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: Where a search has so many runs, the shares are these, and the last two pairs, which differ least, are ranked by all
 #: attacks on so many times the runs of a stage.
 LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
+
+_NO_EVENT = Event(math.nan, math.nan, "guess")
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
@@ -73,6 +76,23 @@ class OnOutputs:
     def score(self, outputs: Outputs) -> Floats:
         """Return the evidence for the left world, (runs,)."""
         return self.attack.score(self.features.view(self.encoder(outputs)))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Training runs as some attacks see them."""
+
+    encoder: Callable[[Outputs], Floats]
+    train: LabelledView
+    bits: bool
+
+    @classmethod
+    def of(
+        cls, encoder: Callable[[Outputs], Floats], outputs: Outputs, left: NDArray[np.bool_], *, bits: bool = False
+    ) -> _Seen:
+        """Encode the runs."""
+        columns = encoder(outputs)
+        return cls(encoder, Features(columns).view(columns).labelled(left), bits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,44 +211,55 @@ class MechanismAudit(Audit):
         """
         outputs = join([sample.outputs for sample in samples])
         left = np.concatenate([sample.left for sample in samples])
-        encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
-        if self.bits:
-            encoder = BitColumns(encoder)
-        columns = encoder(outputs)
-        features = Features(columns)
-        train = features.view(columns).labelled(left)
-        scored = partial(self._cross_fitted, pair, train)
 
-        def bet(attack: OutputAttack, scores: list[Floats]) -> list[Any]:
-            scores.append(scored(attack))
-            event, worth = self.promised(
-                scores[0],
-                left,
-                doubt=SEARCH_DOUBT * attack.doubt if ranked else attack.doubt,
-                log_odds=attack.log_odds,
-                judged=attack.needs_other_runs and features.discrete,
-                of_numbers=not features.discrete,
-            )
+        def bet(seen: _Seen, attack: OutputAttack, plain: float, scores: list[Floats]) -> list[Any]:
+            scores.append(self._cross_fitted(pair, seen.train, attack))
+            discrete = seen.train.features.discrete
+            how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
+            more = SEARCH_DOUBT if ranked else 1.0
+            event, worth = self.promised(scores[0], left, doubt=more * attack.doubt, log_odds=attack.log_odds, **how)
+            if seen.bits and attack.log_odds and worth > plain:
+                # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
+                # promise above that of the values alone is believed where the counts promise one too.
+                counted = self.promised(scores[0], left, doubt=more * DOUBT, log_odds=False, **how)[1]
+                worth = worth if counted > plain else counted
             return [float(worth), event.to_json()]
 
-        best: tuple[float, OutputAttack | None, Event] = (-math.inf, None, Event(math.nan, math.nan, "guess"))
+        best: tuple[float, tuple[_Seen, OutputAttack] | None, Event] = (-math.inf, None, _NO_EVENT)
         best_scores: list[Floats] = []
-        preimages = Preimages()  # its columns are the number and its lowest bit
-        known = self.bits and len(columns) == 2 and preimages.applies(self.mechanism, pair, self.claim.surface)
-        for i, attack in enumerate([*([preimages] if known else []), *attacks_on(train, thorough=thorough)]):
+        plain = -math.inf
+        for i, (seen, attack) in enumerate(self._attacks(pair, outputs, left, thorough=thorough)):
             scores: list[Floats] = []
-            fit = partial(bet, attack, scores)
+            fit = partial(bet, seen, attack, plain, scores)
             worth, about = fit() if ranked else self.once(f"fit/{index}/{i}", fit)
             # What a few bins say more than their feature is mostly luck, unless it is much.
             handicap = self.handicap(best[0], coarse=attack.coarse) if math.isfinite(best[0]) else 0.0
             if worth > best[0] + handicap:
-                best, best_scores = (worth, attack, Event.of_json(about)), scores
-        worth, winner, event = best
-        if winner is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
+                best, best_scores = (worth, (seen, attack), Event.of_json(about)), scores
+            plain = plain if seen.bits else best[0]
+        worth, won, event = best
+        if won is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
             return Choice(pair, NoEvidence(), event, index), worth
-        fitted = winner.fit(self.mechanism, pair, train)
-        event = transfer(event, best_scores[0] if best_scores else scored(winner), fitted.score(train))
-        return Choice(pair, OnOutputs(fitted, encoder, features), event, index), worth
+        seen, winner = won
+        fitted = winner.fit(self.mechanism, pair, seen.train)
+        scored = best_scores[0] if best_scores else self._cross_fitted(pair, seen.train, winner)
+        event = transfer(event, scored, fitted.score(seen.train))
+        return Choice(pair, OnOutputs(fitted, seen.encoder, seen.train.features), event, index), worth
+
+    def _attacks(
+        self, pair: DataPair, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool
+    ) -> Iterator[tuple[_Seen, OutputAttack]]:
+        """Yield the attacks to fit, and what of the outputs each is shown: those that read bits come last."""
+        encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
+        shown = _Seen.of(encoder, outputs, left)
+        yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
+        if not self.bits:
+            return
+        shown = _Seen.of(BitColumns(encoder), outputs, left, bits=True)
+        preimages = Preimages()  # its columns are the number and its lowest bit
+        if len(shown.train.columns) == 2 and preimages.applies(self.mechanism, pair, self.claim.surface):
+            yield shown, preimages
+        yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
 
     def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
         """Return the scores of all runs by an attack that was fitted on the other half of them."""
