@@ -216,19 +216,19 @@ class MechanismAudit(Audit):
             scores.append(self._cross_fitted(pair, seen.train, attack))
             discrete = seen.train.features.discrete
             how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
-            more = SEARCH_DOUBT if ranked else 1.0
-            event, worth = self.promised(scores[0], left, doubt=more * attack.doubt, log_odds=attack.log_odds, **how)
-            if seen.bits and attack.log_odds and worth > plain:
+            doubt = SEARCH_DOUBT * attack.doubt if ranked else attack.doubt
+            event, worth = self.promised(scores[0], left, doubt=doubt, log_odds=attack.log_odds, **how)
+            if seen.bits and attack.log_odds and worth > plain > -math.inf:
                 # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
                 # promise above that of the values alone is believed where the counts promise one too.
-                counted = self.promised(scores[0], left, doubt=more * DOUBT, log_odds=False, **how)[1]
+                counted = self.promised(scores[0], left, doubt=DOUBT, log_odds=False, **how)[1]
                 worth = worth if counted > plain else counted
             return [float(worth), event.to_json()]
 
         best: tuple[float, tuple[_Seen, OutputAttack] | None, Event] = (-math.inf, None, _NO_EVENT)
         best_scores: list[Floats] = []
         plain = -math.inf
-        for i, (seen, attack) in enumerate(self._attacks(pair, outputs, left, thorough=thorough)):
+        for i, (seen, attack) in enumerate(self._attacks(pair, outputs, left, thorough=thorough, ranked=ranked)):
             scores: list[Floats] = []
             fit = partial(bet, seen, attack, plain, scores)
             worth, about = fit() if ranked else self.once(f"fit/{index}/{i}", fit)
@@ -247,12 +247,16 @@ class MechanismAudit(Audit):
         return Choice(pair, OnOutputs(fitted, seen.encoder, seen.train.features), event, index), worth
 
     def _attacks(
-        self, pair: DataPair, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool
+        self, pair: DataPair, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
     ) -> Iterator[tuple[_Seen, OutputAttack]]:
-        """Yield the attacks to fit, and what of the outputs each is shown: those that read bits come last."""
+        """Yield the attacks to fit, and what of the outputs each is shown: those that read bits come last.
+
+        Where bits are read, they alone rank pairs.
+        """
         encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
-        shown = _Seen.of(encoder, outputs, left)
-        yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
+        if not (self.bits and ranked):
+            shown = _Seen.of(encoder, outputs, left)
+            yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
         if not self.bits:
             return
         shown = _Seen.of(BitColumns(encoder), outputs, left, bits=True)

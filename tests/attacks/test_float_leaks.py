@@ -123,7 +123,7 @@ def test_discrete_laplace_resists(left, right):
 
 
 def test_reading_bits_that_tell_nothing_costs_little():
-    """A table of bins within every lowest bit was chosen here, and certified 0.75 where 0.95 is certified without bits."""
+    """Bins within every lowest bit were chosen here, and certified 0.75, where 0.95 is certified without bits."""
 
     class OnGrid:
         batched = True
