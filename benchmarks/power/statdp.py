@@ -49,9 +49,7 @@ NOTE = (
     f"epsilon; means of seeds {FIRST} to {FIRST + SEEDS - 1}, which no choice was made on, and their sd. "
     "Attainable: what a perfect attack that knows the best pair and event is expected to certify with all of the "
     "runs, from the mechanism's law (benchmarks/power/attainable.py), and its standard deviation by chance. "
-    "Delta-Siege has no column: its repository (eth-sri/Delta-Siege, commit 07e1f07) has scripts and no figures, its "
-    "tables are in the paper (Lokna et al., CCS 2023), which was not at hand; by the scripts they state "
-    "a ratio of what a claim guarantees and what was found, from the bits of outputs, and no bound on epsilon. "
+    "Delta-Siege has a table of its own (delta_siege.md): it audits what low-order bits leak, and none of these. "
 )
 
 
