@@ -107,8 +107,8 @@ NOTE = (
     "bit, and only what is rejected is drawn again run by run. diffprivlib 0.6.6 has the same file of these "
     "mechanisms as 0.6.2; of Opacus we call its own function, of which Delta-Siege has a copy; PyDP is 1.1.5, and a "
     f"sound one. Means of seeds {FIRST} and {FIRST + 1}, which no choice was made on. What is certified "
-    "depends on the processor. Of PyDP, whose claim is true and tight, one audit certified 1.001: a false alarm, as 90 % "
-    "allows in one of ten; no seed repeats it. "
+    "depends on the processor. Of PyDP, whose claim is true and tight, one audit certified 1.001: a false alarm, as "
+    "90 % allows in one of ten; no seed repeats it. "
 )
 
 
