@@ -311,7 +311,7 @@ def audit_of(learner, claim, *, runs, seed=0, **more):
 @pytest.mark.slow
 def test_the_same_seed_finds_the_same_pair_for_any_number_of_processes():
     learner, claim, rounds = prepared("asi-raman-talwar/exp3", rounds=16)
-    results = [falsify(learner, claim, rounds=rounds, runs=60_000, seed=1, jobs=jobs) for jobs in (1, 1, 2)]
+    results = [falsify(learner, claim, rounds=rounds, runs=60_000, seed=2, jobs=jobs) for jobs in (1, 1, 2)]
     assert len({(repr(r.pair.to_json()), r.certificate) for r in results}) == 1
     options = candidates(learner, claim, rounds=rounds)
     assert all(repr(results[0].pair.to_json()) != repr(option.to_json()) for option in options)  # it was proposed

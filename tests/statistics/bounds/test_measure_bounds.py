@@ -198,7 +198,7 @@ def test_the_best_event_depends_on_the_measure():
 
 
 def test_a_world_that_shows_nothing_gets_runs_that_say_so():
-    """It got the least that it can, since none of its runs in the pilot varied; in so few an event of .6 % may hide."""
+    """It got the least that it can, since none of its runs in the pilot varied; so few may hide one of .6 %."""
     measure = ApproxDP(0.0, 0.001)
 
     def certified(share):
