@@ -20,7 +20,7 @@ from ..statistics.events import Event, count
 from ..statistics.graded_bets import Stakes
 from .anytime import SEARCH_RUNS, Scored
 from .frame import Choice
-from .stages import MOST_TO_LEARN, SEARCH, LearnerAudit, best_of, judged_loss
+from .stages import FEW_SEARCH, MOST_TO_LEARN, LearnerAudit, best_of, judged_loss
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class AnytimeLearner:
 
     def find_pair(self, options: Sequence[Pair]) -> tuple[Pair, int, int]:
         """Return the pair to audit on, its index, and the runs that it took to find it."""
-        runs = min(self.audit.budget.runs, round(SEARCH_RUNS / SEARCH))
+        runs = min(self.audit.budget.runs, round(SEARCH_RUNS / FEW_SEARCH))
         return replace(self.audit, budget=replace(self.audit.budget, runs=runs)).find_pair(options)
 
     def trained(self, pair: Pair) -> bool:
