@@ -151,11 +151,3 @@ def accepted(propose: Any, draws: Draws, runs: int) -> Floats:
         missing = np.flatnonzero(~kept)
         chosen[missing], kept[missing] = propose(draws, missing.size)
     return chosen  # type: ignore[no-any-return]
-
-
-SIEGE = {
-    "laplace_inversion": LaplaceInversion,
-    "gauss_boxmuller": GaussBoxMuller,
-    "gauss_polar": GaussPolar,
-    "gauss_ziggurat": GaussZiggurat,
-}
