@@ -58,6 +58,19 @@ QUICK = 0.1
 MOST_TO_LEARN = 300_000
 
 
+@dataclass(frozen=True)
+class _Odds:
+    """Runs as a search judges them by likelihood ratios: their scores, (runs,), and their worlds."""
+
+    scores: Floats
+    left: NDArray[np.bool_]
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return self.left.size
+
+
 @dataclass(frozen=True, kw_only=True)
 class LearnerAudit(Audit):
     """An audit of a learner."""
@@ -115,7 +128,7 @@ class LearnerAudit(Audit):
     def trial(self) -> Trial:
         """Return what plays runs of a pair at the search stage, and judges them; no run is played twice."""
         begun: dict[int, list[tuple[int, int]]] = {}  # blocks of each pair
-        shown: dict[tuple[int, int], Transcripts] = {}  # of a pair's block
+        shown: dict[tuple[int, int], Transcripts | _Odds] = {}  # of a pair's block
 
         def try_pair(pair: Pair, index: int, runs: int, before: int = 0) -> tuple[float, int]:
             known = begun.setdefault(index, [])
@@ -131,7 +144,7 @@ class LearnerAudit(Audit):
                 played = list(self.play_blocks(pair, index, Stage.SEARCH, missing))
                 for (number, _), kept in zip(missing, self._to_judge(pair, played), strict=True):
                     shown[index, number] = kept
-                return float(self.judge(pair, concatenate([shown[index, number] for number, _ in numbered])))
+                return float(self.judge(pair, _joined([shown[index, number] for number, _ in numbered])))
 
             return self.once(f"trial/{index}/{numbered}", judged), runs
 
@@ -145,8 +158,8 @@ class LearnerAudit(Audit):
         """Return the attack whose scores are likelihood ratios, if there is one."""
         return next((attack for attack in self.attacks(pair) if attack.exact or attack is ParticleRatio), None)
 
-    def _to_judge(self, pair: Pair, played: Sequence[Transcripts]) -> list[Transcripts]:
-        """Return what is kept of runs to judge a pair by: the scores, in the place of actions, where no attack learns.
+    def _to_judge(self, pair: Pair, played: Sequence[Transcripts]) -> list[Transcripts | _Odds]:
+        """Return what is kept of runs to judge a pair by: their odds alone, where no attack learns.
 
         Actions of many rounds would fill the memory, as they do in the pilot of the other attacks alone.
         """
@@ -154,22 +167,17 @@ class LearnerAudit(Audit):
         if likelihood is None:
             return list(played)
         attack = self.fit(likelihood, pair, None)
-        return [Transcripts(attack.score(one), one.left, None) for one in played]
+        return [_Odds(attack.score(one), one.left) for one in played]
 
-    def judge(self, pair: Pair, played: Transcripts) -> float:
+    def judge(self, pair: Pair, played: Transcripts | _Odds) -> float:
         """Return how much a pair promises, from few runs, rounded: a ranking of pairs, never a certificate.
 
         A likelihood ratio tells the odds of a run's world, with less noise than its label: what the planned runs would
         certify if all were like these. Other attacks are learned on one half, and guess on the other: right guesses
         tell more than the best of many events, which is the luckiest.
-
-        Parameters
-        ----------
-        played : Transcripts
-            What `_to_judge` keeps of the runs.
         """
-        if self._likelihood(pair) is not None:
-            scores = played.actions
+        if isinstance(played, _Odds):
+            scores = played.scores
             if not self.claim.measure.is_epsilon:
                 return float(rounded(self._promised(scores, played.left, log_odds=True)[1]))
             scores = scores[~np.isnan(scores)]
@@ -341,3 +349,11 @@ def play_block(
 def _count_block(play: Callable[[tuple[int, int]], Transcripts], choice: Choice, block: tuple[int, int]) -> Counts:
     transcripts = play(block)
     return count(choice.event, choice.attack.score(transcripts), transcripts.left)
+
+
+def _joined(parts: Sequence[Transcripts | _Odds]) -> Transcripts | _Odds:
+    """Join what is kept of the same pair's runs."""
+    odds = [part for part in parts if isinstance(part, _Odds)]
+    if not odds:
+        return concatenate([part for part in parts if isinstance(part, Transcripts)])
+    return _Odds(np.concatenate([part.scores for part in odds]), np.concatenate([part.left for part in odds]))

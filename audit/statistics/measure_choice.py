@@ -115,12 +115,13 @@ def _best_event(cells: Cells, measure: Measure, alpha: float, runs: int, doubt: 
     error = alpha / 2 if apart else alpha
     # What n runs do not show may be as likely as -ln(error) / n: no normal error says so.
     quantile, unseen = -float(special.ndtri(error)), -math.log(error)
+    spreads = [np.sqrt(law * (1 - law)) for law in (p, q)]
     share: _Floats = np.full(p.size, 0.5)
     for _ in range(2):  # the second time with runs shared out as the first says
         errors = [
-            np.maximum(np.sqrt(law * (1 - law)) * quantile / np.sqrt(runs * part), unseen / (runs * part))
-            + np.sqrt(law * (1 - law)) * doubt / math.sqrt(pilot)
-            for law, part, pilot in zip((p, q), (share, 1 - share), cells.runs, strict=True)
+            np.maximum(spread * quantile / np.sqrt(runs * part), unseen / (runs * part))
+            + spread * doubt / math.sqrt(pilot)
+            for spread, part, pilot in zip(spreads, (share, 1 - share), cells.runs, strict=True)
         ]
         low, high = np.maximum(p - errors[0], 0.0), np.minimum(q + errors[1], 1.0)
         whole = measure.needed(p, q)

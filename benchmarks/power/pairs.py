@@ -136,7 +136,7 @@ class Promising(Withheld):
     """The judge of former versions: the bound that a chosen event's own counts would give."""
 
     def trial(self):
-        return lambda pair, index, runs: self._former(pair, index, runs)
+        return lambda pair, index, runs, before: self._former(pair, index, runs)  # by fresh runs alone
 
     def _former(self, pair, index, runs):
         kinds = self.attacks(pair)
