@@ -67,7 +67,7 @@ _EVIDENCE = {
 _FACTOR: Schema = {"type": "number", "minimum": 1, "maximum": 1e300}
 _BLIND_SPOT = _table(
     "factor",
-    **_all(_maybe(_FACTOR), "factor", "missed", "tried", "true_to"),
+    **_all(_maybe(_FACTOR), "factor", "missed", "tried", "true_to", "false_at"),
     bounds=_maybe(_list(_list(NUMBER, minItems=2, maxItems=2))),
     runs=_maybe(COUNT),
     alpha=_maybe(INSIDE),

@@ -26,6 +26,7 @@ class BlindSpotJson(TypedDict, total=False):
     alpha: float
     parameter: str | None
     true_to: float | None
+    false_at: float | None
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class BlindSpot:
     true_to : float or None
         The factor up to which exact laws say that the claim stays true on this and the standard pairs; None where
         there is no exact law. Only computed where `LARGEST` is not caught.
+    false_at : float or None
+        The least factor at which they say that it is false; None where none says so.
     """
 
     factor: float | None
@@ -55,6 +58,7 @@ class BlindSpot:
     alpha: float
     parameter: str = "noise"
     true_to: float | None = None
+    false_at: float | None = None
 
     @property
     def missed(self) -> float | None:
@@ -81,6 +85,7 @@ class BlindSpot:
             "alpha": self.alpha,
             "parameter": self.parameter,
             "true_to": self.true_to,
+            "false_at": self.false_at,
         }
 
 
@@ -105,6 +110,7 @@ def words(blind_spot: BlindSpotJson) -> str:
     elif slack:
         up_to = at_least(blind_spot["true_to"], ".3g")
         text += f"; up to {up_to} it is true on the standard pairs, by exact laws"
+        text += "" if blind_spot.get("false_at") else ", which say nothing of more"
     return text
 
 
@@ -123,8 +129,11 @@ def untested_words(measure: MeasureJson, blind_spot: BlindSpotJson | None, *, in
     slack = blind_spot.get("true_to") or 1.0
     if slack == blind_spot.get("tried"):
         return "untested: nothing can be seen on the standard pairs, by exact laws"
+    known = blind_spot.get("false_at") is not None
+    why = "no attack known" if known else "no attack known, or more noise than the claim needs"
     if slack > 1:
         true = f"the claim is true up to {at_least(slack, '.3g')} times too little noise on the standard pairs"
-        return f"untested: {true}, and three times beyond that was not caught; no attack known"
-    why = "no attack known" if blind_spot.get("true_to") else "no attack known, or more noise than the claim needs"
+        far = "" if known else ", as far as exact laws tell"
+        missed = blind_spot.get("missed") or blind_spot.get("tried") or LARGEST
+        return f"untested: {true}{far}, and {missed:g} times was not caught; {why}"
     return f"untested: this audit would not have caught three times too little noise; {why}"

@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from ...learners.abilities import batch_of
+from ...learners.abilities import batch_of, has_grid_law
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import weakened
 from ..assumptions.mechanism_runs import DataPair
 from ..laws.exact import NotExactError, exact_epsilon
+from ..laws.sequences import COARSE, FINE
 from ..play.execution import Json, seed_beyond
 from ..play.pairs import Pair
 from ..search.families import first_round
@@ -41,8 +42,9 @@ TESTS = 4
 SHARE, FEW = 0.5, 4_000
 #: The seeds of the tests are the audit's own plus this and what follows it.
 FRESH = 2_000_000
-#: Steps of the bisection for the factor at which a claim becomes false, and the error of an exact law on a grid.
-STEPS, TOLERANCE = 6, 1e-3
+#: Steps of the bisection for the factor at which a claim becomes false, the error of an exact law on a grid, and how
+#: near the claim a pair must be on a coarse one for its fine one to decide.
+STEPS, TOLERANCE, NEAR = 6, 1e-3, 0.05
 
 #: From a factor to the target with its noise divided by it.
 Weaken = Callable[[float], Any]
@@ -132,10 +134,10 @@ def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter
         bounds[factor] = weaker.once("bound", partial(_bound, weaker, pair))
         low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)
     caught = FACTORS[high] if high < len(FACTORS) else None
-    slack = None
+    laws: tuple[float | None, float | None] = (None, None)
     if isinstance(pair, Pair) and audit.claim.measure.is_epsilon and (caught is None or caught > LARGEST):
-        slack = true_to(audit.claim, pair, weaken, once=audit.once)
-    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, slack)
+        laws = true_to(audit.claim, pair, weaken, once=audit.once)
+    return BlindSpot(caught, tuple(sorted(bounds.items())), tests.budget.runs, tests.budget.alpha, parameter, *laws)
 
 
 def _bound(audit: Audit, pair: object) -> float:
@@ -163,49 +165,58 @@ def _tests(audit: Audit) -> Audit:
     )
 
 
-def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> float | None:
-    """Return the factor, from 1 on, up to which exact laws say that the claim is true; None where there are none.
+def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> tuple[float | None, float | None]:
+    """Return the factors up to which, and from which on, exact laws say that the claim is true, and false.
 
-    None too where they say that it is false as it is. True means: on this pair and on the standard ones; at most the
-    largest of `FACTORS`. Where the actions have no exact law that of the release serves, which they are computed from:
-    they are at least as private. Each law's epsilon is computed `once`, also by runs that are killed in between.
+    Either is None where no exact law says so; the first too where they say that the claim is false as it is. True
+    means: on this pair and on the standard ones; at most the largest of `FACTORS`. Each law's epsilon is computed
+    `once`, also by runs that are killed in between.
     """
     learner: Learner = weaken(1.0)
     all_pairs = [pair, *first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))]
 
-    def at(factor: float, places: Sequence[int]) -> tuple[float, int] | None:
+    def at(factor: float, places: Sequence[int]) -> tuple[bool, int] | None:
+        """Return whether the claim is true on these pairs, and the worst of them; None where no exact law says."""
+        weaker: Learner = weaken(factor)
+
+        def epsilon(surface: str, cells: int, i: int) -> float:
+            stage = f"true to {factor!r}/{surface}/{cells}/{i}"
+            return once(stage, partial(_exactly, weaker, all_pairs[i], claim, surface, cells))
+
         for surface in (claim.surface, *(["release"] if claim.surface == "actions" else [])):
+            rough = COARSE if surface == "actions" and has_grid_law(weaker) else FINE
             try:
-                exactly = [partial(_exactly, weaken(factor), all_pairs[i], claim, surface) for i in places]
-                stages = [f"true to {factor!r}/{surface}/{i}" for i in places]
-                epsilons = [once(stage, compute) for stage, compute in zip(stages, exactly, strict=True)]
+                near = {i: epsilon(surface, rough, i) for i in places}
+                worst = max(near, key=near.__getitem__)
+                # A coarse grid chooses the pairs that may decide: the worst one, and what is near the claim.
+                decide = [worst, *(i for i in near if i != worst and near[i] > claim.epsilon - NEAR)]
+                true = all(epsilon(surface, FINE, i) <= claim.epsilon * (1 + TOLERANCE) for i in decide)
             except NotExactError:
                 continue
-            return max(epsilons), places[epsilons.index(max(epsilons))]
+            # Actions are computed from a release, so they are as private at least; they may be more so.
+            if true or surface == claim.surface:
+                return true, worst
         return None
 
-    true, worst = None, None
+    true, found = None, None
     for factor in (1.0, *FACTORS):
-        worst = at(factor, range(len(all_pairs)))
-        if worst is None:
-            return true
-        if worst[0] > claim.epsilon * (1 + TOLERANCE):
+        found = at(factor, range(len(all_pairs)))
+        if found is None or not found[0]:
             break
         true = factor
     else:
-        return true
-    if true is None:
-        return None
-    false, places = factor, [worst[1]]
+        return true, None
+    if found is None or true is None:
+        return true, None if found is None else factor
+    false, places = factor, [found[1]]
     for _ in range(STEPS):
         middle = math.sqrt(true * false)
-        worst_at_middle = at(middle, places)
-        if worst_at_middle is None or worst_at_middle[0] > claim.epsilon * (1 + TOLERANCE):
-            false = middle
-        else:
-            true = middle
-    return true
+        found = at(middle, places)
+        if found is None:
+            break
+        true, false = (middle, false) if found[0] else (true, middle)
+    return true, false
 
 
-def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str) -> float:
-    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,))[claim.delta]
+def _exactly(learner: Learner, pair: Pair, claim: Claim, surface: str, cells: int) -> float:
+    return exact_epsilon(learner, pair, surface=surface, deltas=(claim.delta,), cells=cells)[claim.delta]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -76,9 +76,9 @@ def total_bounds(learner: Learner, losses: World, *, points: bool) -> tuple[floa
             return float(table.min(axis=1).sum()), float(table.max(axis=1).sum())
         low, high = (float((sign * table.T * _minimisers(domain, sign * table.T)).sum()) for sign in (1.0, -1.0))
         return low - outside, outside - high
-    bounded = [loss for loss in losses if isinstance(loss, Bounded)]
-    if isinstance(domain, InBall) and len(bounded) == len(losses):
-        most = float(sum(loss.bound(domain.outer_radius + (reach or 0.0)) for loss in bounded))
+    kinds = {type(loss): loss for loss in losses}  # few: the question is slow for each of many rounds
+    if isinstance(domain, InBall) and all(isinstance(loss, Bounded) for loss in kinds.values()):
+        most = float(sum(cast(Bounded, loss).bound(domain.outer_radius + (reach or 0.0)) for loss in losses))
         return -most, most
     return None
 

@@ -190,8 +190,12 @@ def test_sarif_points_to_the_learner(record):
     [
         ({"factor": None, "tried": 3.0, "missed": 3.0, "bounds": []}, "would not have caught three times too little"),
         (
-            {"factor": None, "tried": 30.0, "true_to": 2.5, "bounds": []},
-            "true up to 2.5 times too little noise on the",
+            {"factor": None, "tried": 30.0, "true_to": 2.5, "false_at": 2.6, "bounds": []},
+            "true up to 2.5 times too little noise on the standard pairs, and 30 times was not caught; no attack",
+        ),
+        (
+            {"factor": 100.0, "missed": 30.0, "tried": 100.0, "true_to": 2.5, "bounds": []},
+            "true up to 2.5 times too little noise on the standard pairs, as far as exact laws tell, and 30 times was",
         ),
         ({"factor": None, "tried": 30.0, "true_to": 30.0, "bounds": []}, "nothing can be seen on the standard pairs"),
         (None, "on this pair epsilon is exactly 0"),
