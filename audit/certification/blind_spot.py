@@ -105,7 +105,9 @@ def words(blind_spot: BlindSpotJson) -> str:
     else:
         text = f"with {what} {factor:g} the claim is falsified" + (f", with {missed:g} not" if missed else "")
     text += f", in {blind_spot['runs']:,} runs each" if blind_spot.get("runs") else ""
-    if slack and slack == blind_spot.get("tried"):
+    if blind_spot.get("false_at") == 1:
+        text += "; by exact laws it is false as it is, on this pair or a standard one"
+    elif slack and slack == blind_spot.get("tried"):
         text += "; by exact laws it is true there on the standard pairs: there is nothing to see"
     elif slack:
         up_to = at_least(blind_spot["true_to"], ".3g")

@@ -111,6 +111,14 @@ def test_a_pair_on_which_nothing_shows_is_untested_though_the_claim_survives():
         result.require_survived()
 
 
+def test_a_claim_that_exact_laws_refute_on_a_standard_pair_is_said_to_be_false():
+    """Half the noise that the claim needs, audited on a pair that shows nothing: it survives, and is false."""
+    blind = Pair([[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]])
+    spot = found(tight(2.0), pair=blind)
+    assert (spot.factor, spot.true_to, spot.false_at) == (None, None, 1.0)
+    assert str(spot).endswith("by exact laws it is false as it is, on this pair or a standard one")
+
+
 def test_slack_is_no_blindness():
     """Ten times the noise that the claim needs: what counts is where the claim becomes false."""
     spot = found(tight(0.1), runs=40_000)
