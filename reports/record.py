@@ -88,6 +88,7 @@ def claim_record(
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
         "untested": result.verdict is Verdict.SURVIVED and result.untested,
+        "alike": result.alike and not result.unseen,
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),

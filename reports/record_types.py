@@ -124,6 +124,7 @@ class ClaimRecord(TracesJson, total=False):
     detectable_epsilon: float | None
     blind_spot: BlindSpotJson | None
     untested: bool
+    alike: bool
     untested_allowed: bool
     # How it was audited.
     runs: int | None

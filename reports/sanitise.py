@@ -163,7 +163,8 @@ def untested_words(claim: ClaimRecord) -> str:
     differ = pair.get("rounds", [pair.get("round")])
     before = claim.get("mechanism") or claim["surface"] == "publication"
     last = not before and isinstance(left, list) and differ == [len(left)]
-    return blind_spot.untested_words(measure_of(claim), claim.get("blind_spot"), in_last_losses=last)
+    how = {"in_last_losses": last, "alike": bool(claim.get("alike"))}
+    return blind_spot.untested_words(measure_of(claim), claim.get("blind_spot"), **how)
 
 
 def by_holm(claim: ClaimRecord) -> bool:

@@ -124,7 +124,8 @@ class MechanismAudit(Audit):
             )
             pair = options[chosen.index - self.index]
             words = event_in_words(chosen.event, attack.score(chosen.shown), chosen.shown)
-            return Choice(pair, attack, chosen.event, chosen.index, words), self.spent + chosen.spent
+            choice = Choice(pair, attack, chosen.event, chosen.index, words, alike=chosen.attack is None)
+            return choice, self.spent + chosen.spent
         kept: list[Sample] = []
         spent, best = self.spent, self.index
         if len(options) > 1:
@@ -239,7 +240,7 @@ class MechanismAudit(Audit):
             plain = plain if seen.bits else best[0]
         worth, won, event = best
         if won is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
-            return Choice(pair, NoEvidence(), event, index), worth
+            return Choice(pair, NoEvidence(), event, index, alike=not ranked), worth
         seen, winner = won
         fitted = winner.fit(self.mechanism, pair, seen.train)
         scored = best_scores[0] if best_scores else self._cross_fitted(pair, seen.train, winner)

@@ -64,7 +64,7 @@ class AnytimeLearner:
             event = replace(sequential.choose_growing_event(scores, p, q, seen=seen, **claim), stakes=stakes)
             worths.append(audit.promise(event, count(event, scores, seen_runs.left)))
             judged.append(scores)
-            choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index))
+            choices.append(Choice(pair, attack, transfer(event, scores, fitted_scores), index, alike=seen_runs.alike))
         losses = [judged_loss(kinds, i, judged.__getitem__, seen_runs.left) for i in range(len(kinds))]
         return choices[best_of(kinds, worths, losses)]
 

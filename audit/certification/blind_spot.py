@@ -116,14 +116,20 @@ def words(blind_spot: BlindSpotJson) -> str:
     return text
 
 
-def untested_words(measure: MeasureJson, blind_spot: BlindSpotJson | None, *, in_last_losses: bool) -> str:
+def untested_words(
+    measure: MeasureJson, blind_spot: BlindSpotJson | None, *, in_last_losses: bool, alike: bool = False
+) -> str:
     """Return why an audit is no test of the claim that survived it: by its blind spot, else by what its pair shows.
 
     Parameters
     ----------
     in_last_losses : bool
         Whether the worlds differ in the last losses alone.
+    alike : bool
+        Whether what was looked at shows the same in all runs, and no exact law says more.
     """
+    if not blind_spot and alike and not in_last_losses:
+        return "untested: nothing was seen here, all runs that were looked at show the same, as far as it is read"
     if not blind_spot:
         unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)
         why = ": the worlds differ in the last losses alone, which come after all that is shown" * in_last_losses

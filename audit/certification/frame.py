@@ -40,6 +40,7 @@ class Choice(OnPair):
     event: Event
     index: int  # of the pair, a part of the key of its draws
     in_words: str = ""  # the event, where it says no more than one statement about the outputs
+    alike: bool = False  # whether all runs that it was chosen on show the same
 
     @property
     def key(self) -> str:
@@ -204,4 +205,5 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         blocks=outcome.blocks,
         engine=audit.engine,
         event_in_words=outcome.choice.in_words,
+        alike=outcome.choice.alike,
     )

@@ -226,7 +226,9 @@ class LearnerAudit(Audit):
 
         bets = [self.once(f"pilot/{index}/{i}", partial(bet, i)) for i in range(len(attacks))]
         won = best_of(attacks, [worth for worth, _, _ in bets], [loss for _, _, loss in bets])
-        return Choice(pair, fitted(won), Event.of_json(bets[won][1]), index), pilot + (train if needed else 0)
+        alike = needed and runs_of(Stage.TRAIN).alike and runs_of(Stage.PILOT).alike
+        choice = Choice(pair, fitted(won), Event.of_json(bets[won][1]), index, alike=alike)
+        return choice, pilot + (train if needed else 0)
 
     def _bet(
         self, attack: FittedAttack[Transcripts], scores: Floats, left: NDArray[np.bool_], *, trained: bool

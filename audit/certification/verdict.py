@@ -158,6 +158,8 @@ class Result(OnPair):
         Of all outputs that were certified, where the mechanism's randomness cannot be seeded: nothing replays them.
     event_in_words : str
         What the event says of a mechanism's outputs, where it says no more than one statement about a part of them.
+    alike : bool
+        Whether all runs that the attack and its event were chosen on show the same, in both worlds.
 
     Examples
     --------
@@ -189,6 +191,7 @@ class Result(OnPair):
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
     event_in_words: str = ""
+    alike: bool = False
 
     @property
     def epsilon_lower(self) -> float:
@@ -225,7 +228,9 @@ class Result(OnPair):
     @property
     def untested(self) -> bool:
         """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows."""
-        return self._shows_nothing or self.unseen if self.blind_spot is None else self.blind_spot.untested
+        if self.blind_spot is not None:
+            return self.blind_spot.untested
+        return self._shows_nothing or self.unseen or self.alike
 
     @property
     def why_untested(self) -> str:
@@ -233,7 +238,8 @@ class Result(OnPair):
         if not self.untested:
             return ""
         spot = None if self.blind_spot is None else self.blind_spot.to_json()
-        return untested_words(self.claim.measure.to_json(), spot, in_last_losses=self._shows_nothing)
+        how = {"in_last_losses": self._shows_nothing, "alike": self.alike and not self.unseen}
+        return untested_words(self.claim.measure.to_json(), spot, **how)
 
     @property
     def _shows_nothing(self) -> bool:

@@ -53,6 +53,11 @@ class Transcripts:
         """The number of runs."""
         return self.left.size
 
+    @property
+    def alike(self) -> bool:
+        """Whether all runs show the same."""
+        return all(bool((part == part[..., :1]).all()) for part in (self.actions, self.releases) if part is not None)
+
     def __getitem__(self, runs: slice | NDArray[np.generic]) -> Transcripts:
         """Return the transcripts of some of the runs."""
         releases = None if self.releases is None else self.releases[..., runs]

@@ -134,6 +134,35 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400],
+        ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400, "--stop", "early"],
+        ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400, "--gdp", 1],
+        ["mine.py:Stuck", "--rounds", 4, "--runs", 800],
+        ["mine.py:Stuck", "--rounds", 4, "--runs", 800, "--stop", "early"],
+        ["mine.py:Stuck", "--left", "[[1, 0], [0, 0]]", "--right", "[[0, 0], [0, 0]]", "--runs", 400],
+    ],
+    ids=["budget", "early", "mu", "learner", "learner early", "rounds"],
+)
+def test_what_shows_the_same_in_every_run_is_untested(here, words):
+    """A mechanism that forgets to return its answer had a green tick."""
+    (here / "mine.py").write_text(
+        "def forgets(data, rng): sum(data) + rng.laplace(scale=0.01)\n"
+        "class Stuck:\n    feedback = 'full'\n"
+        "    def __init__(self, arms, rounds, rng): pass\n"
+        "    def act(self): return 1\n"
+        "    def update(self, losses): pass\n"
+    )
+    claim = [] if "--gdp" in words else ["--epsilon", 1]
+    result = overclaim("check", *words, *claim)
+    assert result.exit_code == 3
+    assert result.stdout.startswith("UNTESTED  mine.py:")
+    same = "untested: nothing was seen here, all runs that were looked at show the same, as far as it is read"
+    assert same in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
     "asked",
     [
         {"rounds": 1, "parameters": {"batch": "1"}},
