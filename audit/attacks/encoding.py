@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Floats
 from .features import REPEATS, Outputs
+from .objects import category, plain
 
 #: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
 WHOLE = 2**53
@@ -39,8 +39,6 @@ _MANY_PLACES = 64
 #: Numbers, whose sign does not follow a letter or digit; words; and what stands between them.
 _NUMBER = r"(?:(?<!\w)[+-])?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?"
 _TOKENS = re.compile(rf"{_NUMBER}|[^\W\d_]+|[\W_]+?(?={_NUMBER}|[^\W_]|$)", re.DOTALL)
-_READABLE = "a number, a text, None, or lists, tuples, sets, dictionaries and arrays of them"
-
 Path = tuple[int, ...]
 #: Where the places of a dictionary's keys stand, beside its keys and values.
 _ORDER = -1
@@ -87,7 +85,7 @@ def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
     elif isinstance(output, Sequence) and not isinstance(output, str | bytes):
         parts = output
     else:
-        yield path, output if isinstance(output, Real | Decimal | str | bytes | None) else _category(output)
+        yield path, output if isinstance(output, Real | Decimal | str | bytes | None) else category(output)
         return
     if len(path) == MOST_LEVELS:
         raise LearnerError(f"the mechanism returned more than {MOST_LEVELS} levels of nesting")
@@ -96,43 +94,6 @@ def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         yield from scalars(part, (*path, i))
     if order:
         yield from scalars(order, (*path, _ORDER))
-
-
-def plain(output: object) -> object:
-    """Return arrays, their scalars, series and frames of pandas as lists and dictionaries; others as they are.
-
-    The labels of a series or a frame are part of the output: which there are may depend on the data.
-    """
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(output, pandas.Series):
-        values, labels = output.tolist(), output.index.tolist()
-        return dict(zip(labels, values, strict=True)) if output.index.is_unique else [labels, values]
-    if pandas is not None and isinstance(output, pandas.DataFrame):
-        columns = [[name, *output.iloc[:, i].tolist()] for i, name in enumerate(output.columns.tolist())]
-        named = {name: values for name, *values in columns} if output.columns.is_unique else columns
-        rows = output.index
-        numbered = isinstance(rows, pandas.RangeIndex) and (rows.start, rows.step) == (0, 1)
-        return named if numbered else [rows.tolist(), named]
-    return output.tolist() if hasattr(output, "tolist") else output
-
-
-def _category(thing: object) -> str:
-    """Return the name of a thing that is no number: its text, where that says what it is and not where.
-
-    The text of a fitted model, which has what it has learned in attributes that end in _, says how it was made.
-    """
-    kind, name = type(thing), repr(thing)
-    if isinstance(thing, Awaitable) and hasattr(thing, "close"):
-        thing.close()  # else Python warns that it was never awaited
-    unread = isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing)
-    known = () if unread else tuple(getattr(thing, "__dict__", ()))
-    learned = any(attribute.endswith("_") and not attribute.startswith("_") for attribute in known)
-    fitted = learned and callable(getattr(kind, "fit", None))
-    if unread or fitted or name == object.__repr__(thing):
-        article = "an" if kind.__name__[0] in "aeiou" else "a"
-        more = "; which attributes of an object are released, --attributes (attributes=) says" if known else ""
-        raise LearnerError(f"the mechanism returned {article} {kind.__name__}: expected {_READABLE}{more}")
-    return name
 
 
 def _seen_as(leaf: object) -> tuple[float, str]:

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import WHOLE, as_float, plain, rows_of, vectors
+from ..attacks.encoding import WHOLE, as_float, rows_of, vectors
 from ..attacks.features import Labels, Outputs
+from ..attacks.objects import plain
 from ..statistics.digits import exactly
 from ..statistics.events import Event
 

@@ -1,15 +1,18 @@
 """Outputs of every form: what tells two of them apart is seen, what cannot be read is refused by its name."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
 from overclaim.audit.attacks.features import LARGE, Features
+from overclaim.audit.attacks.objects import category
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
@@ -185,6 +188,43 @@ def test_an_attribute_that_ends_in_an_underscore_makes_no_model():
 
     result = falsify_mechanism(release, Claim(epsilon=1.0), left=1, right=0, runs=2000)
     assert result.verdict is Verdict.FALSIFIED, str(result)
+
+
+@dataclass
+class Quiet:
+    """Its text does not show the value."""
+
+    name: str
+    value: float = field(repr=False)
+
+
+def in_a_hidden_field(value):
+    return Quiet("count", value)
+
+
+def in_a_sparse_matrix(value):
+    return sparse.csr_matrix([[0.0, value], [0.0, 0.0]])
+
+
+def in_a_large_sparse_array(value):
+    return sparse.coo_array(([1.0, value], ([0, 1], [7, 10**6])), shape=(2, 10**7))
+
+
+@pytest.mark.parametrize("hide", [in_a_hidden_field, in_a_sparse_matrix, in_a_large_sparse_array])
+def test_a_value_that_the_text_of_an_object_does_not_show_is_seen(hide):
+    result = falsify_mechanism(
+        lambda data, rng: hide(data + rng.laplace(scale=0.3)), Claim(epsilon=1.0), left=1, right=0, runs=2000
+    )
+    assert result.verdict is Verdict.FALSIFIED, str(result)
+
+
+def test_an_object_whose_text_leaves_parts_out_is_refused():
+    def release(data, rng):
+        return SimpleNamespace(counts=np.append(np.zeros(2000), data + rng.laplace()))
+
+    with pytest.raises(LearnerError, match="returned a SimpleNamespace, whose text leaves parts out: expected a num"):
+        falsify_mechanism(release, Claim(epsilon=1.0), left=1, right=0, runs=200)
+    assert category(ValueError("wait...")) == "ValueError('wait...')"
 
 
 def test_endless_nesting_is_refused():
