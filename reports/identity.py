@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
+from ..audit.inputs.data import UnreadableDataError, to_json
 from ..audit.plans.targets import literal
 from ..audit.statistics.measure_words import LEVELS, claimed_words
 from .record_types import SIDES, ClaimRecord, Said
@@ -23,6 +24,14 @@ _GAME = ("name", "calibration", "surface", "neighbours", "losses", "rounds", "ar
 _OF_AUDIT = ("stop", "confidence", "budget", "seed", "engine")
 #: Letters of a fact that tells claims apart, at most: an input may be a table.
 _MOST_LETTERS = 60
+
+
+def parameter(value: object) -> object:
+    """Return a parameter as a record has it: of one that is given as text what it spells, where JSON can hold that."""
+    try:
+        return to_json(literal(value))
+    except UnreadableDataError:
+        return to_json(value)
 
 
 def game(claim: ClaimRecord) -> str:
@@ -40,10 +49,9 @@ def _asked(claim: ClaimRecord) -> str:
 
 
 def _number(value: object) -> object:
-    read = literal(value)
-    if isinstance(read, float) and read.is_integer():
-        return int(read)  # and not the other way round: a float has no room for every whole number
-    return read if isinstance(read, int | float) and not isinstance(read, bool) else value
+    read = parameter(value)
+    # And not the other way round: a float has no room for every whole number.
+    return int(read) if isinstance(read, float) and read.is_integer() else read
 
 
 def measure(claim: ClaimRecord) -> MeasureJson:

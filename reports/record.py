@@ -16,7 +16,6 @@ from ..audit.attacks.rules import NotFrozenError
 from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, evidence
 from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result, Verdict
-from ..audit.inputs.data import to_json
 from ..audit.inputs.files import read_schema
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
@@ -38,6 +37,7 @@ from ..learners.catalogue.statements import PUBLISHED
 from ..mechanisms.claim import neighbours_words
 from ..mechanisms.libraries.entry import LibraryCase
 from .headline import headline
+from .identity import parameter
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
 from .sanitise import json_text
@@ -68,7 +68,7 @@ def claim_record(
         "rounds": prepared.rounds,
         "arms": getattr(prepared.target, "arms", None),
         "mechanism": prepared.is_mechanism,
-        "parameters": {name: to_json(value) for name, value in task.parameters.items()},
+        "parameters": {name: parameter(value) for name, value in task.parameters.items()},
         **promised(result),
         **exact_levels(prepared, result),
         "exact_epsilon": finite(exact[claim.delta]) if exact else None,

@@ -197,10 +197,11 @@ def certified(claim: ClaimRecord, digits: str = ".4g") -> str:
 
 
 def exact_level(claim: ClaimRecord) -> float | None:
-    """Return the exact value on the audited pair, in that unit, where it is known."""
+    """Return the exact value on the audited pair, in that unit, if known; 0 where it is so but for rounding."""
     epsilon = claim.get("exact_epsilon") if measure_words.is_epsilon(measure_of(claim)) else None
     exact = claim.get("exact_level")
-    return epsilon if exact is None else exact
+    known = epsilon if exact is None else exact
+    return 0.0 if known is not None and round(known, 9) == 0 else known
 
 
 def is_exceeded(claim: ClaimRecord) -> bool:

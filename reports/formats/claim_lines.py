@@ -71,8 +71,7 @@ def claim_lines(claim: ClaimRecord) -> str:
     if claim["verdict"] == "SURVIVED":
         if is_exceeded(claim):
             lines.append("the exact value on this pair is beyond the claim: these runs did not certify it")
-        alike = known is not None and round(known, 9) == 0  # but for rounding
-        other = "another pair" if alike else "another attack, another pair or more runs"
+        other = "another pair" if known == 0 else "another attack, another pair or more runs"
         lines.append(f"surviving is not a proof: {other} may certify more")
     if is_untested(claim):
         lines.append(untested_words(claim))

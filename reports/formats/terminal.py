@@ -154,7 +154,7 @@ def claims_table(record: RunRecord) -> str:
         for error in record.get("errors", ())
     ]
     lines += _skipped_lines(record)
-    return "\n".join([*lines, "", *headline_lines(record), _sum_line(record, len(unexpected))])
+    return "\n".join([*lines, "", *headline_lines(record), _sum_line(record)])
 
 
 def _skipped_lines(record: RunRecord) -> list[str]:
@@ -165,7 +165,7 @@ def _skipped_lines(record: RunRecord) -> list[str]:
     return [f"skipped: {room}, {count} of its entries: {reason}" for (room, reason), count in rooms.items()]
 
 
-def _sum_line(record: RunRecord, unexpected: int) -> str:
+def _sum_line(record: RunRecord) -> str:
     """Return how many claims have which verdict, how many of them as expected, and how many entries were skipped."""
     claims, skipped = record["claims"], record.get("skipped") or ()
     verdicts = [c["verdict"] for c in claims]
@@ -179,8 +179,11 @@ def _sum_line(record: RunRecord, unexpected: int) -> str:
         scopes = {"on every pair": everywhere, "on the audited pair": len(bounded) - everywhere}
         words = " and ".join(f"{many} {where}" for where, many in scopes.items() if many)
         counts.append(f"{words} bounded by their traces")
-    judged = sum(1 for c in claims if c.get("expected") or is_unexpected(c))
-    as_expected = f"; {judged - unexpected} of {judged} as expected" if judged else ""
+    stated = [c for c in claims if c.get("expected")]
+    judged = [f"{sum(not is_unexpected(c) for c in stated)} of {len(stated)} as expected"] if stated else []
+    if surprises := sum(is_unexpected(c) for c in claims if not c.get("expected")):
+        judged.append(f"{surprises} unexpected")
+    as_expected = f"; {', '.join(judged)}" if judged else ""
     as_expected += f"; {len(skipped)} skipped, of which nothing is known" if skipped else ""
     return f"{', '.join(counts) or 'no claim was audited'}{as_expected}"
 

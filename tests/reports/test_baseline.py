@@ -212,7 +212,19 @@ def test_the_order_of_claims_means_nothing():
     assert [c["baseline"]["counts_before"]["left_upper"] for c in new] == [900, 600]
 
 
-@pytest.mark.parametrize(("now", "then"), [(1, 1.0), ("1", 1), ("1e2", 100.0), (0.5, "0.5"), ("None", "None")])
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        (1, 1.0),
+        ("1", 1),
+        ("1e2", 100.0),
+        (0.5, "0.5"),
+        ("None", "None"),
+        ([1, 2], "[1, 2]"),
+        (True, "True"),
+        ("1j", "1j"),
+    ],
+)
 def test_a_parameter_written_in_another_way_is_the_same(now, then):
     """A plan's `scale = 1` that became 1.0 was another claim: one was missing, and that failed the run."""
     old, new = (claim(parameters={"scale": value}) for value in (then, now))

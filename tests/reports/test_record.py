@@ -158,6 +158,13 @@ def test_record_and_ledger_name_the_same_packages(fast):
     assert ("numba" in named) is fast
 
 
+def test_parameters_of_the_command_line_are_values():
+    """They were texts, which a plan's are not."""
+    words = ["check", "asi-raman-talwar/batched-threshold", "--runs", 400, "--jobs", 1, "--json", "--set"]
+    assert json.loads(overclaim(*words, "batch=1").stdout)["parameters"] == {"batch": 1}
+    assert json.loads(overclaim(*words, "calibration=corrected").stdout)["parameters"] == {"calibration": "corrected"}
+
+
 @pytest.mark.skipif(importlib.util.find_spec("opendp") is None, reason="OpenDP is not installed")
 def test_a_case_of_a_library_has_no_note_of_the_catalogue():
     """It was asked for one: an internal error of every check of a library."""
