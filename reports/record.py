@@ -89,6 +89,7 @@ def claim_record(
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
         "untested": result.verdict is Verdict.SURVIVED and result.untested,
         "alike": result.alike and not result.unseen,
+        "unread_bits": prepared.is_mechanism and result.floats and not task.bits,
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),

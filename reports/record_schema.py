@@ -116,7 +116,7 @@ _CLAIM = _table(
     blind_spot=_maybe(_BLIND_SPOT),
     pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
     **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published", "untested", "untested_allowed"),
-    alike=_maybe({"type": "boolean"}),
+    **_all(_maybe({"type": "boolean"}), "alike", "unread_bits"),
     inputs=_maybe(_table()),
     searched=_maybe(_table(**_all(COUNT, "tried", "refused", "slow"), reason=_maybe(TEXT))),
     smallest_inputs=_maybe(

@@ -125,6 +125,7 @@ class ClaimRecord(TracesJson, total=False):
     blind_spot: BlindSpotJson | None
     untested: bool
     alike: bool
+    unread_bits: bool
     untested_allowed: bool
     # How it was audited.
     runs: int | None

@@ -32,6 +32,8 @@ FEW_TEXTS, MOST_TOKENS = 64, 64
 #: The most bytes, or characters of texts of one length, that are read one by one; the most characters of a text that
 #: are read at all, and the most levels of nesting.
 ONE_BY_ONE, MOST_CHARACTERS, MOST_LEVELS = 64, 10_000, 50
+#: Runs that show whether outputs have floats that hardly ever repeat.
+FEW_RUNS = 400
 #: Codes of a category that training has not seen, and of a place that an output has not.
 UNSEEN, MISSING = -1.0, -2.0
 #: With more places than this, those that hardly any output has are left out.
@@ -291,6 +293,13 @@ class Encoder:
                     columns[i, run] = place.value(kind, leaf)
         return columns
 
+    def floats(self, outputs: Outputs) -> Iterator[Floats]:
+        """Yield the numbers at each place, 0 where one is whole, infinite or missing; not those within texts."""
+        texts = {place.path for place in self.places if place.split}
+        for column, (kind, place) in zip(self(outputs), self._layout, strict=True):
+            if kind == "number" and (not place.path or place.path[:-1] not in texts):
+                yield np.where(np.isfinite(column) & (column != np.rint(column)), column, 0.0)
+
     def _encoded_vectors(self, numbers: NDArray[np.generic]) -> Floats:
         columns = np.asarray(numbers, dtype=np.float64)
         if len(self._layout) == len(columns):
@@ -315,6 +324,12 @@ def _place_of_row(path: Path, row: NDArray[Any]) -> Place:
         return Place(path, True, False, False, {"-0.0": 1} if np.signbit(zeros).any() else None, False)
     big = row.dtype.itemsize == 8 and bool((row > WHOLE).any() or (row < -WHOLE).any())
     return Place(path, True, big, False, None, False)
+
+
+def has_floats(outputs: Outputs) -> bool:
+    """Tell whether a part of outputs is a float that hardly ever repeats, as noise does that is not rounded."""
+    outputs = outputs[..., :FEW_RUNS] if isinstance(outputs, np.ndarray) else outputs[:FEW_RUNS]
+    return any(2 * np.unique(column).size > column.size for column in Encoder.fit(outputs).floats(outputs))
 
 
 def rows_of(outputs: Outputs) -> list[Any]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, run_block
+from ..attacks.encoding import has_floats
 from ..certification.anytime import FIRST, SEARCH_RUNS, Scored
 from ..certification.frame import Choice
 from ..statistics import sequential
 from ..statistics.events import Event
-from .stages import ENOUGH_TRAIN, MOST_TRAIN, SEARCH, TRAIN, MechanismAudit
+from .stages import ENOUGH_TRAIN, MOST_TRAIN, SEARCH, TRAIN, MechanismAudit, some_outputs
 
 #: What an attack must have won more than those before it, in nats: the best of several is so by luck too.
 LUCK = 1.0
@@ -54,7 +55,8 @@ class AnytimeMechanism:
         runs = sum(sample.left.size for sample in past)
         facts = {field.name: getattr(self.audit, field.name) for field in fields(self.audit)}
         facts["execution"] = replace(self.audit.execution, memory=self.audit.execution.prefixed(f"early {runs}"))
-        return _Growing(**facts).fit(pair, index, past)[0]
+        choice = _Growing(**facts).fit(pair, index, past)[0]
+        return replace(choice, floats=has_floats(some_outputs(past)))
 
     def play(self, pair: DataPair, index: int, numbered: Sequence[tuple[int, int]]) -> list[Sample]:
         """Return some blocks of certification."""

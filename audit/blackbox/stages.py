@@ -16,7 +16,7 @@ from ..assumptions.call_limit import Limited
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
 from ..assumptions.unseeded import Digested, Unseeded
-from ..attacks.encoding import Encoder
+from ..attacks.encoding import Encoder, has_floats
 from ..attacks.features import Features, LabelledView, Outputs, View
 from ..attacks.outputs.float_leaks import BitColumns, Preimages
 from ..attacks.outputs.learned import OutputAttack
@@ -124,8 +124,8 @@ class MechanismAudit(Audit):
             )
             pair = options[chosen.index - self.index]
             words = event_in_words(chosen.event, attack.score(chosen.shown), chosen.shown)
-            choice = Choice(pair, attack, chosen.event, chosen.index, words, alike=chosen.attack is None)
-            return choice, self.spent + chosen.spent
+            facts = {"alike": chosen.attack is None, "floats": has_floats(chosen.shown)}
+            return Choice(pair, attack, chosen.event, chosen.index, words, **facts), self.spent + chosen.spent
         kept: list[Sample] = []
         spent, best = self.spent, self.index
         if len(options) > 1:
@@ -136,7 +136,9 @@ class MechanismAudit(Audit):
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self.play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
         choice, _ = self.fit(pairs[best], best, kept)
-        return replace(choice, in_words=in_words(choice, kept)), spent + more
+        shown = some_outputs(kept)
+        words = event_in_words(choice.event, choice.attack.score(shown), shown)
+        return replace(choice, in_words=words, floats=has_floats(shown)), spent + more
 
     def share(self, share: float, enough: int, most: int) -> int:
         """Return a share of the runs, but no more than are enough."""
@@ -301,14 +303,13 @@ class MechanismAudit(Audit):
         return partial(_count_block, self.mechanism, choice, self.budget.seed)
 
 
-def in_words(choice: Choice, samples: Sequence[Sample]) -> str:
-    """Return the event of a choice in words, as its pilot runs show it."""
+def some_outputs(samples: Sequence[Sample]) -> Outputs:
+    """Return what the first pilot runs showed, enough to put an event in words."""
     few: list[Sample] = []
     for sample in samples:
         if sum(one.left.size for one in few) < MOST_RUNS:
             few.append(sample)
-    outputs = join([sample.outputs for sample in few])
-    return event_in_words(choice.event, choice.attack.score(outputs), outputs)
+    return join([sample.outputs for sample in few])
 
 
 def _of_same_left(index: int, options: Sequence[DataPair], samples: Mapping[int, Sequence[Sample]]) -> list[Sample]:

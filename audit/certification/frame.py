@@ -41,6 +41,7 @@ class Choice(OnPair):
     index: int  # of the pair, a part of the key of its draws
     in_words: str = ""  # the event, where it says no more than one statement about the outputs
     alike: bool = False  # whether all runs that it was chosen on show the same
+    floats: bool = False  # whether what a mechanism returned then has floats that hardly ever repeat
 
     @property
     def key(self) -> str:
@@ -206,4 +207,5 @@ def conclude(audit: Audit, outcome: Certified, began: float) -> Result:
         engine=audit.engine,
         event_in_words=outcome.choice.in_words,
         alike=outcome.choice.alike,
+        floats=outcome.choice.floats,
     )

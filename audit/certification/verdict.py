@@ -160,6 +160,9 @@ class Result(OnPair):
         What the event says of a mechanism's outputs, where it says no more than one statement about a part of them.
     alike : bool
         Whether all runs that the attack and its event were chosen on show the same, in both worlds.
+    floats : bool
+        Whether what a mechanism returned in them has floats that hardly ever repeat: their low-order bits, which are
+        read where that is asked for, may tell more than their values.
 
     Examples
     --------
@@ -192,6 +195,7 @@ class Result(OnPair):
     outputs_digest: str | None = None
     event_in_words: str = ""
     alike: bool = False
+    floats: bool = False
 
     @property
     def epsilon_lower(self) -> float:

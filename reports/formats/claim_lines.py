@@ -73,6 +73,8 @@ def claim_lines(claim: ClaimRecord) -> str:
             lines.append("the exact value on this pair is beyond the claim: these runs did not certify it")
         other = "another pair" if known == 0 else "another attack, another pair or more runs"
         lines.append(f"surviving is not a proof: {other} may certify more")
+        if claim.get("unread_bits"):
+            lines.append("the low-order bits of its floats were not read: --bits does")
     if is_untested(claim):
         lines.append(untested_words(claim))
     if claim["verdict"] == "UNDERPOWERED":

@@ -6,6 +6,7 @@ import pytest
 from overclaim import Claim, falsify_mechanism
 from overclaim.audit.blackbox.event_statements import NOTHING, event_in_words
 from overclaim.audit.statistics.events import Event
+from overclaim.tests.support.command_line import overclaim
 
 RNG = np.random.default_rng(0)
 UPPER = Event(float("nan"), 0.5, "joint")
@@ -102,3 +103,29 @@ def twin(data, rng):
 def test_an_audit_says_it():
     result = falsify_mechanism(twin, Claim(epsilon=1.0), left=1, right=0, runs=400)
     assert result.event_in_words.startswith('“left” where key "b" is present (as the event in 80 of 80 pilot runs)')
+
+
+BITS = "the low-order bits of its floats were not read: --bits does"
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "said"),
+    [
+        ("data + rng.laplace()", (), True),
+        ("[7, 'x', {1: data + rng.laplace()}]", (), True),
+        ("data + rng.laplace()", ("--stop", "early"), True),
+        ("data + rng.laplace()", ("--bits",), False),
+        ("data + round(rng.laplace())", (), False),
+        ("int(rng.integers(10**9))", (), False),
+        ("f'{data + rng.laplace()} in all'", (), False),
+        ("round(4 * (data + rng.laplace())) / 4", (), False),
+    ],
+)
+def test_what_survives_without_its_bits_says_so(tmp_path, monkeypatch, output, options, said):
+    """Nothing reminded of them."""
+    (tmp_path / "own.py").write_text(f"def own(data, rng): return {output}\n")
+    monkeypatch.chdir(tmp_path)
+    words = ["--epsilon", 3, "--left", 1, "--right", 0, "--runs", 1000]
+    result = overclaim("check", "own.py:own", *words, *options)
+    assert result.stdout.startswith("SURVIVED")
+    assert (BITS in " ".join(result.stdout.split())) is said
