@@ -216,6 +216,13 @@ def is_violated(row: RegretJson) -> bool:
     return row.get("verdict") == "VIOLATED"
 
 
+def is_open(row: RegretJson) -> bool:
+    """Tell whether a plan's own bound on regret was not decided, or nothing could exceed it: that is no green."""
+    from ..audit.regret.verdicts import UNDECIDED, VACUOUS, YOURS  # not before a bound is shown: `--help` is instant
+
+    return row.get("source") == YOURS and row.get("verdict") in (UNDECIDED, VACUOUS)
+
+
 def is_failing(finding: Said) -> bool:
     """Tell whether what was found against a baseline fails a run."""
     return finding["kind"] in FAILING

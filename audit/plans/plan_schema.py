@@ -106,7 +106,8 @@ set = {{ batch = 1 }}     # parameters of the target
 # fast = true                  # compiled kernels, with draws of their own: pip install overclaim[fast]
 # weaken = "epsilon"           # the parameter that sets its noise, to see what this audit would catch; or "1/scale"
 # untested = "allowed"         # or a claim whose audit catches nothing ends with 3
-# regret = {{ bound = 60.0, horizon = 512 }}   # of the same learner, on adversarial losses: above it the run fails
+# regret = {{ bound = 60.0, horizon = 512 }}   # of the same learner, on adversarial losses: above it the run fails,
+#                              # undecided, or where nothing could exceed it, it ends with 3
 # expect = "survived"
 # note = "printed beside the verdict"
 

@@ -258,9 +258,9 @@ def run(
     """Audit every claim of a plan; without one, every case of the catalogue, or of the libraries.
 
     Writes record.json and report.html. Exits 0 if every verdict is as expected, 1 if one is not or a bound on regret
-    is violated, 3 if a claim could not be decided at its budget or was not tested, 4 if a learner crashed. Against a
-    baseline it also exits 1 if a claim leaks more than it did, was weakened or left out, or if its audit lost power.
-    What a killed run had finished is kept in the folder.
+    is violated, 3 if a claim, or a bound on regret of the plan's own, could not be decided at its budget or was not
+    tested, 4 if a learner crashed. Against a baseline it also exits 1 if a claim leaks more than it did, was weakened
+    or left out, or if its audit lost power. What a killed run had finished is kept in the folder.
     """
     from ...audit.plans.lock import owned
     from ...audit.play.workers import cores

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..record_types import ClaimRecord, LedgerOfTests, RunRecord, Said
-from ..sanitise import due_verdict, is_unexpected, is_untested, is_violated, json_text, visible_line
+from ..sanitise import due_verdict, is_open, is_unexpected, is_untested, is_violated, json_text, visible_line
 from .console import BAD_INPUT, CRASHED, FALSIFIED, INTERNAL, OK, UNDERPOWERED, failure_of, own_process, say
 from .outcomes import finished
 
@@ -299,6 +299,8 @@ def exit_code(record: RunRecord) -> int:
     if any(verdict != expected and verdict != "UNDERPOWERED" for verdict, expected in wanted):
         return FALSIFIED
     if any(is_untested(c) and not c.get("untested_allowed") for c in record["claims"]):
+        return UNDERPOWERED
+    if any(map(is_open, record.get("regret") or ())):
         return UNDERPOWERED
     return UNDERPOWERED if any(verdict == "UNDERPOWERED" for verdict, _ in wanted) else OK
 

@@ -34,6 +34,7 @@ from ..sanitise import (
     expected_words,
     filled,
     is_mechanism,
+    is_open,
     is_unexpected,
     is_untested,
     legible,
@@ -363,6 +364,7 @@ def _regret(entry: RegretJson) -> View:
     against = promised_growth(shown["exponent"] or 0.0, shown["bound_slope"])[1]
     words = growth_words(growth, shown["binds_from"], against, shown["horizons"] or ())
     shown["growth_words"] = words.replace(growth, growth.lower())
+    shown["is_open"] = is_open(entry)
     shown["painted"] = _PAINTED.get(shown["bound_verdict"], "UNDERPOWERED")
     return shown
 

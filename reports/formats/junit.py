@@ -14,6 +14,7 @@ from ..sanitise import (
     bound_words,
     due_verdict,
     is_failing,
+    is_open,
     is_untested,
     is_violated,
     legible,
@@ -40,7 +41,7 @@ def junit(record: RunRecord) -> str:
     record = legible(record)
     claims = record["claims"]
     cases = [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
-    cases += [_of_regret(row) for row in record.get("regret") or () if is_violated(row)]
+    cases += [_of_regret(row) for row in record.get("regret") or () if is_violated(row) or is_open(row)]
     cases += [_of_finding(f) for f in record["findings"] if is_failing(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
     cases += [_case(s["name"], 0.0, ("skipped", "skipped", s["reason"], s["reason"])) for s in record["skipped"]]
@@ -95,7 +96,8 @@ def _of_claim(claim: ClaimRecord, name: str) -> ElementTree.Element:
 def _of_regret(row: RegretJson) -> ElementTree.Element:
     line = bound_line(row)
     text = "\n".join(filter(None, [line, regret_replay(row)]))
-    return _case(f"regret of {row.get('name') or 'unnamed'}", 0.0, ("failure", "VIOLATED", line, text))
+    kind = "failure" if is_violated(row) else "error"
+    return _case(f"regret of {row.get('name') or 'unnamed'}", 0.0, (kind, str(row["verdict"]), line, text))
 
 
 def _of_finding(finding: Said) -> ElementTree.Element:

@@ -17,6 +17,7 @@ from ..sanitise import (
     bound_words,
     due_verdict,
     is_failing,
+    is_open,
     is_untested,
     is_violated,
     json_text,
@@ -45,6 +46,7 @@ RULES = {
     "baseline": "Something got worse since the accepted baseline.",
     "regret": "A bound on regret, or on its growth, is violated.",
     "untested": "The claim survived an audit that was seen to catch too little to be called a test.",
+    "regret-undecided": "A plan's bound on regret could not be decided, or nothing could exceed it.",
 }
 
 
@@ -64,11 +66,14 @@ def sarif(record: RunRecord) -> str:
     where = [place_of(claim) or places[visible(claim["name"])] for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
-    for row in filter(is_violated, record.get("regret") or ()):
+    for row in record.get("regret") or ():
+        if not (is_violated(row) or is_open(row)):
+            continue
+        rule, level = ("regret", "error") if is_violated(row) else ("regret-undecided", "warning")
         again = regret_replay(row)
         text = f"{bound_line(row)}. {again[:1].upper()}{again[1:]}".rstrip()
         name = row.get("name") or "unnamed"
-        results.append(_result("regret", "error", text, name, places.get(name) or _place_of_target(name) or plan))
+        results.append(_result(rule, level, text, name, places.get(name) or _place_of_target(name) or plan))
     for finding in record["findings"]:
         level = "error" if is_failing(finding) else "note"
         text = f"{finding['kind']}: {called(finding)}: {finding['message']}"

@@ -169,3 +169,23 @@ def test_junit_names_the_claim_of_a_finding():
     one = compared([claim(2.0)], [claim(1.0), claim(2.0)])
     names = [case.get("name") for case in ElementTree.fromstring(junit(one)).iter("testcase")]
     assert "mine.py:count epsilon 1 (unit, actions, replace) since the baseline" in names
+
+
+@pytest.mark.parametrize("verdict", ["UNDECIDED", "VACUOUS"])
+def test_a_bound_on_regret_that_tested_nothing_is_in_every_output(verdict):
+    """A plan whose bound could not be decided, or not be exceeded, was green everywhere."""
+    row = {"name": "mine.py:Parrot", "verdict": verdict, "mean_regret": 41.3, "bound": 90.0, "rounds": 64}
+    row |= {"sequence": "gap", "bound_verdict": verdict, "source": "your bound"}
+    one = record()
+    one["regret"] = [row]
+    says = f"regret of mine.py:Parrot: {verdict}: mean 41.3, bound 90, T = 64, gap losses"
+    (result,) = json.loads(sarif(one))["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("regret-undecided", "warning")
+    assert says in result["message"]["text"]
+    (error,) = ElementTree.fromstring(junit(one)).findall("testsuite/testcase/error")
+    assert (error.get("type"), error.text) == (verdict, says)
+    assert '1 bound on <a href="#regret">regret</a> was not decided, or nothing could exceed it' in render(one)
+    assert f"- {says}" in markdown(one)
+    one["regret"] = [row | {"source": "Theorem 1"}]  # which is held to no plan
+    assert "<error" not in junit(one)
+    assert "was not decided" not in render(one)
