@@ -52,6 +52,14 @@ def _example(entry: Entry) -> str:
     return f"; `overclaim check` and nothing else audits {', '.join(words)}"
 
 
+def _game(case: dict[str, Any], entry: Entry) -> str:
+    """Return what a case claims, and the parameters without which its verdict may be another."""
+    claimed = case["claimed"]
+    words = [f"ε = {claimed['epsilon']:.4g}", *([f"δ = {claimed['delta']:g}"] if claimed["delta"] else [])]
+    words += [f"K = {case['arms']}"] if case["arms"] != entry.arms else []
+    return ", ".join([*words, *(f"`{name}={value}`" for name, value in case["parameters"].items())])
+
+
 def _entry(entry: Entry) -> str:
     claim = entry.promise or "none: nobody calls it private"
     own = ", ".join(f"`{name}`" for name in entry.parameters) or "none"
@@ -63,13 +71,19 @@ def _entry(entry: Entry) -> str:
         f"- **Its own parameters** (`--set`): {own}",
         f"- **Audited by default** at T = {entry.rounds}, {entry.arms} arms or coordinates{_example(entry)}",
         "",
-        "| standing | statement | calibration | losses | neighbours | surface | T | expected | note |",
-        "|---|---|---|---|---|---|---:|---|---|",
+        "| standing | statement | calibration | losses | neighbours | surface | T | claimed | expected | note |",
+        "|---|---|---|---|---|---|---:|---|---|---|",
     ]
     for case in entry.cases:
         stated = case.statement.source.partition(", ")[2] if case.statement else ""
         cells = (case.standing, stated, case.calibration.replace("_", "&nbsp;"), case.losses or entry.losses)
-        more = (case.neighbours, case.surface, str(case.rounds or entry.rounds), case.expected)
+        more = (
+            case.neighbours,
+            case.surface,
+            str(case.rounds or entry.rounds),
+            _game(case.to_json(entry), entry),
+            case.expected,
+        )
         lines.append("| " + " | ".join((*cells, *more, case.note.replace("|", "\\|"))) + " |")
     said = dict.fromkeys(case.statement for case in entry.cases if case.statement)
     lines += ["", *[f"> “{s.text}”  \n> {s.source}: {s.where}\n" for s in said]]

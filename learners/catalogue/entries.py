@@ -133,7 +133,8 @@ class Case:
 
     def to_json(self, entry: Entry) -> dict[str, object]:
         """Return whose claim it is and what is expected, in the words of a record."""
-        said = self.statement
+        said, (setting, _) = self.statement, entry.setting_of(self)
+        claim = entry.claim(setting)
         return {
             "standing": self.standing,
             "source": self.source(entry),
@@ -143,7 +144,10 @@ class Case:
             "surface": self.surface,
             "neighbours": self.neighbours,
             "losses": self.losses or entry.losses,
-            "rounds": self.rounds or entry.rounds,
+            "rounds": setting.rounds,
+            "arms": setting.arms,
+            "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
+            "parameters": dict(self.parameters),
             "expected": self.expected,
             "note": self.note,
         }

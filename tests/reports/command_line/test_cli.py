@@ -47,8 +47,20 @@ def test_the_list_as_json_says_what_the_catalogue_page_says():
         for case in row["cases"]:
             told = [case["standing"], case["calibration"].replace("_", "&nbsp;"), case["losses"], case["neighbours"]]
             told += [case["surface"], str(case["rounds"]), case["expected"], case["note"].replace("|", "\\|")]
+            epsilon, delta = case["claimed"]["epsilon"], case["claimed"]["delta"]
+            arms = [f"K = {case['arms']}"] if case["arms"] != row["arms"] else []
+            own = arms + [f"`{name}={value}`" for name, value in case["parameters"].items()]
+            told.insert(6, ", ".join([f"ε = {epsilon:.4g}", *([f"δ = {delta:g}"] if delta else []), *own]))
             assert any([*cells[:1], *cells[2:]] == told for cells in _cells(entry)), (row["name"], case)
             assert not case["quotation"] or f"> “{case['quotation']['text']}”" in entry
+
+
+def test_what_a_false_statement_claims_is_listed():
+    """Theorem A.1 was listed as false at T = 2 and true at T = 4, without the epsilon and delta that make it so."""
+    rows = {row["name"]: row for row in json.loads(overclaim("list", "papers", "--json").output)}
+    cases = [case for case in rows["agarwal-singh/ftpl-simplex"]["cases"] if case["source"].endswith("Theorem A.1")]
+    stated = {(case["expected"], *case["claimed"].values()) for case in cases if case["standing"] == "theorem"}
+    assert stated == {("survived", 1.0, 0.01), ("falsified", 2.0, 0.1)}
 
 
 def _cells(section):
