@@ -6,6 +6,8 @@ score costs power, never validity.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,18 +30,21 @@ from ..laws.sequences import COARSE, check_enumerable, index_of, log_likelihood,
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts
 from ..statistics.bounds.rounding import rounded
-from .features import Features
+from .features import Features, LabelledView, View
 from .leader_ratios import CoordinateRatio, PointRatio, ShiftedRatio, SignRatio, Whitened
-from .outputs.learned import Boosting
+from .outputs.interactions import Interacting, interactions
+from .outputs.learned import Boosting, nothing
 from .outputs.regressions import LinearOdds
 from .particle import ParticleRatio
-from .protocol import FittedAttack, LawAttack, LearnerAttack, log_ratio
+from .protocol import FittedAttack, LawAttack, LearnerAttack, Scorer, log_ratio
 from .responses import NextArms, PointCounts, Responses, few_sequences, parts
 
 #: Arms of a window at most, those before the differing round, and the delta at which windows are compared.
 WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3
 #: Training runs below which trees are not grown: while pairs are searched, a regression must do.
 FEWEST_BOOSTED = 2000
+#: Training runs below which no pair of actions is looked for: what few runs show of one among many is chance.
+FEWEST_PAIRED = 200
 
 
 class SequenceRatio(LawAttack):
@@ -306,7 +311,7 @@ class Boosted:
         self.exponents = np.frexp(np.abs(columns).max(axis=1, keepdims=True))[1]
         columns = self._cut(columns)
         self.features = Features(columns)
-        self.scores = Boosting().learn(self.features.view(columns).labelled(train.left))
+        self.scores = self._learn(self.features.view(columns).labelled(train.left))
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
@@ -321,6 +326,9 @@ class Boosted:
             return Trained.fit(learner, pair, train)
         return cls(train)
 
+    def _learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        return Boosting().learn(train)
+
     @staticmethod
     def _columns(transcripts: Transcripts) -> Floats:
         parts = [transcripts.actions, *([] if transcripts.releases is None else [transcripts.releases])]
@@ -333,6 +341,26 @@ class Boosted:
     def _cut(self, columns: Floats) -> Floats:
         cut: Floats = np.ldexp(rounded(np.ldexp(columns, -self.exponents)), self.exponents)
         return cut
+
+
+def _nothing(transcripts: Transcripts) -> Floats:
+    return np.zeros(transcripts.runs)
+
+
+class Paired(Boosted):
+    """Log odds of a logistic regression on what two actions say together, or a whole row's remainder; 0 if nothing."""
+
+    name = Interacting.name
+
+    @classmethod
+    def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
+        """Look for such pairs, and fit the regression."""
+        assert train is not None
+        return cls(train) if train.runs >= FEWEST_PAIRED else Scorer(cls.name, _nothing)
+
+    def _learn(self, train: LabelledView) -> Callable[[View], Floats]:
+        found = interactions(train)
+        return Interacting(found).learn(train) if found else nothing
 
 
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.
@@ -354,6 +382,7 @@ ATTACKS: tuple[LearnerAttack, ...] = (
     NextArms,
     Trained,
     Boosted,
+    Paired,
 )
 
 

@@ -17,7 +17,9 @@ from ...mechanisms.draws import Draws, Floats, Stage
 from ...mechanisms.philox import CounterDraws
 from ..attacks.learner_attacks import (
     FEWEST_BOOSTED,
+    FEWEST_PAIRED,
     Boosted,
+    Paired,
     SequenceRatio,
     SequenceTable,
     WindowRatio,
@@ -189,8 +191,8 @@ class LearnerAudit(Audit):
         few = self.learner.arms ** decisions(pair.rounds, batch_of(self.learner)) * OFTEN <= half
         worths = []
         for kind in self.attacks(pair):
-            if kind is Boosted and half < FEWEST_BOOSTED:
-                continue  # a regression would stand in, which is tried anyway
+            if (kind is Boosted and half < FEWEST_BOOSTED) or (kind is Paired and half < FEWEST_PAIRED):
+                continue  # a regression would stand in, which is tried anyway, or nothing
             attack = self.fit(kind, pair, played[:half])
             if few and kind is SequenceTable:
                 return float(rounded(self._bet(attack, attack.score(other), other.left, trained=True)[1]))

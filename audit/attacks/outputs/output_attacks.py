@@ -8,6 +8,7 @@ import numpy as np
 
 from ..features import LabelledView
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
+from .interactions import Interacting, interactions
 from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature
 from .regressions import Logistic
 
@@ -48,6 +49,8 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
         worth += [Histogram(i, features.names[i]) for i in picked[:2]]
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
         worth.append(Logistic())
+    if found := interactions(train):
+        worth.append(Interacting(found))
     if thorough and not several and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:
         worth.append(Boosting())
     return worth

@@ -16,7 +16,7 @@ from scipy import special
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import best, rounded, significant
 from ...statistics.coupling import Codes
-from ..features import LabelledView, Labels, View
+from ..features import Feature, LabelledView, Labels, View
 from ..protocol import log_losses
 from .learned import OutputAttack, nothing
 
@@ -54,15 +54,19 @@ class Logistic(OutputAttack):
         """Fit the regressions."""
         if train.left.all() or not train.left.any():
             return nothing
-        features, sample = train.features, train.thinned(FITTED)
-        matrix, left = features.matrix(sample), sample.left
+        rows, sample = self.rows_of(train), train.thinned(FITTED)
+        matrix, left = np.stack([row(sample) for row in rows], axis=1), sample.left
         odds = LinearOdds.fit(matrix, left)
-        if len(features.rows) > FEW_FEATURES:
+        if len(rows) > FEW_FEATURES:
             candidates = [odds, LinearOdds.stepwise(matrix, left)]
-            if len(left) < MANY_RUNS * len(features.rows):
+            if len(left) < MANY_RUNS * len(rows):
                 candidates += [LinearOdds.fit(matrix, left, variance) for variance in SMALLER]
             odds = min(candidates, key=lambda one: one.criterion(matrix, left))
-        return lambda view: odds(view.columns.shape[1], lambda i: features.rows[i](view))
+        return lambda view: odds(view.columns.shape[1], lambda i: rows[i](view))
+
+    def rows_of(self, train: LabelledView) -> Sequence[Feature]:
+        """Return what the regression is on."""
+        return train.features.rows
 
 
 @dataclass(frozen=True)
