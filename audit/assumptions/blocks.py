@@ -11,6 +11,7 @@ from scipy.special import chdtrc
 
 from ...learners.protocol import Actions
 from ...mechanisms.draws import Draws, Stage
+from ..play.pairs import Pair
 
 #: The false-alarm probability of the test for randomness that the runs of a block share. Real sharing is plain to see.
 SHARED = 1e-9
@@ -84,3 +85,14 @@ def _chi_square(*samples: NDArray[np.generic]) -> float:
         return 1.0
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
     return float(chdtrc((table.shape[0] - 1) * (table.shape[1] - 1), (np.square(table - expected) / expected).sum()))
+
+
+def apart_if_exchanged(pair: Pair) -> float:
+    """Return how far the left losses and the right ones, with their arms exchanged, favour different arms.
+
+    Whether runs interact is seen by what runs on the former do beside others on the latter.
+    """
+    left, right = pair.left, pair.right
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
+        return 0.0
+    return float(np.ptp(left - right[:, ::-1], axis=1).sum())

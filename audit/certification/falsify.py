@@ -14,6 +14,7 @@ from ...learners.protocol import Learner, publishes
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ...mechanisms.weakening import NoiseParameter
+from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
 from ..laws.exact_levels import is_unseen
@@ -58,7 +59,7 @@ def audit_learner(
     _check_pairs(options, claim, built)
     how = weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds))
     engine = engine_of(built, options, fast=execution.fast)
-    check_fresh(built, options[0], seed)
+    check_fresh(built, max(options, key=apart_if_exchanged), seed)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
     if engine == "numba" and not is_ours(built):
         check_kernel(built, options, seed, surface=claim.surface)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from overclaim import Claim, falsify
 from overclaim.audit.assumptions.conformance import Conformance, check_fresh, check_learner
 from overclaim.audit.play.pairs import Pair
 from overclaim.learners import BanditReduction, BatchedLaplace, Exp3, Ftrl, LearnerError, MiniBatch, Threshold
@@ -391,3 +392,31 @@ def test_parameters_of_the_suite_are_checked():
 def test_losses_may_be_given():
     check_learner(Plain, losses=np.full((8, 2), 0.5))
     check_learner(EXP3, losses=np.zeros((8, 3)))
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda losses: losses - losses.mean(axis=-1, keepdims=True),
+        lambda losses: losses.mean(axis=-1, keepdims=True),
+        lambda losses: np.roll(losses, 1, axis=-1),
+    ],
+    ids=["centred", "mean", "shifted"],
+)
+def test_an_audit_refuses_runs_that_interact(pool):
+    """Its first pair has equal losses for all arms, and other runs did not notice them."""
+
+    class Pools:
+        feedback, arms = "full", 3
+
+        def start(self, runs, draws):
+            return np.zeros((3, runs))
+
+        def act(self, state, draws):
+            return state.argmin(axis=0)
+
+        def update(self, state, actions, losses, draws):
+            state += pool(losses) + draws.generator.laplace(0, 3, state.shape)
+
+    with pytest.raises(LearnerError, match="the runs of Pools interact"):
+        falsify(Pools(), Claim(epsilon=1.0), rounds=6, runs=1000, seed=0)
