@@ -17,6 +17,8 @@ from ..play.pairs import Pair
 SHARED = 1e-9
 #: Blocks that this test compares: of what plays all runs in one call, and of a mechanism that is called run by run.
 SHARED_BLOCKS, ONE_BY_ONE_BLOCKS = range(8, 14), range(8, 20)
+#: Blocks of one run each, of what plays all runs in one call.
+ALONE_BLOCKS = range(128, 192)
 #: Blocks on whose draws what was drawn once is drawn again: of two outcomes all are alike with probability 1e-6.
 DRAWN_BLOCKS = range(32, 52)
 #: Cells with fewer sequences over all samples are merged: the chi-square approximation needs large counts.

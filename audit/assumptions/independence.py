@@ -25,7 +25,15 @@ from ...mechanisms.draws import Floats
 from ..attacks.encoding import Encoder, scalars
 from ..attacks.features import Labels, Outputs
 from ..statistics.events import Event
-from .blocks import ONE_BY_ONE_BLOCKS, SHARED, SHARED_BLOCKS, MechanismBlock, draws_of, homogeneity_p_value
+from .blocks import (
+    ALONE_BLOCKS,
+    ONE_BY_ONE_BLOCKS,
+    SHARED,
+    SHARED_BLOCKS,
+    MechanismBlock,
+    draws_of,
+    homogeneity_p_value,
+)
 from .drawn_once import check_not_drawn_once, not_copied
 from .mechanism_runs import DataPair, join, outputs_of, run_block
 from .shared_state import walked
@@ -153,7 +161,7 @@ def _played(mechanism: object, pair: DataPair, seed: int, block: int, runs: int)
 
 
 def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int = 4096) -> None:
-    """Raise LearnerError if the runs of a mechanism share randomness, such as one draw for a block or for neighbours.
+    """Raise LearnerError if the runs of a mechanism share randomness, such as one draw for a block, or interact.
 
     Many such runs say as much as one, and no interval that counts them holds.
 
@@ -178,6 +186,31 @@ def check_independence(mechanism: object, pair: DataPair, seed: int, runs: int =
         )
     if near_runs_alike(ranks, size):
         raise LearnerError(f"{_ALIKE}: those near each other are more, or less, alike than others. Draw for every run")
+    if batched:
+        alone = [outputs_of(mechanism, pair.left, draws_of(seed, block), 1) for block in ALONE_BLOCKS]
+        if _last_differ(_ranks(join([*parts, *alone])), len(alone)):
+            raise LearnerError(
+                "the runs of the mechanism depend on each other, as by a mean over all of them: one that is played "
+                "alone has another law than those of a block"
+            )
+
+
+def _last_differ(ranks: Floats, last: int) -> bool:
+    """Tell whether the last runs are more on one side of the median, or nearer to it, than a choice by lot."""
+    splits = [split for row in ranks for split in _splits(row)]
+    return any(_by_lot(split, last) < SHARED / len(splits) for split in splits)
+
+
+def _by_lot(marks: Labels, last: int) -> float:
+    """Return the exact two-sided p-value of "which runs are the last was drawn by lot", from how many are marked."""
+    size, many = marks.size, int(np.count_nonzero(marks))
+    counts = np.arange(max(0, last - (size - many)), min(last, many) + 1)
+    ways = [
+        -special.betaln(n - k + 1, k + 1) - np.log(n + 1) for n, k in ((many, counts), (size - many, last - counts))
+    ]
+    law = np.exp(sum(ways) + special.betaln(size - last + 1, last + 1) + np.log(size + 1))
+    seen = int(np.count_nonzero(marks[-last:])) - int(counts[0])
+    return min(1.0, 2 * float(min(law[: seen + 1].sum(), law[seen:].sum())))
 
 
 def near_runs_alike(rows: Floats, size: int) -> bool:

@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from overclaim.audit.assumptions.independence import (
+    _by_lot,
     _law_of_changes,
     check_independence,
     check_neighbours,
@@ -181,7 +183,33 @@ def test_a_little_that_a_whole_block_shares_is_refused():
 def test_a_fixed_seed_is_refused():
     with pytest.raises(LearnerError, match="fixed seed"):
         check_independence(shared(lambda rng, runs: np.random.default_rng(0).laplace(size=runs)), PAIR, 0)
-    check_independence(shared(lambda rng, runs: np.arange(runs) < 1), PAIR, 0)  # not random, and nothing to say
+    with pytest.raises(LearnerError, match="played alone"):  # not random
+        check_independence(shared(lambda rng, runs: np.arange(runs) < 1), PAIR, 0)
+
+
+@pytest.mark.parametrize(
+    "pooled",
+    [
+        lambda noisy: noisy - noisy.mean(),
+        lambda noisy: (noisy - noisy.mean()) / (1e-9 + noisy.std()),
+        lambda noisy: noisy.argsort().argsort() / noisy.size,
+        lambda noisy: noisy > np.median(noisy),
+    ],
+    ids=["centred", "scaled", "ranked", "median"],
+)
+def test_runs_that_a_batch_pools_are_refused(pooled):
+    """What is centred over the runs of a world tells nothing of it: an epsilon of 10 survived."""
+    mechanism = shared(lambda rng, runs: pooled(rng.laplace(scale=0.1, size=runs)))
+    with pytest.raises(LearnerError, match="played alone"):
+        check_independence(mechanism, PAIR, 0)
+
+
+def test_who_is_last_by_lot_is_seldom_marked_otherwise():
+    law = stats.hypergeom(40, 14, 9)
+    for many in range(10):
+        marks = np.arange(40) < 14 - many
+        marks[31 : 31 + many] = True
+        assert _by_lot(marks, 9) == pytest.approx(min(1.0, 2 * min(law.cdf(many), law.sf(many - 1))))
 
 
 @pytest.mark.parametrize(
