@@ -78,8 +78,15 @@ def claim_lines(claim: ClaimRecord) -> str:
     if is_untested(claim):
         lines.append(untested_words(claim))
     if claim["verdict"] == "UNDERPOWERED":
-        lines.append("undecided: even a perfect attack could not falsify so large a claim with so few runs")
+        lines.append(_undecided_line(claim))
     return "\n".join([_filled(lines), *shrunk_lines(claim)])
+
+
+def _undecided_line(claim: ClaimRecord) -> str:
+    """Return why a claim is undecided, and where the runs went if few of them were left to certify."""
+    pilot, runs = claim["pilot_runs"] or 0, claim["runs"] or 0
+    spent = f": to choose what to certify took {pilot:,} of {runs:,}" if 2 * pilot > runs else ""
+    return f"undecided: even a perfect attack could not falsify so large a claim with so few runs{spent}"
 
 
 def _worlds_line(claim: ClaimRecord) -> str:

@@ -36,9 +36,10 @@ def markdown(record: RunRecord) -> str:
     record = legible(record)
     claims, errors = record["claims"], record["errors"]
     tally = {verdict: sum(c["verdict"] == verdict for c in claims) for verdict in WORDS}
-    counts = ", ".join(f"{tally[v]} {word}" for v, word in WORDS.items() if tally[v] or v != "UNDERPOWERED")
     untested = sum(map(is_untested, claims))
-    counts += f", {untested} of them untested: no attack known" if untested else ""
+    of_them = {"SURVIVED": f", {untested} of them untested: no attack known"} if untested else {}
+    said = {v: f"{tally[v]} {word}{of_them.get(v, '')}" for v, word in WORDS.items()}
+    counts = ", ".join(text for v, text in said.items() if tally[v] or v != "UNDERPOWERED")
     unexpected = [c for c in claims if is_unexpected(c)]
     lines = [f"### overclaim: {counts}", ""]
     if unexpected:

@@ -172,8 +172,8 @@ def _sum_line(record: RunRecord) -> str:
     counts = [
         click.style(f"{verdicts.count(v)} {v.lower()}", fg=colour(v), bold=True) for v in COLOURS if v in verdicts
     ]
-    if untested := sum(map(is_untested, claims)):
-        counts.append(f"{untested} of them untested: no attack known")
+    if untested := sum(map(is_untested, claims)):  # of those that survived
+        counts.insert(1 + ("FALSIFIED" in verdicts), f"{untested} of them untested: no attack known")
     if bounded := [c for c in claims if is_bounded(c)]:
         everywhere = sum(c.get("upper_scope") == "claim" for c in bounded)
         scopes = {"on every pair": everywhere, "on the audited pair": len(bounded) - everywhere}

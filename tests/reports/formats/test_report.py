@@ -393,3 +393,20 @@ def test_sentences_fit_claims_that_stopped_early_and_pairs_that_differ_in_severa
 def test_a_figure_says_how_often_a_perfect_attack_would_decide(seen):
     captions = [f["caption"] for claim in seen["falsified"] for f in claim["figures"]]
     assert any("nine times in ten" in caption for caption in captions)
+
+
+def test_who_is_untested_is_one_of_those_that_survived(record):
+    """It stood behind what is undecided: "1 undecided, 1 of them untested"."""
+    claim = next(c for c in record["claims"] if c["verdict"] == "SURVIVED")
+    record["claims"] = [claim | {"untested": True}, claim, claim | {"verdict": "UNDERPOWERED"}]
+    untested = "2 survived, 1 of them untested: no attack known, 1 "
+    assert untested + "underpowered" in click.unstyle(claims_table(record))
+    assert untested + "undecided" in markdown(record)
+
+
+@pytest.mark.parametrize(("pilot", "said"), [(390, True), (120, False)])
+def test_an_undecided_claim_says_where_most_of_its_runs_went(record, pilot, said):
+    """With 10 runs left of 400 the attack was said to have had too few."""
+    claim = record["claims"][0] | {"verdict": "UNDERPOWERED", "pilot_runs": pilot, "runs": 400}
+    spent = ": to choose what to certify took 390 of 400"
+    assert (spent in " ".join(claim_lines(claim).split())) is said
