@@ -45,7 +45,8 @@ class Cost:
 
     def epsilon(self, delta: float) -> Floats:
         """Return the least epsilon that is known to hold at delta, for every run."""
-        rows = np.round(np.stack([self.pure, self.mu_squared, self.rho]), 14)
+        with np.errstate(over="ignore"):
+            rows = np.round(np.stack([self.pure, self.mu_squared, self.rho]), 14)
         kinds, which = np.unique(rows, axis=1, return_inverse=True)
         values = np.array([_epsilon(pure, mu_squared, rho, delta) for pure, mu_squared, rho in kinds.T.tolist()])
         return values[which.reshape(-1)]
@@ -80,7 +81,8 @@ def cost(left: Call, right: Call, runs: int) -> Cost:
         size = law.loss(law.distance(left.value[0, 0], right.value[0, 0]))
         return Cost(np.array([size]), zero, zero) if law.measure == "MaxDivergence" else Cost(zero, zero, zero + size)
     d = difference(left, right).reshape(-1, runs)
-    l1, l2 = np.abs(d).sum(axis=0), np.sqrt(np.square(d).sum(axis=0))
+    with np.errstate(over="ignore"):
+        l1, l2 = np.abs(d).sum(axis=0), np.sqrt(np.square(d).sum(axis=0))
     if isinstance(law, Projected):
         points = np.abs(law.points)
         if isinstance(law.law, Laplace):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -59,12 +60,14 @@ class Leak:
 def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEvent], runs: int) -> Leak | None:
     """Return the first event in which a run and its replay part and the run and its control do not; None if none.
 
+    Of runs in which a call has lost its output to rounding what follows is not looked at.
+
     Raises
     ------
     UntraceableError
         If the control parts in every run.
     """
-    sound = np.ones(runs, dtype=bool)
+    sound, told = np.ones(runs, dtype=bool), np.ones(runs, dtype=bool)
     calls = 0
     for a, b, c in zip_longest(left, right, control):
         if c is None or a is None or not of_one_kind(a, c):
@@ -76,13 +79,36 @@ def parting(left: list[TapeEvent], right: list[TapeEvent], control: list[TapeEve
                 "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
             )
         calls += isinstance(a, Call)
+        told &= ~_lost((a, b, c), runs)
+        if not told.any():
+            return None
+        if not told.all() and not (a is not None and b is not None and of_one_kind(a, b)):
+            return None  # some run is no replay by now
         if a is None or b is None or not of_one_kind(a, b):
             return _other_call(a, b, calls, runs)
         if isinstance(a, Shown) and isinstance(b, Shown):
-            parted = _apart(a.value, b.value, runs, APART) & sound
+            parted = _apart(a.value, b.value, runs, APART) & sound & told
             if parted.any():
                 return _shown(a, b, parted, runs)
     return None
+
+
+def _lost(events: Iterable[TapeEvent | None], runs: int) -> NDArray[np.bool_]:
+    """Tell in which runs one of these calls has lost its output to rounding: (runs,)."""
+    lost = np.zeros(runs, dtype=bool)
+    for event in events:
+        if isinstance(event, Call) and event.lost is not None:
+            lost |= event.lost.reshape(-1, runs).any(axis=0)
+    return lost
+
+
+def lost_words(tapes: Iterable[Tape], runs: int) -> str:
+    """Return which call has lost its output to rounding in some run; nothing where none has."""
+    for events in zip_longest(*(tape.events for tape in tapes)):
+        call = next((event for event in events if isinstance(event, Call)), None)
+        if call is not None and _lost(events, runs).any():
+            return f"inputs of {call.name} at {call.place} are too large for a replay: rounding loses what came out"
+    return ""
 
 
 def of_one_kind(a: TapeEvent, b: TapeEvent) -> bool:

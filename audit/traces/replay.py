@@ -18,9 +18,9 @@ from ..attacks.encoding import scalars
 from ..play.pairs import Pair
 from ..play.transcripts import play_rounds
 from .libraries import watched_libraries
-from .parting import Leak, last_call, of_one_kind, parting, without_noise
+from .parting import Leak, last_call, lost_words, of_one_kind, parting, without_noise
 from .tape import Call, Tape, TapeEvent, UntraceableError
-from .watched import CallSite, UnreadNoiseError, settled
+from .watched import UnreadNoiseError, settled
 
 #: Runs of a batched target, and of one that is called run by run.
 RUNS, PLAIN_RUNS = 256, 24
@@ -43,6 +43,8 @@ class Trace:
         Whether any noise was asked for where it is watched, be it of scale 0.
     bare : str
         Which input differs and gets noise of scale 0, if one does: few runs may show it, so no replay rules it out.
+    lost : str
+        Which call's output rounding has taken from a replay, if one's: what follows was not compared there.
     """
 
     left: list[TapeEvent]
@@ -51,6 +53,7 @@ class Trace:
     runs: int
     watched: bool = True
     bare: str = ""
+    lost: str = ""
 
     @property
     def calls(self) -> list[tuple[Call, Call]]:
@@ -81,7 +84,7 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     UntraceableError
         If the control parts in every run: it draws from where nothing is watched, or hangs on rounding.
     """
-    direct: set[CallSite] = set()
+    direct: set[object] = set()
     for left in (True, False) if plain else ():
         direct |= _play(playing, left, Tape(seed, block, runs=runs), direct).direct
     recorded = _play(playing, True, Tape(seed, block, runs=runs), direct)
@@ -100,10 +103,11 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
         after, place = last_call(recorded.events, replayed.events, runs)
         leak = replace(leak, hint=bare or after, place=leak.place or place)
     watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
-    return Trace(recorded.events, replayed.events, leak, runs, watched, bare)
+    lost = lost_words((recorded, replayed, control), runs)
+    return Trace(recorded.events, replayed.events, leak, runs, watched, bare, lost)
 
 
-def _play(playing: Playing, left: bool, tape: Tape, direct: set[CallSite]) -> Tape:
+def _play(playing: Playing, left: bool, tape: Tape, direct: set[object]) -> Tape:
     tape.direct |= direct
     try:
         playing(tape, left)

@@ -24,6 +24,9 @@ _PACKAGE = __name__.partition(".")[0]
 _BETWEEN = (*(f"{_PACKAGE}.{room}." for room in ("audit.traces", "testing", "mechanisms.primitives")), "numpy.")
 #: By how much outputs are nudged in the control, over the larger of 1 and their size: far above rounding.
 NUDGE = 1e-10
+#: How far a replayed value with its noise may be from the frozen output, over the larger of 1 and its size: rounding
+#: takes more where the value is larger by far, and what follows is then no replay.
+_OFF = 1e-8
 
 
 #: What is recorded of values: arrays of numbers, or of what else was released.
@@ -50,6 +53,8 @@ class Call:
         What the noise was for, the runs on the last axis; of an outcome its probabilities, (outcomes, [dim]).
     output : array
         What came out, the runs on the last axis.
+    lost : array of bool, optional
+        In which parts of it value and noise do not make it, for rounding.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Call:
     law: object
     value: Values
     output: Any
+    lost: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ class Tape(Draws):
         self.nudges = np.random.default_rng(block) if nudged else None
         self.events: list[TapeEvent] = []
         self.round = self._made = 0
-        self.direct: set[CallSite] = set()
+        self.direct: set[object] = set()
         self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
 
     def show(self, what: str, value: Values) -> None:
@@ -117,8 +123,9 @@ class Tape(Draws):
         value = np.broadcast_to(np.asarray(value() if callable(value) else value), shape).copy()
         before = self._before(shape)
         output = value + law.sample(shape, self.noises) if before is None else self._nudged(before, value)
-        self._note(name, law, value, output, where)
-        return output - value
+        made, lost = _made(value, output)
+        self._note(name, law, value, output, where, lost)
+        return made
 
     def outcome(self, law: Callable[[], object], sample: Callable[[Draws], Outcome], name: str = "") -> Outcome:
         """Return an outcome, and note the call; in a replay, the frozen outcome."""
@@ -177,15 +184,42 @@ class Tape(Draws):
         if self.nudges is None or output.dtype.kind in "iu":
             return output
         size = np.maximum(1.0, np.maximum(np.abs(output), np.abs(value)))
+        size[~np.isfinite(size)] = 0.0
         nudged: Values = output + NUDGE * size * self.nudges.choice([-1.0, 1.0], output.shape)
         return nudged
 
-    def _note(self, name: str, law: object, value: Values, output: object, where: CallSite | None = None) -> None:
-        self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output))
+    def _note(
+        self,
+        name: str,
+        law: object,
+        value: Values,
+        output: object,
+        where: CallSite | None = None,
+        lost: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.events.append(Call(name or "noise", where or self.place(), self.round, law, value, output, lost))
 
     def place(self) -> CallSite:
         """Return where the noisy call that is being made is written."""
         return place()
+
+    def spot(self) -> object:
+        """Return the same to the instruction."""
+        frame = _caller()
+        return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def _made(value: Values, output: Values) -> tuple[Values, NDArray[np.bool_] | None]:
+    """Return the noise that leads from a value to an output, and where it does not, for rounding."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        made = np.asarray(output - value)
+        if made.dtype.kind != "f":
+            return made, None
+        made[value == output] = 0.0  # infinite ones too
+        made[np.isinf(value) & np.isinf(made)] = np.nan  # which add up to that without a warning
+        again = value + made
+        off = np.abs(again - output) <= _OFF * np.maximum(1.0, np.abs(output))
+    return made, ~(off | (again == output) | (np.isnan(again) & np.isnan(output)))
 
 
 def bounds_something(law: object) -> bool:
@@ -197,12 +231,15 @@ def bounds_something(law: object) -> bool:
 
 def place() -> CallSite:
     """Return where the noisy call that is being made is written."""
+    frame = _caller()
+    return CallSite("?", 1) if frame is None else CallSite(_relative(frame.f_code.co_filename), frame.f_lineno)
+
+
+def _caller() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and f"{frame.f_globals.get('__name__', '')}.".startswith(_BETWEEN):
         frame = frame.f_back
-    if frame is None:
-        return CallSite("?", 1)
-    return CallSite(_relative(frame.f_code.co_filename), frame.f_lineno)
+    return frame
 
 
 def _relative(file: str) -> str:

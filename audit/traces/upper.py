@@ -104,10 +104,10 @@ def tracing(target: Any, pair: Any, claim: Claim, *, seed: int = 0, every_pair: 
         return Tracing(replays, _counted(leaks, replays), None, None, leaks[0], 0)
     if not any(one.calls for one in replays):
         return Tracing(replays, None, None, None, worst, run)
-    bare = next((one.bare for one in replays if one.bare), None)
-    how = how if bare is None else Branches("sampled", bare)
+    gap = next((one.bare or one.lost for one in replays if one.bare or one.lost), None)
+    how = how if gap is None else Branches("sampled", gap)
     on_pair = Upper(epsilon, "pair", how.how, _rests_on(how, replays))
-    every = every_pair and isinstance(pair, Pair) and bare is None
+    every = every_pair and isinstance(pair, Pair) and gap is None
     on_all = _claim_upper(target, pair, claim, seed, replays) if every else None
     return Tracing(replays, None, on_pair, on_all, worst, run)
 
@@ -183,10 +183,16 @@ def _rests_on(how: Branches, replays: list[Trace]) -> tuple[str, ...]:
         paths += f": the largest of {runs}{same}, another may cost more"
     return (
         "the noise has the law that each call names",
-        f"the {counted}: nothing else differed in {runs} replayed runs",
+        f"the {counted}: {_seen(replays, runs)}",
         paths,
         "real arithmetic",
     )
+
+
+def _seen(replays: list[Trace], runs: int) -> str:
+    if any(one.lost for one in replays):
+        return "whether anything else differs the replays do not tell"
+    return f"nothing else differed in {runs} replayed runs"
 
 
 def _fixed_inputs(replays: list[Trace]) -> bool:
@@ -225,7 +231,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
                 return None
             surface = claim.surface
             paths = [trace(learner_playing(learner, extreme, _FORCED, surface), seed, 0, _FORCED)]
-            if any(path.leak is not None or path.bare for path in paths):
+            if any(path.leak is not None or path.bare or path.lost for path in paths):
                 return None
             largest = max(largest, _largest(learner, extreme, claim, paths, seed, composed=grows)[0])
             how = here if here.how == "bounded" or how.reason == "" else how

@@ -40,8 +40,8 @@ class CallSite:
 class Recorder(Protocol):
     """What a watched generator reports to: a tape."""
 
-    #: Where noise was drawn for a value: there 0 is a value too.
-    direct: set[CallSite]
+    #: Where noise was drawn for a value, by `spot`: there 0 is a value too.
+    direct: set[object]
     #: The runs that a call serves: on the last axis, if there are several.
     runs: int
 
@@ -58,6 +58,9 @@ class Recorder(Protocol):
 
     def place(self) -> CallSite:
         """Return where the code under audit is."""
+
+    def spot(self) -> object:
+        """Return the same to the instruction: a line may draw noise for a value, and bare noise too."""
 
 
 class UnreadNoiseError(ValueError):
@@ -239,9 +242,9 @@ class Watched(np.random.Generator):
         given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs
         loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size")
         zero = type(loc) in (int, float) and loc == 0 and "loc" not in kwargs
-        if zero and np.ndim(scale) == 0 and self.recorder.place() not in self.recorder.direct:
+        if zero and np.ndim(scale) == 0 and self.recorder.spot() not in self.recorder.direct:
             return Bare(self.recorder, kind, float(scale), size)
-        self.recorder.direct.add(self.recorder.place())
+        self.recorder.direct.add(self.recorder.spot())
         return noisy(self.recorder, _law_of(kind, scale), loc, size, "noise")[0]
 
 
@@ -262,6 +265,6 @@ def noisy(
         raise UnreadNoiseError(f"the watched noise of a batched target must have the shape (..., runs), got {shape}")
     column = np.broadcast_to(exact, shape) if recorder.runs > 1 else np.broadcast_to(exact, shape).reshape(-1, 1)
     drawn = np.asarray(recorder.noise(law, column.shape, column, name, where)).reshape(shape)
-    if not shape:
-        return (exact + drawn).item(), drawn.item()
-    return exact + drawn, drawn
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinite values
+        made = exact + drawn
+    return (made, drawn) if shape else (made.item(), drawn.item())

@@ -17,7 +17,7 @@ from overclaim.audit.traces.upper import tracing
 from overclaim.mechanisms.measures.approximate import ApproxDP, Profile
 from overclaim.mechanisms.measures.gaussian_dp import GDP, gaussian_epsilon
 from overclaim.mechanisms.measures.renyi import RDP, ZCDP
-from overclaim.mechanisms.noise import Gaussian
+from overclaim.mechanisms.noise import Gaussian, Laplace
 from overclaim.mechanisms.one_shot.classic import Exponential
 from overclaim.testing import (
     discrete_gaussian,
@@ -94,6 +94,49 @@ def test_each_kind_is_found_in_two_runs_and_certified(mechanism, left, right, ki
         mechanism, CLAIM, left=left, right=right, runs=20_000 if mechanism is public_size else 4000
     )
     assert result.verdict is Verdict.FALSIFIED
+
+
+def sum_alone(data, rng):
+    return laplace(sum(data), 1.0, rng)
+
+
+def two_sums(data, rng):
+    return [sum(data) + rng.laplace(scale=1.0), rng.laplace(sum(data), 1.0)]
+
+
+def sums_of_runs(data, draws, runs):
+    value = np.full((2, runs), float(sum(data)))
+    return value + draws.noise(Laplace(1.0), (2, runs), value)
+
+
+sums_of_runs.batched = True
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("mechanism", [sum_alone, two_sums, sums_of_runs])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [(0.0, 1e12), (1e12, 0.0), (0.0, 1e17), (0.0, 1e300), (0.0, np.inf), (np.inf, 0.0), (np.inf, -1e9)],
+)
+def test_what_rounding_takes_from_a_replay_is_no_leak(mechanism, left, right):
+    """A replay adds the frozen output less the value to the value: of 1e12 nothing was left of an output near 0."""
+    traced = tracing(mechanism, DataPair([left], [right]), CLAIM)
+    assert traced.leak is None
+    assert not traced.pair_upper.binds
+    assert cause(traced, CLAIM).kind == "calls"
+    lost = abs(right) > abs(left)
+    assert ("whether anything else differs the replays do not tell" in traced.pair_upper.rests_on[1]) == lost
+
+
+def in_one_line(data, rng):
+    return [sum(data) + rng.laplace(scale=1.0), rng.laplace(sum(data), 1.0)]
+
+
+def test_noise_for_a_value_and_bare_noise_may_stand_in_one_line():
+    """By its line the bare noise was taken for noise for 0, and what it was added to for a leak."""
+    traced = tracing(in_one_line, DataPair([1.0], [0.0]), CLAIM)
+    assert traced.leak is None
+    assert traced.pair_upper.epsilon == pytest.approx(2.0)
 
 
 SOUND = [
