@@ -241,7 +241,7 @@ class Watched(np.random.Generator):
     def _drawn(self, kind: Callable[[float], Law], *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(("loc", "scale", "size"), args, strict=False)) | kwargs
         loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size")
-        zero = type(loc) in (int, float) and loc == 0 and "loc" not in kwargs
+        zero = type(loc) in (int, float) and loc == 0
         if zero and np.ndim(scale) == 0 and self.recorder.spot() not in self.recorder.direct:
             return Bare(self.recorder, kind, float(scale), size)
         self.recorder.direct.add(self.recorder.spot())

@@ -139,6 +139,22 @@ def test_noise_for_a_value_and_bare_noise_may_stand_in_one_line():
     assert traced.pair_upper.epsilon == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("left", [0.0, 1.0])
+def test_bare_noise_may_name_its_location(left):
+    """`loc=0` by its name was noise for 0, and the value beside it a leak; `loc=value` is noise for 0 too."""
+
+    def added(data, rng):
+        return data + rng.laplace(loc=0, scale=1.0)
+
+    def located(data, rng):
+        return rng.laplace(loc=data, scale=1.0)
+
+    for mechanism in (added, located):
+        traced = tracing(mechanism, DataPair(left, 1.0 - left), CLAIM)
+        assert traced.leak is None
+        assert traced.pair_upper.epsilon == pytest.approx(1.0)
+
+
 SOUND = [
     (lambda data, rng: laplace(data, 1.0, rng), 1.0),
     (lambda data, rng: laplace([data, 0.0], 2.0, rng), 0.5),
