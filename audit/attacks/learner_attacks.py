@@ -44,7 +44,7 @@ WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3
 #: Training runs below which trees are not grown: while pairs are searched, a regression must do.
 FEWEST_BOOSTED = 2000
 #: Training runs below which no pair of actions is looked for: what few runs show of one among many is chance.
-FEWEST_PAIRED = 200
+FEWEST_PAIRED = 100
 
 
 class SequenceRatio(LawAttack):

@@ -116,15 +116,22 @@ class LearnerAudit(Audit):
 
         given = len(options)
         runs = max(self._share(SEARCH), min(self._share(FEW_SEARCH), ENOUGH_SEARCH))
-        space, looked = None, 0
+        space, looked, awaited = None, 0, None
+        learns = self._likelihood(options[0]) is None
         if self.searched:
             space = PairSpace.of(self.learner, self.claim, options[0].rounds)
             draws = Draws(self.budget.seed, Stage.SEARCH, part=_LOOK_PART)
-            more, looked = influential_pairs(self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs))
-            known = {repr(option.to_json()) for option in options}
+            more, hidden, looked = influential_pairs(
+                self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), together=learns
+            )
+            known = [repr(option.to_json()) for option in options]
             options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
-        each = LEAST if self._likelihood(options[0]) is not None else LEAST_TRAINED
-        pair, index, spent = climb(options, self.trial(), runs - looked, space=space, each=each, seed=self.budget.seed)
+            if hidden is not None:
+                text = repr(hidden.to_json())
+                awaited = known.index(text) if text in known else len(options)
+                options = options if text in known else [*options, hidden]
+        how: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
+        pair, index, spent = climb(options, self.trial(), runs - looked, awaited=awaited, **how)
         return [pair.to_json() if index >= given else None, index, spent + looked]
 
     def trial(self) -> Trial:

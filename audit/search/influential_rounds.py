@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ...learners.abilities import batch_of
@@ -23,12 +26,14 @@ SHORT = 2
 LUCK = 1e-3
 #: Extreme losses that are tried, and pairs that are made.
 EXTREMES, PAIRS = 2, 3
+#: Rounds up to which every two actions are looked at together.
+FEW_ROUNDS = 128
 
 
 def influential_pairs(
-    learner: Learner, alphabet: Alphabet, rounds: int, draws: Draws, budget: int
-) -> tuple[list[Pair], int]:
-    """Return pairs that differ in the rounds that later actions tell most of, and the runs spent.
+    learner: Learner, alphabet: Alphabet, rounds: int, draws: Draws, budget: int, *, together: bool = False
+) -> tuple[list[Pair], Pair | None, int]:
+    """Return pairs that differ in rounds that later actions tell of, one that none tells of alone, and the runs spent.
 
     Who is told all losses may show what opposite ones have alike: a pair that differs in one entry of the first round
     is always among them.
@@ -42,6 +47,9 @@ def influential_pairs(
         Of these runs alone.
     budget : int
         Runs at most. Where it is small, for few rounds, or for convex losses none is played.
+    together : bool
+        Whether to look for a round that arms tell together, two or all, and none tells alone. The few runs that a pair
+        has at first do not show that.
     """
     alone = alphabet.alone if learner.feedback == "full" else ()
     extremes, batch = (*alphabet.differing[:EXTREMES], *alone), batch_of(learner)
@@ -50,8 +58,8 @@ def influential_pairs(
         extremes = extremes[:EXTREMES]
     runs = most // len(extremes)
     if runs < FEWEST_RUNS or rounds <= SHORT or not isinstance(extremes[0][0], np.ndarray):
-        return [], 0
-    influential = []
+        return [], None, 0
+    influential, hidden = [], []
     for losses in extremes:
         coins, seen = _play(learner, losses, rounds, draws, runs)
         dependence = _dependence(coins, seen)
@@ -59,22 +67,34 @@ def influential_pairs(
         order = np.argsort(dependence, kind="stable").tolist()
         strengths = {batch * (t // batch): float(dependence[t]) for t in order if dependence[t] > least}
         influential += [(strength, t0, losses) for t0, strength in strengths.items()]
+        if together and seen.dtype == np.bool_ and rounds <= FEW_ROUNDS:
+            dependence = _together(coins, seen, batch)
+            least = -ndtri(LUCK / (2 * len(coins) * rounds**2))
+            t0 = int(dependence.argmax())
+            if dependence[t0] > least and batch * (t0 // batch) not in strengths:
+                hidden.append((float(dependence[t0]), batch * (t0 // batch), losses))
     influential.sort(key=lambda one: -one[0])
     same = alphabet.patterns[0]
     places = [*((t0, both) for _, t0, both in influential[:PAIRS]), *((0, both) for both in alone)]
+    places += [(t0, both) for _, t0, both in sorted(hidden, key=lambda one: -one[0])[:1]]
     pairs = [alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same) for t0, both in places]
-    return pairs, runs * len(extremes)
+    return pairs[: len(places) - bool(hidden)], pairs[-1] if hidden else None, runs * len(extremes)
 
 
 @blaming
-def _play(learner: Learner, losses: tuple[Loss, Loss], rounds: int, draws: Draws, runs: int) -> tuple[Floats, Floats]:
-    """Return the coins (rounds - 1, runs) in -1 and 1, and what is seen of the actions (rounds, features, runs)."""
+def _play(
+    learner: Learner, losses: tuple[Loss, Loss], rounds: int, draws: Draws, runs: int
+) -> tuple[Floats, NDArray[Any]]:
+    """Return the coins (rounds - 1, runs) in -1 and 1, and what is seen of the actions (rounds, features, runs).
+
+    Of arms it is which one was played.
+    """
     coins = np.where(draws.uniform((rounds - 1, runs)) < 0.5, -1.0, 1.0)
-    features: list[Floats] = []
+    features: list[NDArray[Any]] = []
 
     def see(t: int, played: Actions) -> None:
         shown = np.arange(learner.arms)[:, None] == played if played.ndim == 1 else played
-        features.append(shown.astype(np.float64))
+        features.append(shown)
 
     def feed(t: int, played: Actions) -> Floats:
         return np.where(coins[t] > 0, *(feedback(loss, played, learner.feedback) for loss in losses))
@@ -83,16 +103,43 @@ def _play(learner: Learner, losses: tuple[Loss, Loss], rounds: int, draws: Draws
     return coins, np.stack(features)
 
 
-def _dependence(coins: Floats, seen: Floats) -> Floats:
+def _standard(seen: NDArray[Any]) -> Floats:
+    """Return what was seen around its mean over the runs, in standard deviations."""
+    centred = seen - seen.mean(axis=-1, keepdims=True)
+    spread = centred.std(axis=-1, keepdims=True)
+    scaled: Floats = centred / np.where(spread > 0, spread, 1.0)
+    return scaled
+
+
+def _dependence(coins: Floats, seen: NDArray[Any]) -> Floats:
     """Return by how many standard errors some later feature depends on each coin, at most, (coins,)."""
     runs = coins.shape[1]
-    centred = seen - seen.mean(axis=2, keepdims=True)
-    spread = centred.std(axis=2)
-    scaled = centred / np.where(spread > 0, spread, 1.0)[..., None]
+    scaled = _standard(seen)
     later = np.arange(seen.shape[0]) > np.arange(len(coins))[:, None]
     strongest = np.zeros(len(coins))
     for feature in range(seen.shape[1]):  # one at a time: all of them are as large as rounds times rounds
         score = np.einsum("cr,tr->ct", coins, scaled[:, feature])
         np.abs(score, out=score)
         strongest = np.maximum(strongest, score.max(axis=1, initial=0.0, where=later))
+    return rounded(strongest / np.sqrt(runs))
+
+
+def _together(coins: Floats, seen: NDArray[np.bool_], batch: int) -> Floats:
+    """Return by how many standard errors two arms together, or the sum of all, depend on each coin, at most, (coins,).
+
+    Of two arms it is looked at whether they are the same, and whether both are of the first half of the arms. The
+    later one comes after the coin; the other one is of another batch, for an arm and its own loss are no leak. Of the
+    sum it is looked at whether the number of arms divides it.
+    """
+    rounds, arms, runs = seen.shape
+    played, half = seen.argmax(axis=1), seen[:, : arms // 2].sum(axis=1) * 2.0 - 1.0
+    half -= half.mean(axis=1, keepdims=True)
+    batches = np.arange(rounds) // batch
+    divided = _standard((played.sum(axis=0) % arms == 0).astype(np.float64))
+    strongest = np.abs(coins @ divided)
+    for t in range(1, rounds):
+        for pairs in (half[:t] * half[t], (played[:t] == played[t]).astype(np.float64))[: min(arms - 1, 2)]:
+            score = np.abs(coins[:t] @ _standard(pairs).T)
+            score[batches[:t, None] == batches[:t]] = 0.0
+            strongest[:t] = np.maximum(strongest[:t], score.max(axis=1))
     return rounded(strongest / np.sqrt(runs))

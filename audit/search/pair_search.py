@@ -21,7 +21,8 @@ from .proposals import Proposals
 
 #: Beyond so many rounds few families are tried: a run of each pair takes time in proportion to the rounds.
 LONG = 256
-#: Shares of the runs for the families and for what is proposed beside them; the rest is for the final.
+#: Shares of the runs for the families and for what is proposed beside them; the rest is for the final. Without
+#: proposals it has as much as they would.
 FAMILIES, PROPOSED = 0.3, 0.4
 #: Proposals, at most and at least; the runs that each gets at least; and the pairs of the final.
 MOST_TRIALS, FEWEST_TRIALS, LEAST, FINALISTS = 100, 4, 60, 4
@@ -62,6 +63,7 @@ def climb(
     space: PairSpace | None = None,
     each: int = LEAST,
     seed: int = 0,
+    awaited: int | None = None,
 ) -> tuple[Pair, int, int]:
     """Return the pair that wins, its index, and the runs spent.
 
@@ -85,12 +87,16 @@ def climb(
         Runs for each proposal, at least; they are not used where the budget is too small for a few.
     seed : int
         Of the proposals.
+    awaited : int, optional
+        Which option only competes in the final: it is known for what so few runs of a family do not show.
     """
-    families = list(enumerate(options))
+    families = [option for option in enumerate(options) if option[0] != awaited]
+    last = [] if awaited is None else [(awaited, options[awaited])]
     trials = min(MOST_TRIALS, int(PROPOSED * budget) // each)
     if space is None or len(options) == 1 or trials < FEWEST_TRIALS:
-        (index, pair), spent, _ = _halve(families, trial, budget)
-        return pair, index, spent
+        best, spent, _ = _halve(families, trial, int((1 - PROPOSED * bool(last)) * budget))
+        (index, pair), used, _ = _halve([best, *last], trial, budget - spent)
+        return pair, index, spent + used
     best, spent, worths = _halve(families, trial, int(FAMILIES * budget))
     proposals = Proposals(space, seed)
     for index, pair in families:
@@ -107,7 +113,7 @@ def climb(
         improved.append((index, proposed))
         spent += used
     improved.sort(key=lambda one: -worths[one[0]])
-    (index, pair), used, _ = _halve([best, *improved[: FINALISTS - 1]], trial, budget - spent)
+    (index, pair), used, _ = _halve([best, *last, *improved[: FINALISTS - 1 - len(last)]], trial, budget - spent)
     return pair, index, spent + used
 
 

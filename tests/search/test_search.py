@@ -260,9 +260,9 @@ def test_a_leak_of_one_round_is_found(round_):
     assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", round_ - 1)
     alphabet = alphabet_of(LateLeak(round_), claim)
     for learner, found in ((LateLeak(round_), [round_ - 1]), (LateLeak(99), [])):
-        pairs, runs = influential_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400)
-        assert ([pair.t0 for pair in pairs], runs) == ([*found, 0], 399)
-    assert influential_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], 0)
+        pairs, hidden, runs = influential_pairs(learner, alphabet, 24, Draws(0, 0, 0, 1), 400, together=True)
+        assert ([pair.t0 for pair in pairs], hidden, runs) == ([*found, 0], None, 399)
+    assert influential_pairs(LateLeak(round_), alphabet, 24, Draws(0, 0, 0, 1), 10) == ([], None, 0)
 
 
 @pytest.mark.parametrize(("rounds", "round_"), [(4, 2), (5, 2), (5, 4), (6, 2), (6, 3), (6, 5)])
@@ -291,6 +291,57 @@ def test_what_opposite_losses_have_alike_is_found(losses, arms):
     assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", 0)
 
 
+class LeakOfTwo(LateLeak):
+    """Plays at random, but in the last round a sum, modulo the arms, of an arm and what it was told before a round."""
+
+    def start(self, runs, draws):
+        return {**super().start(runs, draws), "arms": []}
+
+    def act(self, state, draws):
+        played = (self.arms * draws.uniform(state["last"].size)).astype(np.int64)
+        if state["round"] == 23:
+            played = (state["arms"][3] + state["told"]) % self.arms
+        state["arms"].append(played)
+        return played
+
+    def update(self, state, actions, told, draws):
+        super().update(state, actions, told, draws)
+        if state["round"] == self.round:
+            state["told"] = state["last"].copy()
+
+
+@pytest.mark.parametrize("arms", [2, 4])
+def test_a_leak_of_one_round_by_two_arms_is_found(arms):
+    """The few runs of a pair do not show it, those of all rounds do: of epsilon infinite these audits certified 0."""
+    learner, claim = LeakOfTwo(18, arms), Claim(epsilon=1.0)
+    pairs, hidden, _ = influential_pairs(
+        learner, alphabet_of(learner, claim), 24, Draws(0, 0, 0, 1), 400, together=True
+    )
+    assert ([pair.t0 for pair in pairs], hidden.t0) == ([0], 17)
+    result = falsify(learner, claim, rounds=24, runs=20_000)
+    assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", 17)
+
+
+@pytest.mark.parametrize("budget", [1000, 20_000])
+def test_a_pair_that_is_awaited_competes_in_the_final_alone(budget):
+    """It is worth most, and its runs are the last; where others may be proposed too."""
+    space, played = PairSpace.of(Exp3(arms=2, eta=0.5), Claim(epsilon=1.0), 6), []
+
+    def trial(pair, index, runs, before):
+        played.append((index, runs))
+        return float(index == 1), runs
+
+    ones = np.ones((6, 2))
+    options = [Pair(ones, np.vstack([np.full((1, 2), low), ones[1:]])) for low in (0.0, 0.25, 0.5, 0.75)]
+    pair, index, used = climb(options, trial, budget, space=space, each=800, awaited=1)
+    assert (pair, index) == (options[1], 1)
+    assert used == sum(runs for _, runs in played) <= budget
+    first = next(i for i, (index, _) in enumerate(played) if index == 1)
+    before = {index for index, _ in played[:first]}
+    assert before > {0, 2, 3} if budget > 1000 else before == {0, 2, 3}
+    assert played[first][1] >= 100
+
+
 def test_no_outcome_promises_nothing():
     """Laws that are no numbers, as of EXP3 without exploration after many rounds, leave none."""
     assert expected_bound(np.zeros(0), np.zeros(0), 0.0, 100) == 0.0
@@ -298,7 +349,7 @@ def test_no_outcome_promises_nothing():
 
 def test_few_runs_show_a_round_that_is_told_plainly():
     alphabet = alphabet_of(LateLeak(2), Claim(epsilon=1.0))
-    pairs, runs = influential_pairs(LateLeak(2), alphabet, 4, Draws(0, 0, 0, 1), 60)
+    pairs, _, runs = influential_pairs(LateLeak(2), alphabet, 4, Draws(0, 0, 0, 1), 60)
     assert ([pair.t0 for pair in pairs], runs) == ([1, 0], 60)
 
 
