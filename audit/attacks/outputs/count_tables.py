@@ -20,8 +20,9 @@ from ..protocol import log_ratio
 from .learned import BINS, SCREENED, OutputAttack, nothing, worth_of
 from .regressions import STRETCH, Coded, CodedRuns, Logistic
 
-#: The most outcomes of a table, and how often on average training must repeat the outcomes of a larger one.
-MOST_OUTCOMES, REPEATED = 2**16, 16
+#: The most possible outcomes of a table of few; how often on average training must show the outcomes of one, if these
+#: are many, and of a larger one: what is seen once says nothing of its kind.
+MOST_OUTCOMES, TWICE, REPEATED = 2**16, 2, 16
 #: Outcomes up to which a table is of few, and up to which it may be judged by the runs that it was counted on: each
 #: outcome has many of them, and counts alone are used. Beyond, the regression's prediction is a prior.
 FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
@@ -105,12 +106,13 @@ class Table(OutputAttack):
         """Return the projections that training runs repeat often enough, with the number of outcomes among them."""
         step = -(-view.columns.shape[1] // SCREENED)
         screened = view.part(slice(None, None, step))
-        counts = {}
+        runs, counts = screened.columns.shape[1], {}
         for projection in ("all", "halves", "order"):
             codes = _Codes(view.features, projection)
             if codes.size:
                 keys = np.unique(codes(screened)[0]).size
-                if codes.size <= MOST_OUTCOMES or keys <= screened.columns.shape[1] // REPEATED:
+                few = codes.size <= MOST_OUTCOMES
+                if keys <= (max(FEW_OUTCOMES, runs // TWICE) if few else runs // REPEATED):
                     counts[projection] = keys
         return counts
 
