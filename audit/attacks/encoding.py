@@ -110,7 +110,9 @@ def _seen_as(leaf: object) -> tuple[float, str]:
         return len(leaf), repr(leaf)
     if isinstance(leaf, Digits):
         return as_float(leaf.number), f"{leaf.digits} digits"
-    return as_float(leaf), type(leaf).__name__
+    number = as_float(leaf)
+    beyond = isinstance(leaf, int) and math.isinf(number)
+    return number, type(leaf).__name__ + f" of {leaf.bit_length()} bits" * beyond
 
 
 def as_float(number: Any) -> float:

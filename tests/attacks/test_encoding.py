@@ -40,6 +40,7 @@ SHOWN = {
     "decimal": lambda bit, rng: Decimal(5 * bit + rng.random()),
     "complex": lambda bit, rng: complex(rng.normal(), 9 * bit + rng.random()),
     "large": lambda bit, rng: 2**60 + bit,
+    "beyond floats": lambda bit, rng: [1 << (5000 + bit), rng.normal()],
     "large beside noise": lambda bit, rng: [2**60 + 1000 * bit + int(rng.integers(500)), rng.normal()],
     "larger": lambda bit, rng: [10**400 + bit, None],
     "below": lambda bit, rng: [-(2**60) - bit, "text"],
