@@ -69,7 +69,8 @@ class WithAttributes:
         if isinstance(value, Mapping):
             return {key: self._value(part, f"{where}[{key!r}]") for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return type(value)([self._value(part, f"{where}[{i}]") for i, part in enumerate(value)])
+            parts = [self._value(part, f"{where}[{i}]") for i, part in enumerate(value)]
+            return tuple(parts) if isinstance(value, tuple) else parts  # a named tuple takes them one by one
         if _is_readable(value):
             list(scalars(value))
             return value
@@ -89,4 +90,4 @@ def _attributes(thing: object, where: str) -> dict[str, object]:
 def _is_readable(value: object) -> bool:
     """Tell whether a value is an output by itself: a number, a text, a set, None, or what turns into a list."""
     plain = value is None or isinstance(value, str | bytes | Number | set | frozenset)
-    return plain or hasattr(value, "tolist") or is_frame(value)
+    return plain or hasattr(value, "tolist") or hasattr(value, "tocoo") or is_frame(value)

@@ -1,10 +1,12 @@
 """Objects as outputs, and calls that take too long."""
 
 import time
+from collections import namedtuple
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy import sparse
 
 from overclaim import Claim, Verdict, falsify_mechanism
 from overclaim.audit.assumptions.attributes import WithAttributes
@@ -62,6 +64,21 @@ def test_what_cannot_be_read_is_named(asked, message):
 def test_what_is_no_name_is_bad_input(asked):
     with pytest.raises(ValueError, match="attributes must be fitted, all, or names of attributes, got"):
         falsify_mechanism(fit, ONE, left=1, right=0, runs=100, attributes=asked)
+
+
+def test_named_tuples_and_sparse_matrices_are_read():
+    """The mechanism was said to have raised a TypeError, and the matrix to be unreadable."""
+    steps = namedtuple("Steps", "first last")
+
+    def fit_both(data, rng):
+        model = Model(data, rng)
+        model.path_, model.sparse_ = [steps(1, 2.5)], sparse.csr_matrix([[0.0, data]])
+        return model
+
+    for asked in ("fitted", ["path_", "sparse_"]):
+        read = WithAttributes(fit_both, asked)(1, np.random.default_rng(0))
+        assert read["path_"] == [(1, 2.5)]
+        assert read["sparse_"].toarray().tolist() == [[0.0, 1.0]]
 
 
 def test_a_number_has_no_attributes():
