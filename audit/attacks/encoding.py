@@ -110,9 +110,10 @@ def _seen_as(leaf: object) -> tuple[float, str]:
         return len(leaf), repr(leaf)
     if isinstance(leaf, Digits):
         return as_float(leaf.number), f"{leaf.digits} digits"
-    number = as_float(leaf)
-    beyond = isinstance(leaf, int) and math.isinf(number)
-    return number, type(leaf).__name__ + f" of {leaf.bit_length()} bits" * beyond
+    number, kind = as_float(leaf), type(leaf).__name__
+    if isinstance(leaf, int) and math.isinf(number):
+        return number, f"{kind} of {leaf.bit_length()} bits"
+    return number, kind
 
 
 def as_float(number: Any) -> float:
