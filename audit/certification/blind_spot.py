@@ -128,7 +128,8 @@ def untested_words(
     alike : bool
         Whether what was looked at shows the same in all runs, and no exact law says more.
     """
-    if not blind_spot and alike and not in_last_losses:
+    by_law = in_last_losses or bool(blind_spot and blind_spot.get("true_to"))
+    if alike and not by_law:
         return "untested: nothing was seen here, all runs that were looked at show the same, as far as it is read"
     if not blind_spot:
         unit = "the multiple of the profile" if measure.get("kind") == "profile" else unit_of(measure)

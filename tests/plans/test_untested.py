@@ -139,16 +139,17 @@ def test_what_a_learner_of_ones_own_is_told_last_tests_nothing(here):
         ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400],
         ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400, "--stop", "early"],
         ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400, "--gdp", 1],
+        ["mine.py:forgets", "--left", "[1]", "--right", "[0]", "--runs", 400, "--weaken", "1/scale"],
         ["mine.py:Stuck", "--rounds", 4, "--runs", 800],
         ["mine.py:Stuck", "--rounds", 4, "--runs", 800, "--stop", "early"],
         ["mine.py:Stuck", "--left", "[[1, 0], [0, 0]]", "--right", "[[0, 0], [0, 0]]", "--runs", 400],
     ],
-    ids=["budget", "early", "mu", "learner", "learner early", "rounds"],
+    ids=["budget", "early", "mu", "weakened", "learner", "learner early", "rounds"],
 )
 def test_what_shows_the_same_in_every_run_is_untested(here, words):
     """A mechanism that forgets to return its answer had a green tick."""
     (here / "mine.py").write_text(
-        "def forgets(data, rng): sum(data) + rng.laplace(scale=0.01)\n"
+        "def forgets(data, rng, scale=0.01): sum(data) + rng.laplace(scale=scale)\n"
         "class Stuck:\n    feedback = 'full'\n"
         "    def __init__(self, arms, rounds, rng): pass\n"
         "    def act(self): return 1\n"
