@@ -88,8 +88,6 @@ def claim_record(
         "detectable_epsilon": finite(result.detectable_epsilon),
         "blind_spot": result.blind_spot.to_json() if result.blind_spot is not None else None,
         "untested": result.verdict is Verdict.SURVIVED and result.untested,
-        "alike": result.alike and not result.unseen,
-        "unread_bits": prepared.is_mechanism and result.floats and not task.bits,
         "untested_allowed": task.untested == ALLOWED,
         **counted(result),
         "pair": result.pair.to_json(),
@@ -146,6 +144,7 @@ def of_inputs(prepared: Prepared, result: Result) -> ClaimRecord:
         "replayable": not task.os_random,
         "outputs_digest": result.outputs_digest,
         "event_in_words": result.event_in_words or None,
+        "unread_bits": prepared.is_mechanism and result.floats and not task.bits,
     }
 
 
@@ -172,12 +171,13 @@ def frozen_event(prepared: Prepared, result: Result, jobs: int) -> dict[str, obj
 
 
 def attack_facts(result: Result) -> ClaimRecord:
-    """Return the attack, whether its score is the exact log-likelihood ratio, and of what, by its own words."""
+    """Return the attack, whether its score is the exact log-likelihood ratio, and of what; and whether it saw any."""
     attack = result.scorer
     return {
         "attack": result.attack,
         "attack_exact": attack.exact,
         "attack_reads": attack.wording if attack.exact else "",
+        "alike": result.alike and not result.unseen,
     }
 
 
