@@ -101,8 +101,9 @@ def test_dates_are_refused(tmp_path, key, value):
 
 def test_a_parameter_that_json_has_not_is_recorded_and_replayed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = "class One:\n    feedback = 'full'\n    def __init__(self, arms, rounds, rng, a=1.0): self.arm = rng.random() < 1 / (2 + (a > 1))\n"
-    text += "    def act(self): return int(self.arm)\n    def update(self, losses): pass\n"
+    text = "class One:\n    feedback = 'full'\n"
+    text += "    def __init__(self, arms, rounds, rng, a=1.0): self.p = 1 / (2 + (a > 1)); self.rng = rng\n"
+    text += "    def act(self): return int(self.rng.random() < self.p)\n    def update(self, losses): pass\n"
     (tmp_path / "own.py").write_text(text)
     head = '[[claims]]\ntarget = "own.py:One"\nepsilon = 1\nrounds = 2\nruns = 400\n'
     (tmp_path / "plan.toml").write_text(f"{head}set = {{ a = inf }}\n{head}set = {{ a = nan }}\n")
