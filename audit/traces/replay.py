@@ -101,7 +101,9 @@ def trace(playing: Playing, seed: int, block: int, runs: int, *, plain: bool = F
     bare = without_noise(recorded, replayed)
     if leak is not None:
         after, place = last_call(recorded.events, replayed.events, runs)
-        leak = replace(leak, hint=bare or after, place=leak.place or place)
+        alone = f"noise drawn at {recorded.alone[0]} was used before it was added to a value" if recorded.alone else ""
+        hints = filter(None, (bare or after, f"{alone}: what it is added to later has none here" if alone else ""))
+        leak = replace(leak, hint="; ".join(hints), place=leak.place or place)
     watched = any(tape.silent or any(isinstance(e, Call) for e in tape.events) for tape in (recorded, replayed))
     lost = lost_words((recorded, replayed, control), runs)
     return Trace(recorded.events, replayed.events, leak, runs, watched, bare, lost)

@@ -107,6 +107,7 @@ class Tape(Draws):
         self.events: list[TapeEvent] = []
         self.round = self._made = 0
         self.direct: set[object] = set()
+        self.alone: list[CallSite] = []
         self.silent: list[tuple[str, CallSite, object]] = []  # what was to get noise of scale 0
 
     def show(self, what: str, value: Values) -> None:

@@ -42,6 +42,8 @@ class Recorder(Protocol):
 
     #: Where noise was drawn for a value, by `spot`: there 0 is a value too.
     direct: set[object]
+    #: Where bare noise was drawn that was used before it was added to a value.
+    alone: list[CallSite]
     #: The runs that a call serves: on the last axis, if there are several.
     runs: int
 
@@ -88,7 +90,10 @@ class Bare:
 
     def settled(self) -> float | Floats:
         """Return the noise as a number or an array: noise for 0, unless it was added to a value before."""
-        return self.factor * (self._drawn_for(0.0) if self.drawn is None else self.drawn)
+        if self.drawn is None:
+            self.recorder.alone.append(self.where)
+            self._drawn_for(0.0)
+        return self.factor * self.cell[0]
 
     def _drawn_for(self, value: object) -> float | Floats:
         """Draw the noise for a value, before it is multiplied."""

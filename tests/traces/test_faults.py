@@ -139,6 +139,14 @@ def test_noise_for_a_value_and_bare_noise_may_stand_in_one_line():
     assert traced.pair_upper.epsilon == pytest.approx(2.0)
 
 
+def test_a_leak_says_that_bare_noise_was_used_before_it_met_its_value():
+    """The value is as private as it can be, and nothing told its author why it is called a leak."""
+    traced = tracing(lambda data, rng: data + float(rng.laplace(scale=1.0)), DataPair(1.0, 0.0), CLAIM)
+    assert "was used before it was added to a value: what it is added to later has none here" in str(traced.leak)
+    other = tracing(lambda data, rng: [data, rng.laplace(data, 1.0)], DataPair(1.0, 0.0), CLAIM)
+    assert "was used before" not in str(other.leak)
+
+
 @pytest.mark.parametrize("left", [0.0, 1.0])
 def test_bare_noise_may_name_its_location(left):
     """`loc=0` by its name was noise for 0, and the value beside it a leak; `loc=value` is noise for 0 too."""
