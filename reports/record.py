@@ -333,7 +333,7 @@ def read_record(path: Path) -> RunRecord:
     """
     text = read_text(path, "record")
     try:
-        data = json.loads(text, parse_constant=_no_number)
+        data = json.loads(text, parse_constant=_no_number, object_pairs_hook=_told_once)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is no JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("claims"), list):
@@ -348,6 +348,15 @@ def read_record(path: Path) -> RunRecord:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number")
+
+
+def _told_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object; of two values under one name readers would take different ones."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"an object has two of {next(name for name in names if names.count(name) > 1)!r}")
+    return data
 
 
 def write_atomically(path: Path, text: str) -> None:

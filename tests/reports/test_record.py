@@ -10,7 +10,7 @@ import pytest
 
 from overclaim import __version__
 from overclaim.audit.play.provenance import packages, versions
-from overclaim.reports.record import run_record, write_atomically
+from overclaim.reports.record import read_record, run_record, to_text, write_atomically
 from overclaim.tests.support.command_line import PLAN, overclaim
 
 
@@ -170,3 +170,12 @@ def test_a_case_of_a_library_has_no_note_of_the_catalogue():
     """It was asked for one: an internal error of every check of a library."""
     done = overclaim("check", "libraries/opendp/make_laplace-int", "--runs", 400, "--jobs", 1, "--json")
     assert json.loads(done.stdout)["note"] == ""
+
+
+@pytest.mark.parametrize("before", ['"claims": [], ', '"versions": {"numpy": "1", "numpy": "2"}, '])
+def test_two_values_under_one_name_are_refused(record, tmp_path, before):
+    """Readers take the first or the last: a record showed one verdict here and another one there."""
+    path = tmp_path / "record.json"
+    path.write_text("{" + before + to_text(record).lstrip("{"))
+    with pytest.raises(ValueError, match=r"is no JSON: an object has two of '(claims|numpy)'"):
+        read_record(path)
