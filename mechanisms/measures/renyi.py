@@ -106,7 +106,9 @@ class ZCDP(Measure):
         """Return the least epsilon that Renyi DP of some order gives at a delta, to about 1e-3 from above [4]_."""
         if delta <= 0:
             return math.inf
-        coarse = 1 + _ORDERS[1:]
+        # A small rho has its least beyond the usual orders: without the terms in ln a it is at this distance from 1.
+        far = max(1.0, math.sqrt(-math.log(delta) / self.rho)) if delta < 1 else 1.0
+        coarse = 1 + np.append(_ORDERS[1:], far * _ORDERS[1:])
         at = np.argmin(_approximate(coarse, self.rho * coarse, delta))
         finer = 1 + (coarse[at] - 1) * (_ORDERS[2] / _ORDERS[1]) ** _FINER
         return float(np.min(_approximate(finer, self.rho * finer, delta)))
