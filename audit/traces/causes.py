@@ -264,7 +264,8 @@ def _norm(left: Call, right: Call, runs: int, run: int) -> float:
     euclidean = isinstance(left.law, Gaussian | L2Laplace) or (
         isinstance(left.law, Projected) and isinstance(left.law.law, Gaussian)
     )
-    return float(np.sqrt(np.square(d).sum()) if euclidean else np.abs(d).sum())
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.square(d).sum()) if euclidean else np.abs(d).sum())
 
 
 def _share(tracing: Tracing, claim: Claim) -> float:

@@ -65,6 +65,7 @@ def _epsilon(pure: float, mu_squared: float, rho: float, delta: float) -> float:
     return pure + ZCDP(rho).approximate(delta)
 
 
+@np.errstate(over="ignore")
 def cost(left: Call, right: Call, runs: int) -> Cost:
     """Return what a call costs given its inputs in both worlds.
 
@@ -81,8 +82,7 @@ def cost(left: Call, right: Call, runs: int) -> Cost:
         size = law.loss(law.distance(left.value[0, 0], right.value[0, 0]))
         return Cost(np.array([size]), zero, zero) if law.measure == "MaxDivergence" else Cost(zero, zero, zero + size)
     d = difference(left, right).reshape(-1, runs)
-    with np.errstate(over="ignore"):
-        l1, l2 = np.abs(d).sum(axis=0), np.sqrt(np.square(d).sum(axis=0))
+    l1, l2 = np.abs(d).sum(axis=0), np.sqrt(np.square(d).sum(axis=0))
     if isinstance(law, Projected):
         points = np.abs(law.points)
         if isinstance(law.law, Laplace):

@@ -112,8 +112,12 @@ def sums_of_runs(data, draws, runs):
 sums_of_runs.batched = True
 
 
+def normal_sum(data, rng):
+    return gaussian(sum(data), 1.0, rng)
+
+
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("mechanism", [sum_alone, two_sums, sums_of_runs])
+@pytest.mark.parametrize("mechanism", [sum_alone, two_sums, sums_of_runs, normal_sum])
 @pytest.mark.parametrize(
     ("left", "right"),
     [(0.0, 1e12), (1e12, 0.0), (0.0, 1e17), (0.0, 1e300), (0.0, np.inf), (np.inf, 0.0), (np.inf, -1e9)],
