@@ -360,7 +360,7 @@ class Paired(Boosted):
 
     def _learn(self, train: LabelledView) -> Callable[[View], Floats]:
         found = interactions(train)
-        return Interacting(found).learn(train) if found else nothing
+        return Interacting(found, stepwise=True).learn(train) if found else nothing
 
 
 #: In order of preference: the first exact one that applies is used alone; otherwise the pilot decides.

@@ -15,10 +15,10 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
-from ..features import FEW_VALUES, Feature, LabelledView, View
+from ..features import FEW_VALUES, Feature, LabelledView, Labels, View
 from ..protocol import log_ratio
 from .learned import SCREENED, worth_of
-from .regressions import Logistic
+from .regressions import LinearOdds, Logistic
 
 #: Cells, or remainders: one for each run.
 Numbers = NDArray[np.int64]
@@ -133,15 +133,22 @@ class Interacting(Logistic):
     ----------
     codes : tuple
         What is read of the columns together: its log odds are counts.
+    stepwise : bool
+        Whether it is on the few that tell most alone: of hundreds a regression on all takes long.
     """
 
     codes: tuple[Code, ...]
+    stepwise: bool = False
 
     name = "logistic regression with pairs"
 
     def rows_of(self, train: LabelledView) -> list[Feature]:
         """Return the features, and the log odds of every code."""
         return [*train.features.rows, *(_Counted.of(code, train) for code in self.codes)]
+
+    def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return the log odds by features (runs, features)."""
+        return LinearOdds.stepwise(matrix, left) if self.stepwise else super().odds_of(matrix, left)
 
 
 @dataclass(frozen=True)

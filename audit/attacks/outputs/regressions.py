@@ -56,13 +56,18 @@ class Logistic(OutputAttack):
             return nothing
         rows, sample = self.rows_of(train), train.thinned(FITTED)
         matrix, left = np.stack([row(sample) for row in rows], axis=1), sample.left
-        odds = LinearOdds.fit(matrix, left)
-        if len(rows) > FEW_FEATURES:
+        odds = self.odds_of(matrix, left)
+        return lambda view: odds(view.columns.shape[1], lambda i: rows[i](view))
+
+    def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return the log odds by features (runs, features)."""
+        odds, count = LinearOdds.fit(matrix, left), matrix.shape[1]
+        if count > FEW_FEATURES:
             candidates = [odds, LinearOdds.stepwise(matrix, left)]
-            if len(left) < MANY_RUNS * len(rows):
+            if len(left) < MANY_RUNS * count:
                 candidates += [LinearOdds.fit(matrix, left, variance) for variance in SMALLER]
             odds = min(candidates, key=lambda one: one.criterion(matrix, left))
-        return lambda view: odds(view.columns.shape[1], lambda i: rows[i](view))
+        return odds
 
     def rows_of(self, train: LabelledView) -> Sequence[Feature]:
         """Return what the regression is on."""
