@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -52,6 +53,8 @@ LOOK = 0.125
 _LOOK_PART = 1
 #: Runs of a proposed pair, at least, where an attack has to be learned from them.
 LEAST_TRAINED = 800
+#: How many times what others tell an attack on columns together has to.
+MARKEDLY = 1.05
 #: Runs for each possible sequence of arms, from which on the best event is not mere luck.
 OFTEN = 10
 #: Seconds: a block of runs that is played in fewer is not kept for a resumed audit. To write it takes about as long.
@@ -320,8 +323,15 @@ def best_of(attacks: Sequence[LearnerAttack], worths: Sequence[float], losses: S
 
     The best of many events of a score is the luckiest, and what it promises is the pilot's luck. Log odds are judged
     by their mean log loss, which no single event decides: of the calibrated attacks the one whose loss is smallest,
-    and another only if its loss is smaller still.
+    and another only if its loss is smaller still. What columns say together counts where that is markedly more than
+    any other attack tells: a regression on much that says the same has more events to be lucky with.
     """
+    others = [i for i, attack in enumerate(attacks) if attack is not Paired]
+    if others and len(others) < len(attacks):
+        told = [math.log(2) - loss for loss in losses]
+        if max(told) < MARKEDLY * max(told[i] for i in others):
+            worth, loss = ([of[i] for i in others] for of in (worths, losses))
+            return others[best_of([attacks[i] for i in others], worth, loss)]
     won = max(range(len(attacks)), key=lambda i: worths[i])
     judged = [i for i, attack in enumerate(attacks) if attack.calibrated]
     best = min(judged, key=lambda i: losses[i], default=won)

@@ -7,6 +7,7 @@ import pytest
 
 from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.attacks.features import Features
+from overclaim.audit.attacks.learner_attacks import Boosted, Paired
 from overclaim.audit.attacks.outputs.interactions import (
     Cells,
     Comparison,
@@ -16,6 +17,8 @@ from overclaim.audit.attacks.outputs.interactions import (
     interactions,
 )
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
+from overclaim.audit.attacks.responses import NextArms
+from overclaim.audit.certification.stages import best_of
 
 #: Epsilon of a randomised response that a pair of columns shows, and its share of true answers.
 EPSILON = 2.0
@@ -188,3 +191,12 @@ def test_few_runs_are_no_obstacle():
     """A pilot too small to look for pairs ends like any other."""
     result = falsify(HiddenInTwoArms(), Claim(epsilon=1.0), rounds=16, runs=400, seed=6109, confidence=1 - 1e-6)
     assert result.verdict is not Verdict.FALSIFIED
+
+
+def test_pairs_that_say_hardly_more_than_other_attacks_do_not_win_by_luck():
+    """A noisy leader of five arms lost a tenth of what it certified to a regression that promised most."""
+    attacks = [NextArms, Boosted, Paired]
+    assert best_of(attacks, [1.9, 1.7, 2.1], [0.5513, 0.5589, 0.5483]) == 0
+    assert best_of(attacks, [1.9, 1.7, 2.1], [0.5513, 0.5589, 0.3663]) == 2
+    assert best_of(attacks, [-1.0, -1.0, 1.9], [0.6935, 0.6940, 0.3663]) == 2
+    assert best_of(attacks[1:], [1.7, 2.1], [0.5485, 0.5483]) == 0
