@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from scipy.special import log_softmax
 
-from overclaim import Claim
+from overclaim import Claim, Pair
 from overclaim.audit.certification.stages import LearnerAudit
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.search.pair_search import candidates, climb
 from overclaim.audit.search.pair_space import PairSpace
+from overclaim.learners import Exp3
 from overclaim.learners.catalogue.entries import lookup
 
 
@@ -93,3 +95,23 @@ def test_all_runs_of_a_halving_judge_its_pairs_and_none_before(monkeypatch):
     assert finalists
     for proposed, first, last in finalists:
         assert [before for _, before in (proposed, first, last)] == [0, 0, first[0]]
+
+
+@pytest.mark.parametrize("budget", [1000, 20_000])
+def test_a_pair_that_is_awaited_competes_in_the_final_alone(budget):
+    """It is worth most, and its runs are the last; where others may be proposed too."""
+    space, played = PairSpace.of(Exp3(arms=2, eta=0.5), Claim(epsilon=1.0), 6), []
+
+    def trial(pair, index, runs, before):
+        played.append((index, runs))
+        return float(index == 1), runs
+
+    ones = np.ones((6, 2))
+    options = [Pair(ones, np.vstack([np.full((1, 2), low), ones[1:]])) for low in (0.0, 0.25, 0.5, 0.75)]
+    pair, index, used = climb(options, trial, budget, space=space, each=800, awaited=1)
+    assert (pair, index) == (options[1], 1)
+    assert used == sum(runs for _, runs in played) <= budget
+    first = next(i for i, (index, _) in enumerate(played) if index == 1)
+    before = {index for index, _ in played[:first]}
+    assert before > {0, 2, 3} if budget > 1000 else before == {0, 2, 3}
+    assert played[first][1] >= 100

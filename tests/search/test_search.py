@@ -322,26 +322,6 @@ def test_a_leak_of_one_round_by_two_arms_is_found(arms):
     assert (result.verdict.value, result.pair.t0) == ("FALSIFIED", 17)
 
 
-@pytest.mark.parametrize("budget", [1000, 20_000])
-def test_a_pair_that_is_awaited_competes_in_the_final_alone(budget):
-    """It is worth most, and its runs are the last; where others may be proposed too."""
-    space, played = PairSpace.of(Exp3(arms=2, eta=0.5), Claim(epsilon=1.0), 6), []
-
-    def trial(pair, index, runs, before):
-        played.append((index, runs))
-        return float(index == 1), runs
-
-    ones = np.ones((6, 2))
-    options = [Pair(ones, np.vstack([np.full((1, 2), low), ones[1:]])) for low in (0.0, 0.25, 0.5, 0.75)]
-    pair, index, used = climb(options, trial, budget, space=space, each=800, awaited=1)
-    assert (pair, index) == (options[1], 1)
-    assert used == sum(runs for _, runs in played) <= budget
-    first = next(i for i, (index, _) in enumerate(played) if index == 1)
-    before = {index for index, _ in played[:first]}
-    assert before > {0, 2, 3} if budget > 1000 else before == {0, 2, 3}
-    assert played[first][1] >= 100
-
-
 def test_no_outcome_promises_nothing():
     """Laws that are no numbers, as of EXP3 without exploration after many rounds, leave none."""
     assert expected_bound(np.zeros(0), np.zeros(0), 0.0, 100) == 0.0
