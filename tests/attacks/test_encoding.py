@@ -103,20 +103,20 @@ def test_processes_encode_alike():
 @pytest.mark.parametrize(
     "shown",
     [
-        lambda bits: 2**60 + bits.astype(np.int64),
-        lambda bits: np.uint64(2**63) + bits.astype(np.uint64),
-        lambda bits: np.where(bits, -0.0, 0.0),
-        lambda bits: np.stack([np.sin(1e5 * np.arange(bits.size) ** 2), np.where(bits, -0.0, 0.0)]),
-        lambda bits: 1e-300 * (bits + 1.0),
-        lambda bits: bits + 1j,
-        lambda bits: [10**30 + bit for bit in bits.tolist()],
+        lambda bits, _: 2**60 + bits.astype(np.int64),
+        lambda bits, _: np.uint64(2**63) + bits.astype(np.uint64),
+        lambda bits, _: np.where(bits, -0.0, 0.0),
+        lambda bits, other: np.stack([other, np.where(bits, -0.0, 0.0)]),
+        lambda bits, _: 1e-300 * (bits + 1.0),
+        lambda bits, _: bits + 1j,
+        lambda bits, _: [10**30 + bit for bit in bits.tolist()],
     ],
     ids=["whole", "unsigned", "zero", "zeros", "tiny", "complex", "larger"],
 )
 def test_a_bit_in_any_batch_is_seen(shown):
     @batched
     def mechanism(data, draws, runs):
-        return shown(draws.uniform(runs) < 0.1 + 0.8 * data)
+        return shown(draws.uniform(runs) < 0.1 + 0.8 * data, draws.uniform(runs))
 
     result = falsify_mechanism(mechanism, Claim(epsilon=1.0), left=1, right=0, runs=2000)
     assert result.verdict is Verdict.FALSIFIED, str(result)

@@ -16,7 +16,7 @@ from overclaim.reports.formats.terminal import claims_table
 from overclaim.reports.sanitise import exact_words, untested_words
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def between(record) -> dict:
     """Return the record with certified bounds that the nearest digits would raise, and upper ones they would lower."""
     changed = copy.deepcopy(record)

@@ -52,8 +52,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def seen(record):
-    return view(record)
+def seen(audited_once):
+    return view(audited_once)
 
 
 def test_same_record_same_bytes(record, page):
