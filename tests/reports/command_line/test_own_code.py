@@ -229,7 +229,7 @@ class Threaded:
 """
 
 
-TWICE = 2 * '[[claims]]\ntarget = "mine.py:Threaded"\nepsilon = 1\nrounds = 2\nruns = 2000\n'
+TWICE = 2 * '[[claims]]\ntarget = "mine.py:Threaded"\nepsilon = 1\nrounds = 2\nruns = 2000\nuntested = "allowed"\n'
 
 
 @pytest.mark.slow
