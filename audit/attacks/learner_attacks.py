@@ -256,7 +256,7 @@ class SequenceTable:
 
 
 class Trained:
-    """Log odds of a logistic regression on features of the actions (scikit-learn)."""
+    """Log odds of a logistic regression on features of the actions (scikit-learn): all, or the few that tell most."""
 
     name = "logistic regression"
     exact, trained, calibrated, wording = False, True, False, ""
@@ -267,7 +267,7 @@ class Trained:
         # A tiny pilot may hold one world only, and a learner with one arm has nothing to tell.
         self.constant = len(set(train.left.tolist())) < 2 or not len(features)
         if not self.constant:
-            self.odds = LinearOdds.fit(features.T, train.left)
+            self.odds = LinearOdds.chosen(features.T, train.left)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:

@@ -61,13 +61,7 @@ class Logistic(OutputAttack):
 
     def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
         """Return the log odds by features (runs, features)."""
-        odds, count = LinearOdds.fit(matrix, left), matrix.shape[1]
-        if count > FEW_FEATURES:
-            candidates = [odds, LinearOdds.stepwise(matrix, left)]
-            if len(left) < MANY_RUNS * count:
-                candidates += [LinearOdds.fit(matrix, left, variance) for variance in SMALLER]
-            odds = min(candidates, key=lambda one: one.criterion(matrix, left))
-        return odds
+        return LinearOdds.chosen(matrix, left, SMALLER)
 
     def rows_of(self, train: LabelledView) -> Sequence[Feature]:
         """Return what the regression is on."""
@@ -130,6 +124,20 @@ class LinearOdds:
             odds = cls(np.zeros(matrix.shape[1]), fitted.constant)
             odds.weights[taken] = fitted.weights
         return odds
+
+    @classmethod
+    def chosen(cls, matrix: Floats, left: Labels, smaller: Sequence[float] = ()) -> LinearOdds:
+        """Return those on all features, or on the few that tell most, by Akaike's criterion.
+
+        Where runs are few for so many features, `smaller` variances of the weights are tried too.
+        """
+        odds, count = cls.fit(matrix, left), matrix.shape[1]
+        if count <= FEW_FEATURES:
+            return odds
+        candidates = [odds, cls.stepwise(matrix, left)]
+        if len(left) < MANY_RUNS * count:
+            candidates += [cls.fit(matrix, left, variance) for variance in smaller]
+        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left))))
 
     def of(self, matrix: Floats) -> Floats:
         """Return the log odds, (runs,), of runs whose features are a matrix, (runs, features)."""
