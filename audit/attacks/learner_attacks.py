@@ -267,7 +267,7 @@ class Trained:
         # A tiny pilot may hold one world only, and a learner with one arm has nothing to tell.
         self.constant = len(set(train.left.tolist())) < 2 or not len(features)
         if not self.constant:
-            self.odds = LinearOdds.chosen(features.T, train.left)
+            self.odds = LinearOdds.telling(features.T, train.left)
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:

@@ -61,7 +61,13 @@ class Logistic(OutputAttack):
 
     def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
         """Return the log odds by features (runs, features)."""
-        return LinearOdds.chosen(matrix, left, SMALLER)
+        odds, count = LinearOdds.fit(matrix, left), matrix.shape[1]
+        if count > FEW_FEATURES:
+            candidates = [odds, LinearOdds.stepwise(matrix, left)]
+            if len(left) < MANY_RUNS * count:
+                candidates += [LinearOdds.fit(matrix, left, variance) for variance in SMALLER]
+            odds = min(candidates, key=lambda one: one.criterion(matrix, left))
+        return odds
 
     def rows_of(self, train: LabelledView) -> Sequence[Feature]:
         """Return what the regression is on."""
@@ -126,18 +132,15 @@ class LinearOdds:
         return odds
 
     @classmethod
-    def chosen(cls, matrix: Floats, left: Labels, smaller: Sequence[float] = ()) -> LinearOdds:
-        """Return those on all features, or on the few that tell most, by Akaike's criterion.
-
-        Where runs are few for so many features, `smaller` variances of the weights are tried too.
-        """
-        odds, count = cls.fit(matrix, left), matrix.shape[1]
-        if count <= FEW_FEATURES:
+    def telling(cls, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return those on the few features that tell most, if these say more than all do: by Akaike's criterion."""
+        odds = cls.fit(matrix, left)
+        if matrix.shape[1] <= FEW_FEATURES:
             return odds
-        candidates = [odds, cls.stepwise(matrix, left)]
-        if len(left) < MANY_RUNS * count:
-            candidates += [cls.fit(matrix, left, variance) for variance in smaller]
-        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left))))
+        few = cls.stepwise(matrix, left)
+        if not few.weights.any():  # each tells too little alone, and all may tell something together
+            return odds
+        return min(odds, few, key=lambda one: float(rounded(one.criterion(matrix, left))))
 
     def of(self, matrix: Floats) -> Floats:
         """Return the log odds, (runs,), of runs whose features are a matrix, (runs, features)."""
