@@ -115,8 +115,10 @@ _CLAIM = _table(
     ),
     blind_spot=_maybe(_BLIND_SPOT),
     pair=_maybe(_table(round=_maybe(ROUND))),  # the inputs of a mechanism are anything
-    **_all(_maybe({"type": "boolean"}), "exact_infinite", "mechanism", "published", "untested", "untested_allowed"),
-    **_all(_maybe({"type": "boolean"}), "alike", "unread_bits"),
+    **_all(
+        _maybe({"type": "boolean"}),
+        *("exact_infinite", "mechanism", "published", "untested", "untested_allowed", "alike", "unread_bits"),
+    ),
     inputs=_maybe(_table()),
     searched=_maybe(_table(**_all(COUNT, "tried", "refused", "slow"), reason=_maybe(TEXT))),
     smallest_inputs=_maybe(

@@ -223,6 +223,11 @@ def is_open(row: RegretJson) -> bool:
     return row.get("source") == YOURS and row.get("verdict") in (UNDECIDED, VACUOUS)
 
 
+def failing_bounds(record: RunRecord) -> list[RegretJson]:
+    """Return the measurements of regret whose bound is violated, or a plan's own and open."""
+    return [row for row in record.get("regret") or () if is_violated(row) or is_open(row)]
+
+
 def is_failing(finding: Said) -> bool:
     """Tell whether what was found against a baseline fails a run."""
     return finding["kind"] in FAILING

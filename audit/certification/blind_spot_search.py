@@ -190,7 +190,8 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> t
                 worst = max(near, key=near.__getitem__)
                 # A coarse grid chooses the pairs that may decide: the worst one, and what is near the claim.
                 decide = [worst, *(i for i in near if i != worst and near[i] > claim.epsilon - NEAR)]
-                true = all(epsilon(surface, FINE, i) <= claim.epsilon * (1 + TOLERANCE) for i in decide)
+                fine = near.__getitem__ if rough == FINE else partial(epsilon, surface, FINE)
+                true = all(fine(i) <= claim.epsilon * (1 + TOLERANCE) for i in decide)
             except NotExactError:
                 continue
             # Actions are computed from a release, so they are as private at least; they may be more so.

@@ -75,10 +75,13 @@ def influential_pairs(
                 hidden.append((float(dependence[t0]), batch * (t0 // batch), losses))
     influential.sort(key=lambda one: -one[0])
     same = alphabet.patterns[0]
-    places = [*((t0, both) for _, t0, both in influential[:PAIRS]), *((0, both) for both in alone)]
-    places += [(t0, both) for _, t0, both in sorted(hidden, key=lambda one: -one[0])[:1]]
-    pairs = [alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same) for t0, both in places]
-    return pairs[: len(places) - bool(hidden)], pairs[-1] if hidden else None, runs * len(extremes)
+
+    def pair(t0: int, both: tuple[Loss, Loss]) -> Pair:
+        return alphabet.pair(rounds, t0, batch, both, alphabet.others_in_batch[0], same, same)
+
+    pairs = [*(pair(t0, both) for _, t0, both in influential[:PAIRS]), *(pair(0, both) for both in alone)]
+    strongest = max(hidden, key=lambda one: one[0], default=None)
+    return pairs, None if strongest is None else pair(*strongest[1:]), runs * len(extremes)
 
 
 @blaming

@@ -13,8 +13,8 @@ from ..record_types import ClaimRecord, RunRecord, Said
 from ..sanitise import (
     bound_words,
     due_verdict,
+    failing_bounds,
     is_failing,
-    is_open,
     is_untested,
     is_violated,
     legible,
@@ -41,7 +41,7 @@ def junit(record: RunRecord) -> str:
     record = legible(record)
     claims = record["claims"]
     cases = [_of_claim(claim, name) for claim, name in zip(claims, names(claims), strict=True)]
-    cases += [_of_regret(row) for row in record.get("regret") or () if is_violated(row) or is_open(row)]
+    cases += map(_of_regret, failing_bounds(record))
     cases += [_of_finding(f) for f in record["findings"] if is_failing(f)]
     cases += [_case(e["name"], 0.0, ("error", e["kind"], e["message"], e["replay"])) for e in record["errors"]]
     cases += [_case(s["name"], 0.0, ("skipped", "skipped", s["reason"], s["reason"])) for s in record["skipped"]]

@@ -14,11 +14,10 @@ from ..sanitise import (
     certified,
     exact_words,
     expected_words,
+    failing_bounds,
     is_failing,
-    is_open,
     is_unexpected,
     is_untested,
-    is_violated,
     legible,
     level,
     replay_word,
@@ -53,7 +52,7 @@ def markdown(record: RunRecord) -> str:
         f"- **not audited**: {_text(e.get('name', ''))}: {_text(e.get('message', ''))}" for e in errors[:MOST_ROWS]
     ]
     lines += _since_baseline(record["findings"])
-    lines += [f"- {_text(bound_line(row))}" for row in record.get("regret") or () if is_violated(row) or is_open(row)]
+    lines += [f"- {_text(bound_line(row))}" for row in failing_bounds(record)]
     lines += [f"- **skipped**: {_text(s['name'])}: {_text(s['reason'])}" for s in record["skipped"]]
     falsified = [c for c in claims if c["verdict"] == "FALSIFIED" and c not in unexpected]
     for title, rows in (("falsified, as expected" if unexpected else "falsified", falsified), ("all claims", claims)):

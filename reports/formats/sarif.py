@@ -16,8 +16,8 @@ from ..record_types import ClaimRecord, RunRecord
 from ..sanitise import (
     bound_words,
     due_verdict,
+    failing_bounds,
     is_failing,
-    is_open,
     is_untested,
     is_violated,
     json_text,
@@ -66,9 +66,7 @@ def sarif(record: RunRecord) -> str:
     where = [place_of(claim) or places[visible(claim["name"])] for claim in record["claims"]]
     record = legible(record)
     results = [r for c, place in zip(record["claims"], where, strict=True) if (r := _of_claim(c, place)) is not None]
-    for row in record.get("regret") or ():
-        if not (is_violated(row) or is_open(row)):
-            continue
+    for row in failing_bounds(record):
         rule, level = ("regret", "error") if is_violated(row) else ("regret-undecided", "warning")
         again = regret_replay(row)
         text = f"{bound_line(row)}. {again[:1].upper()}{again[1:]}".rstrip()

@@ -66,7 +66,7 @@ class Logistic(OutputAttack):
             candidates = [odds, LinearOdds.stepwise(matrix, left)]
             if len(left) < MANY_RUNS * count:
                 candidates += [LinearOdds.fit(matrix, left, variance) for variance in SMALLER]
-            odds = min(candidates, key=lambda one: one.criterion(matrix, left))
+            odds = LinearOdds.best_of(candidates, matrix, left)
         return odds
 
     def rows_of(self, train: LabelledView) -> Sequence[Feature]:
@@ -140,7 +140,12 @@ class LinearOdds:
         few = cls.stepwise(matrix, left)
         if not few.weights.any():  # each tells too little alone, and all may tell something together
             return odds
-        return min(odds, few, key=lambda one: float(rounded(one.criterion(matrix, left))))
+        return cls.best_of([odds, few], matrix, left)
+
+    @staticmethod
+    def best_of(candidates: Sequence[LinearOdds], matrix: Floats, left: Labels) -> LinearOdds:
+        """Return the first of those with the least criterion, but for rounding."""
+        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left))))
 
     def of(self, matrix: Floats) -> Floats:
         """Return the log odds, (runs,), of runs whose features are a matrix, (runs, features)."""
