@@ -17,7 +17,7 @@ from ...statistics.coupling import Codes, Places, reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from ..features import Features, LabelledView, Labels, View
 from ..protocol import log_ratio
-from .learned import BINS, SCREENED, OutputAttack, nothing, worth_of
+from .learned import BINS, SCREENED, OutputAttack, nothing, quantiles, worth_of
 from .regressions import STRETCH, Coded, CodedRuns, Logistic
 
 #: The most possible outcomes of a table of few; how often on average training must show the outcomes of one, if these
@@ -196,7 +196,7 @@ class Patterns(OutputAttack):
         parts = []
         for place in range(patterns.size):
             here = places == place
-            edges = np.unique(np.quantile(np.sort(rest[here]), np.linspace(0, 1, BINS + 1)[1:-1]))
+            edges = quantiles(rest[here], BINS)
             codes, _ = reached(edges, rest[here])
             parts.append((edges, log_ratio(codes, train.left[here], edges.size + 1, 0.5, 0.5)))
 

@@ -17,7 +17,7 @@ from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
 from ..features import FEW_VALUES, Feature, LabelledView, Labels, View
 from ..protocol import log_ratio
-from .learned import SCREENED, worth_of
+from .learned import SCREENED, quantiles, worth_of
 from .regressions import LinearOdds, Logistic
 
 #: Cells, or remainders: one for each run.
@@ -49,9 +49,9 @@ class Bins:
         if column.discrete and column.values.size < discrete:
             return cls(index, (), column.values.size)
         most = discrete if column.discrete else numbers
-        ordered = np.sort(train.clean_row(index))
-        edges = np.unique(np.quantile(ordered, np.linspace(0, 1, most + 1)[1:-1], method="higher"))
-        return cls(index, tuple(edges[edges > ordered[0]].tolist()), 0 if column.discrete else column.values.size)
+        row = train.clean_row(index)
+        edges = quantiles(row, most, method="higher")
+        return cls(index, tuple(edges[edges > row.min()].tolist()), 0 if column.discrete else column.values.size)
 
     @property
     def size(self) -> int:

@@ -9,11 +9,13 @@ import numpy as np
 from ..features import LabelledView
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
 from .interactions import Interacting, interactions
-from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature
+from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature, quantiles
 from .regressions import Logistic
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
+#: The bins of a feature that is screened.
+SCREENED_BINS = 16
 FEWEST_BOOSTED = 8000
 #: Standard deviations of the steps between the weights of neighbouring bins that are tried, the one that is taken
 #: while pairs are compared, and that of curves of the least number.
@@ -74,7 +76,7 @@ def _best_rows(train: LabelledView, rows: Sequence[int]) -> list[int]:
     worth, left = [], train.left
     for i in rows:
         values = train.features.rows[i](train)
-        edges = np.unique(np.quantile(np.sort(values), np.linspace(0, 1, 17)[1:-1]))
+        edges = quantiles(values, SCREENED_BINS)
         below = [np.searchsorted(np.sort(values[world]), edges) for world in (left, ~left)]
         both = np.diff(below, prepend=0, append=[[np.count_nonzero(left)], [np.count_nonzero(~left)]]) + 0.5
         information = float(np.sum((both[0] - both[1]) ** 2 / both.sum(axis=0)))
