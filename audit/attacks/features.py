@@ -98,16 +98,17 @@ class Column:
                 shown[column == value] = self.centre
         return shown
 
-    def equals(self, column: Floats, value: float) -> Labels:
-        """Return where the column has the value; nan equals itself."""
-        return np.isnan(column) if np.isnan(value) else column == value
-
     def kinds(self, column: Floats) -> NDArray[np.uint8]:
         """Return which of `values` each number is, from 1 on; 0 for others. Comparisons are faster than a search."""
         kinds = np.zeros(column.size, dtype=np.uint8)
         for place, value in enumerate(self.values.tolist(), start=1):
-            kinds += self.equals(column, value).view(np.uint8) * np.uint8(place)
+            kinds += equal(column, value).view(np.uint8) * np.uint8(place)
         return kinds
+
+
+def equal(numbers: Floats, value: float) -> Labels:
+    """Return which of the numbers are the value; nan equals itself."""
+    return np.isnan(numbers) if math.isnan(value) else numbers == value
 
 
 def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -340,7 +341,7 @@ class Features:
                     yield f"parity of {name}", partial(_parity, i)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:
-                    yield f"{name} is {exactly(value)}", partial(_equals, i, column, float(value))
+                    yield f"{name} is {exactly(value)}", partial(_equals, i, float(value))
         count = len(self.columns)
         if count == 1:
             return
@@ -374,8 +375,8 @@ def _row(name: str, index: int, view: View) -> Floats:
     return row
 
 
-def _equals(index: int, column: Column, value: float, view: View) -> Floats:
-    return column.equals(view.columns[index], value).astype(np.float64)
+def _equals(index: int, value: float, view: View) -> Floats:
+    return equal(view.columns[index], value).astype(np.float64)
 
 
 def _parity(index: int, view: View) -> Floats:

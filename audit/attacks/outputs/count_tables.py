@@ -15,7 +15,7 @@ from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import Codes, Places, reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..features import Features, LabelledView, Labels, View
+from ..features import Features, LabelledView, Labels, View, equal
 from ..protocol import log_ratio
 from .learned import BINS, SCREENED, OutputAttack, nothing, quantiles, worth_of
 from .regressions import STRETCH, Coded, CodedRuns, Logistic
@@ -285,7 +285,7 @@ class _Part:
         codes = view.once(self.codes, lambda: self.codes(view))
         if self.times is None:
             return codes, None
-        same = np.isnan(view.columns) if math.isnan(self.times) else view.columns == self.times
+        same = equal(view.columns, self.times)
         return codes, same.sum(axis=0, dtype=np.int32) / len(same)
 
 
