@@ -256,6 +256,11 @@ class LabelledView(View):
         super().__init__(features, columns)
         self.left, self.coupled = left, coupled
 
+    @property
+    def of_one_world(self) -> bool:
+        """Whether all runs are of the same world, or there are none: then nothing is learned from them."""
+        return bool(self.left.all() or not self.left.any())
+
     def part(self, runs: Labels | NDArray[np.intp] | slice) -> LabelledView:
         """Return the view of some of the runs, with their labels."""
         return LabelledView(self.features, self.columns[:, runs], self.left[runs])

@@ -248,7 +248,7 @@ class BinnedRegression(OutputAttack):
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Fit the weights."""
         parts = train.once(("parts", self.least), lambda: list(_parts(train, least=self.least)))
-        if not parts or train.left.all() or not train.left.any():
+        if not parts or train.of_one_world:
             return nothing
         runs = train.thinned(MOST_REGRESSED)
 

@@ -177,8 +177,8 @@ def interactions(train: LabelledView) -> tuple[Code, ...]:
     The shares of a pair's cells in the two worlds differ by more than they would if the columns were independent in
     either world.
     """
-    left, count = train.left, len(train.features.columns)
-    if count < 2 or left.all() or not left.any():
+    count = len(train.features.columns)
+    if count < 2 or train.of_one_world:
         return ()
     rare = BY_CHANCE / (2 * count**2)  # a pair's cells are tested, its order and whether it is equal
     found = [*_cells(train, rare), *_comparisons(train, rare), *_remainders(train, rare)]

@@ -155,7 +155,7 @@ class Boosting(OutputAttack):
         """Grow the trees."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        if train.left.all() or not train.left.any():
+        if train.of_one_world:
             return nothing
         features = train.features
         model = HistGradientBoostingClassifier(

@@ -52,7 +52,7 @@ class Logistic(OutputAttack):
 
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Fit the regressions."""
-        if train.left.all() or not train.left.any():
+        if train.of_one_world:
             return nothing
         rows, sample = self.rows_of(train), train.thinned(FITTED)
         matrix, left = np.stack([row(sample) for row in rows], axis=1), sample.left
