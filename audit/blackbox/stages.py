@@ -263,9 +263,9 @@ class MechanismAudit(Audit):
         if not self.bits:
             return
         shown = _Seen.of(BitColumns(encoder), outputs, left, bits=True)
-        preimages = Preimages()  # its columns are the number and its lowest bit
-        if len(shown.train.columns) == 2 and preimages.applies(self.mechanism, pair, self.claim.surface):
-            yield shown, preimages
+        # Its columns are the number and its lowest bit.
+        if len(shown.train.columns) == 2 and Preimages.applies(self.mechanism):
+            yield shown, Preimages()
         yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
 
     def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:

@@ -116,13 +116,14 @@ class PreimageRatio:
 class Preimages(OutputAttack):
     """Score the numbers that a known Laplace sampler releases by their preimages."""
 
-    name, trained = "preimages of the sampler", False
+    name = "preimages of the sampler"
 
-    def applies(self, mechanism: object, pair: object, surface: str) -> bool:
-        """For mechanisms that say what their sampler is and what it is added to."""
+    @staticmethod
+    def applies(mechanism: object) -> bool:
+        """Tell whether a mechanism says what its sampler is and what that is added to."""
         return isinstance(mechanism, HasSampler)
 
-    def fit(self, mechanism: Any, pair: Any, train: LabelledView | None) -> Scorer[View]:
+    def fit(self, mechanism: Any, pair: Any, train: LabelledView) -> Scorer[View]:
         """Learn nothing: the sampler is known. The released number is the first column."""
         ratio = PreimageRatio(mechanism.noise, mechanism.mean(pair.left), mechanism.mean(pair.right))
         return Scorer(self.name, lambda view: ratio(view.columns[0]))

@@ -39,7 +39,6 @@ def quantiles(values: Floats, bins: int, *, method: Literal["linear", "higher"] 
 class OutputAttack(ABC):
     """An attack on what is known of a mechanism: its outputs, as features."""
 
-    exact, trained, wording = False, True, ""
     #: Whether the score estimates the log odds of the left world.
     log_odds: ClassVar[bool] = False
     #: Whether the score is another attack's in a few steps: where it then promises more, that is mostly luck.
@@ -60,13 +59,8 @@ class OutputAttack(ABC):
         """Whether it can only be judged by other runs than those that it learned from."""
         return True
 
-    def applies(self, mechanism: object, pair: object, surface: str) -> bool:
-        """Tell that it can: `attacks_on` lists what is worth it."""
-        return True
-
-    def fit(self, mechanism: object, pair: object, train: LabelledView | None) -> Scorer[View]:
+    def fit(self, mechanism: object, pair: object, train: LabelledView) -> Scorer[View]:
         """Return the score, fitted on training runs."""
-        assert train is not None
         return Scorer(self.name, self.learn(train))
 
     @abstractmethod
