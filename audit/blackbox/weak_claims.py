@@ -251,7 +251,7 @@ class _Choice:
             return [self._judged(attack, one) for attack, one in zip(attacks, scores, strict=True)]
 
         best = once(f"final/{index}", final)
-        won, _ = _winner(attacks, best)
+        won = _winner(attacks, best)
         if won is None:
             return None, Event(UNUSED, UNUSED, "guess")
         return fitted(won), Event.of_json(best[won][1])
@@ -319,12 +319,12 @@ def _scored_block(
     return [one.scores(played) for one in scorers]
 
 
-def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> tuple[int | None, float]:
-    """Return the attack whose event promises most, if any does, and what it promises."""
+def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> int | None:
+    """Return the attack whose event promises most, if any does."""
     won, best = None, -math.inf
     for i, (attack, (worth, _)) in enumerate(zip(attacks, bets, strict=True)):
         # What a few bins say more than their feature is mostly luck, unless it is much.
         handicap = COARSE * abs(best) if attack.coarse and math.isfinite(best) else 0.0
         if worth > best + handicap:
             won, best = i, worth
-    return won, best
+    return won
