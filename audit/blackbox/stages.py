@@ -216,7 +216,7 @@ class MechanismAudit(Audit):
         left = np.concatenate([sample.left for sample in samples])
 
         def bet(seen: _Seen, attack: OutputAttack, plain: float, scores: list[Floats]) -> list[Any]:
-            scores.append(self._cross_fitted(pair, seen.train, attack))
+            scores.append(attack.cross_fitted(self.mechanism, pair, seen.train))
             discrete = seen.train.features.discrete
             how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
             doubt = SEARCH_DOUBT * attack.doubt if ranked else attack.doubt
@@ -245,7 +245,7 @@ class MechanismAudit(Audit):
             return Choice(pair, NoEvidence(), event, index, alike=not ranked), worth
         seen, winner = won
         fitted = winner.fit(self.mechanism, pair, seen.train)
-        scored = best_scores[0] if best_scores else self._cross_fitted(pair, seen.train, winner)
+        scored = best_scores[0] if best_scores else winner.cross_fitted(self.mechanism, pair, seen.train)
         event = transfer(event, scored, fitted.score(seen.train))
         return Choice(pair, OnOutputs(fitted, seen.encoder, seen.train.features), event, index), worth
 
@@ -267,16 +267,6 @@ class MechanismAudit(Audit):
         if len(shown.train.columns) == 2 and Preimages.applies(self.mechanism):
             yield shown, Preimages()
         yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
-
-    def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
-        """Return the scores of all runs by an attack that was fitted on the other half of them."""
-        if not attack.needs_other_runs:
-            return attack.fit(self.mechanism, pair, train).score(train)
-        scores = np.empty(train.left.size)
-        even = np.arange(train.left.size) % 2 == 0
-        for half in (even, ~even):
-            scores[~half] = attack.fit(self.mechanism, pair, train.part(half)).score(train.part(~half))
-        return scores
 
     def promised(
         self, scores: Floats, left: NDArray[np.bool_], *, doubt: float, log_odds: bool, **how: bool

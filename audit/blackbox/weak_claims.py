@@ -204,7 +204,8 @@ class _Choice:
     def _bet(self, lesson: _Lesson) -> list[Any]:
         """Return what the best event on a pair promises, and the attacks that promise most: a ranking of pairs."""
         train = lesson.train
-        worths = [self._promise(attack, self._cross_fitted(lesson.pair, train, attack)) for attack in lesson.attacks]
+        scores = (attack.cross_fitted(self.mechanism, lesson.pair, train) for attack in lesson.attacks)
+        worths = [self._promise(attack, one) for attack, one in zip(lesson.attacks, scores, strict=True)]
         ranked = sorted(range(len(worths)), key=lambda i: -worths[i])
         return [max(worths, default=-math.inf), ranked[:RACERS]]
 
@@ -279,7 +280,8 @@ class _Choice:
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
         heat = train.thinned(HEATS)
-        worths = [self._promise(attack, self._cross_fitted(pair, heat, attack)) for attack in attacks]
+        scores = (attack.cross_fitted(self.mechanism, pair, heat) for attack in attacks)
+        worths = [self._promise(attack, one) for attack, one in zip(attacks, scores, strict=True)]
         return sorted(sorted(range(len(attacks)), key=lambda i: -worths[i])[:FINALISTS])
 
     def _promise(self, attack: OutputAttack, scores: Floats) -> float:
@@ -295,16 +297,6 @@ class _Choice:
             coupled=True,
         )
         return worth
-
-    def _cross_fitted(self, pair: DataPair, train: LabelledView, attack: OutputAttack) -> Floats:
-        """Return the scores of all runs by an attack that was fitted on the other half of them."""
-        if not attack.needs_other_runs:
-            return attack.fit(self.mechanism, pair, train).score(train)
-        scores = np.empty(train.left.size)
-        for fold in (0, 1):
-            fitted = attack.fit(self.mechanism, pair, train.every(2, 1 - fold))
-            scores[train.fold(fold)] = fitted.score(train.every(2, fold))
-        return scores
 
 
 def _scored_block(

@@ -63,6 +63,16 @@ class OutputAttack(ABC):
         """Return the score, fitted on training runs."""
         return Scorer(self.name, self.learn(train))
 
+    def cross_fitted(self, mechanism: object, pair: object, train: LabelledView) -> Floats:
+        """Return the scores of all runs, of each by the attack as it was fitted on the other half of them."""
+        if not self.needs_other_runs:
+            return self.fit(mechanism, pair, train).score(train)
+        scores = np.empty(train.left.size)
+        halves = [train.every(2, i) if train.coupled else train.part(train.fold(i)) for i in (0, 1)]
+        for i, half in enumerate(halves):
+            scores[train.fold(i)] = self.fit(mechanism, pair, halves[1 - i]).score(half)
+        return scores
+
     @abstractmethod
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Return the evidence for the left world, (runs,), as a function of views."""
