@@ -29,7 +29,7 @@ from ..play.workers import in_parallel
 from ..statistics import event_choice, measure_choice
 from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
-from ..statistics.events import Counts, Event, count
+from ..statistics.events import NO_EVENT, Counts, Event, count
 from . import weak_claims
 from .event_statements import MOST_RUNS, event_in_words
 from .weak_claims import COARSE, SEARCH_DOUBT
@@ -43,8 +43,6 @@ MOST_SEARCH, MOST_TRAIN = 3_600_000, 1_500_000
 #: Where a search has so many runs, the shares are these, and the last two pairs, which differ least, are ranked by all
 #: attacks on so many times the runs of a stage.
 LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
-
-_NO_EVENT = Event(math.nan, math.nan, "guess")
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
@@ -228,7 +226,7 @@ class MechanismAudit(Audit):
                 worth = worth if counted > plain else counted
             return [float(worth), event.to_json()]
 
-        best: tuple[float, tuple[_Seen, OutputAttack] | None, Event] = (-math.inf, None, _NO_EVENT)
+        best: tuple[float, tuple[_Seen, OutputAttack] | None, Event] = (-math.inf, None, NO_EVENT)
         best_scores: list[Floats] = []
         plain = -math.inf
         for i, (seen, attack) in enumerate(self._attacks(pair, outputs, left, thorough=thorough, ranked=ranked)):

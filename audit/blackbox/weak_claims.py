@@ -29,7 +29,7 @@ from ..play.processor import one_thread
 from ..play.transcripts import BLOCK, blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice
-from ..statistics.events import UNUSED, Event
+from ..statistics.events import NO_EVENT, Event
 from .event_statements import MOST_RUNS
 from .pilot import Pilot
 
@@ -241,7 +241,7 @@ class _Choice:
             heats = once(f"heats/{index}", partial(self._heats, pair, train, attacks))
             attacks = [attacks[i] for i in heats]
         if not attacks:
-            return None, Event(UNUSED, UNUSED, "guess")
+            return None, NO_EVENT
 
         @cache
         def fitted(i: int) -> FittedAttack[View]:
@@ -254,7 +254,7 @@ class _Choice:
         best = once(f"final/{index}", final)
         won = _winner(attacks, best)
         if won is None:
-            return None, Event(UNUSED, UNUSED, "guess")
+            return None, NO_EVENT
         return fitted(won), Event.of_json(best[won][1])
 
     def _judged(self, attack: OutputAttack, scores: Floats) -> list[Any]:

@@ -21,7 +21,7 @@ from .bounds.intervals import NUISANCE_SHARE
 from .bounds.rounding import rounded
 from .coupling import CoupledTails, in_tail
 from .event_rule import allotment, pairs
-from .events import UNUSED, Event
+from .events import NO_EVENT, UNUSED, Event
 from .odds.walks import doubt_by_curves
 
 #: A tail's trend is followed where it makes fewer wrong guesses expected. Of coupled runs it is worth as many itself,
@@ -226,7 +226,7 @@ class Candidates:
         """Return the event that is worth most, with the left world's share, and what it is worth."""
         i, j = np.unravel_index(int(np.argmax(worth)), worth.shape)
         if not self.allowed[i, j]:
-            return Event(UNUSED, UNUSED, "guess"), -math.inf
+            return NO_EVENT, -math.inf
         upper, lower = np.append(self.grid, UNUSED)[i], np.append(self.grid, UNUSED)[j]
         method = "joint" if self.one_sided[i, j] else "guess"
         return Event(float(lower), float(upper), method, float(share[i, j])), float(worth[i, j])

@@ -19,7 +19,7 @@ from .bounds.rounding import rounded
 from .coupling import CoupledTails
 from .event_candidates import TREND_DOUBT, Candidates
 from .event_rule import CERTAIN, picked
-from .events import UNUSED, Event
+from .events import NO_EVENT, Event
 from .odds.walks import likely, likely_trends, smoothed, trended
 
 #: Standard errors of the pilot taken off what an event promises: of any score, and of one that says log odds.
@@ -80,7 +80,7 @@ def choose(
     grid = _places(np.sort(scores[known]))
     runs_of = int(np.count_nonzero(left)), int(np.count_nonzero(~left))
     if not grid.size or not all(runs_of):
-        return Event(UNUSED, UNUSED, "guess"), -math.inf
+        return NO_EVENT, -math.inf
     cells = _cells(grid, scores[known & left]), _cells(grid, scores[known & ~left])
     centres = None
     if log_odds:
@@ -128,7 +128,7 @@ def choose_by_trend(
     half, known = scores.size // 2, ~np.isnan(scores)
     grid = _places(np.sort(scores[known]))
     if not grid.size:
-        return Event(UNUSED, UNUSED, "guess"), -math.inf
+        return NO_EVENT, -math.inf
     in_left, in_right = (_cells(grid, side[~np.isnan(side)]) for side in (scores[:half], scores[half:]))
     tails = CoupledTails.of(grid, scores[:half], scores[half:])
     counted = Candidates.of(tails.thresholds, grid, (half, half), delta=delta, tails=tails)

@@ -21,7 +21,7 @@ from scipy import special
 from .bounds import intervals, joint_bound
 from .bounds.power import SHARES
 from .bounds.rounding import best, rounded
-from .events import UNUSED, Event, check_runs
+from .events import NO_EVENT, UNUSED, Event, check_runs
 
 #: Where scores stand for log odds they are clipped at this size.
 CERTAIN = 20.0
@@ -143,7 +143,7 @@ def allotment(of_left: _Floats, of_right: _Floats) -> _Floats:
 def _best_event(tails: _Tails, rule: _Rule) -> tuple[float, Event]:
     """Return the best event, with its worth."""
     if tails.thresholds.size == 0:
-        return -math.inf, Event(UNUSED, UNUSED, "guess")  # every score is nan: nothing can be guessed
+        return -math.inf, NO_EVENT  # every score is nan: nothing can be guessed
     guess = rule.best_guess(tails)
     candidates = [guess, *rule.best_joint(tails, guess[0])]
     return candidates[best([worth for worth, _ in candidates])]

@@ -129,6 +129,10 @@ class Event:
         return lower, upper, self.method, self.share, self.function, self.stakes
 
 
+#: The event that names no run.
+NO_EVENT: Final = Event(UNUSED, UNUSED, "guess")
+
+
 class CountsJson(TypedDict, total=False):
     """Counts as a record has them, with the guesses that they come to."""
 

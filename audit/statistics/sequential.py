@@ -36,7 +36,7 @@ from .bounds.bisection import bisect, least
 from .bounds.rounding import rounded, significant
 from .event_choice import cells_of, counts_of
 from .event_rule import CERTAIN, pairs
-from .events import UNUSED, Counts, Event
+from .events import NO_EVENT, Counts, Event
 from .graded_bets import GRADES, GradedBets, Stakes, by_grade
 from .odds.models import NOISES, noise_odds, polynomial_odds
 
@@ -263,7 +263,7 @@ def choose_growing_event(
     values, p, q = (np.asarray(a, dtype=np.float64) for a in (scores, left, right))
     known = ~np.isnan(values)
     if not known.any():
-        return Event(UNUSED, UNUSED, "guess")
+        return NO_EVENT
     order = np.argsort(values[known], kind="stable")
     values, p, q = values[known][order], p[known][order], q[known][order]
     distinct = np.unique(values)
