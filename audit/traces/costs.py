@@ -151,7 +151,7 @@ def laplace_shifts(calls: Iterable[tuple[Call, Call]], run: int, runs: int) -> l
     """Return the shifts of a run's Laplace noise in scales; None where other noise is shifted too, or too many are."""
     shifts: list[float] = []
     for left, right in calls:
-        if left.law is None or not isinstance(left.law, Laplace | L2Laplace):
+        if not isinstance(left.law, Laplace | L2Laplace):
             if np.any(cost(left, right, runs).epsilon(0.0)):
                 return None
             continue

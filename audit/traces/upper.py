@@ -138,8 +138,7 @@ def _largest(
     if composed and claim.delta and how.how == "maximised":
         epsilon = _composed(paths, claim.delta, epsilon)
     if how.bound is not None:
-        epsilon = float(how.bound.epsilon(claim.delta)[0]) if any(one.calls for one in replays) else epsilon
-        epsilon = epsilon if _moved(replays) else 0.0
+        epsilon = float(how.bound.epsilon(claim.delta)[0]) if _moved(replays) else 0.0
     return epsilon, how, worst, run
 
 
@@ -247,23 +246,19 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
 
 def _extremes(learner: Learner, claim: Claim, pair: Pair) -> Sequence[tuple[Linear | Floats, Linear | Floats]]:
     """Return the extreme pairs of losses of one round; none where they are not known."""
-    n = learner.arms
+    n, opposite = learner.arms, 0.0 if claim.neighbours == "zero-out" else -1.0
     if claim.losses == "lipschitz":
         if not isinstance(learner, Pftal):  # gradients are at most 1 long, in any direction
             return []
         # The longest in L2, and in L1, the norm of Laplace noise.
-        slopes, opposite = [np.eye(n)[0], np.full(n, n**-0.5)], 0.0 if claim.neighbours == "zero-out" else -1.0
+        slopes = [np.eye(n)[0], np.full(n, n**-0.5)]
         return [(Linear(slope=tuple(x.tolist())), Linear(slope=tuple((opposite * x).tolist()))) for x in slopes]
     if not isinstance(pair.left, np.ndarray):
         return []
     rows = differing_losses(claim, n)
-    if claim.losses in ("l1-ball", "l2-ball") and not isinstance(learner, Ftrl | Ftpl | NoisyOco):
-        size = LOSS_SETS[claim.losses].high
-        opposite = 0.0 if claim.neighbours == "zero-out" else -1.0
-        rows = rows + [(size * e, opposite * size * e) for e in np.eye(n)]
-    elif claim.losses in ("l1-ball", "l2-ball"):
-        e, opposite = np.eye(n)[0], 0.0 if claim.neighbours == "zero-out" else -1.0
-        rows = [*rows, (e, opposite * e)]
+    if claim.losses in ("l1-ball", "l2-ball"):  # a node's cost is the same along every axis
+        axes = np.eye(n)[:1] if isinstance(learner, Ftrl | Ftpl | NoisyOco) else np.eye(n)
+        rows = [*rows, *((axis, opposite * axis) for axis in axes)]
     points = getattr(getattr(learner, "inner", None), "points", None)
     return rows if points is None else rows + [pair for p in points.T for pair in _along(p, claim)]
 
