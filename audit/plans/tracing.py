@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ...learners.abilities import batch_of
@@ -11,8 +12,7 @@ from ..certification.falsify import check_surface
 from ..play.pairs import Pair, PairJson, check_pair
 from ..search.families import first_round
 from ..search.loss_choices import alphabet_of
-from ..traces.causes import cause
-from ..traces.summary import call_rows, fields_of, worst_tracing
+from ..traces.summary import call_rows, cause_of, fields_of, worst_tracing
 from ..traces.trace_types import CallJson, TracesJson
 from .tasks import Prepared, Task
 
@@ -48,7 +48,6 @@ def trace_task(task: Task) -> TraceJson:
     tracing, pair = worst_tracing(prepared.target, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper
     costly = upper is not None and upper.epsilon > claim.epsilon
-    why = cause(tracing, claim) if costly else None
     return {
         "name": task.target,
         "claimed": {"epsilon": claim.epsilon, "delta": claim.delta},
@@ -57,8 +56,8 @@ def trace_task(task: Task) -> TraceJson:
         "runs": sum(one.runs for one in tracing.traces),
         "calls": call_rows(tracing, claim),
         **fields_of(tracing, claim),
-        "infinite": upper is not None and upper.epsilon == float("inf"),
-        "cause": None if why is None else why.to_json(),
+        "infinite": upper is not None and math.isinf(upper.epsilon),
+        "cause": cause_of(tracing, claim) if costly else None,
     }
 
 

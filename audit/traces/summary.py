@@ -35,7 +35,7 @@ def traced(target: object, pair: object, claim: Claim, *, falsified: bool, seed:
         outcome = tracing(target, pair, claim, seed=seed)
     except (ValueError, LearnerError) as error:  # also a loss that is none
         return {**_NOTHING, "untraced": " ".join(str(error).split())}
-    return {**fields_of(outcome, claim), "cause": _cause(outcome, claim) if falsified else None, "untraced": None}
+    return {**fields_of(outcome, claim), "cause": cause_of(outcome, claim) if falsified else None, "untraced": None}
 
 
 _NOTHING: TracesJson = {
@@ -87,7 +87,8 @@ def place_of_fault(target: object, pair: object, claim: Claim) -> str:
     return why.text
 
 
-def _cause(tracing: Tracing, claim: Claim) -> CauseJson | None:
+def cause_of(tracing: Tracing, claim: Claim) -> CauseJson | None:
+    """Return why a claim that was falsified is false, as a record has it."""
     why = cause(tracing, claim)
     return None if why is None else why.to_json()
 
