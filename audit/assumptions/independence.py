@@ -205,12 +205,15 @@ def _by_lot(marks: Labels, last: int) -> float:
     """Return the exact two-sided p-value of "which runs are the last was drawn by lot", from how many are marked."""
     size, many = marks.size, int(np.count_nonzero(marks))
     counts = np.arange(max(0, last - (size - many)), min(last, many) + 1)
-    ways = [
-        -special.betaln(n - k + 1, k + 1) - np.log(n + 1) for n, k in ((many, counts), (size - many, last - counts))
-    ]
-    law = np.exp(sum(ways) + special.betaln(size - last + 1, last + 1) + np.log(size + 1))
+    law = np.exp(_log_choose(many, counts) + _log_choose(size - many, last - counts) - _log_choose(size, last))
     seen = int(np.count_nonzero(marks[-last:])) - int(counts[0])
     return min(1.0, 2 * float(min(law[: seen + 1].sum(), law[seen:].sum())))
+
+
+def _log_choose(n: int, k: NDArray[np.int64] | int) -> Floats:
+    """Return the logarithm of the number of ways to choose k of n things."""
+    ways: Floats = -special.betaln(n - k + 1, k + 1) - math.log(n + 1)
+    return ways
 
 
 def near_runs_alike(rows: Floats, size: int) -> bool:
@@ -304,13 +307,12 @@ def _law_of_changes(ones: int, zeros: int) -> Floats:
     """Return the probabilities of 0, 1, 2.. changes in a random order of so many ones and zeros."""
 
     def log_ways(groups: NDArray[np.int64], things: int) -> Floats:  # to cut things in a row into non-empty groups
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ways: Floats = -special.betaln(groups, things - groups + 1) - np.log(things)
-        return np.where((groups >= 1) & (groups <= things), ways, -np.inf)
+        ways = _log_choose(things - 1, np.clip(groups, 1, things) - 1)
+        return np.where(groups <= things, ways, -np.inf)
 
     runs = np.arange(2, 2 * min(ones, zeros) + 2)
     few, more = runs // 2, runs - runs // 2
-    total = special.gammaln(ones + zeros + 1) - special.gammaln(ones + 1) - special.gammaln(zeros + 1)
+    total = _log_choose(ones + zeros, ones)
     law = np.exp(log_ways(more, ones) + log_ways(few, zeros) - total)
     law += np.exp(log_ways(few, ones) + log_ways(more, zeros) - total)
     return np.append(0.0, law)
