@@ -32,7 +32,7 @@ from ..play import kernels
 from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
 from ..play.workers import in_parallel
-from ..search.exact_search import expected_bound, rank_exactly
+from ..search.exact_search import expected_bound, worst_of
 from ..search.influential_rounds import influential_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
@@ -113,9 +113,9 @@ class LearnerAudit(Audit):
 
     def _searched(self, options: Sequence[Pair]) -> list[Any]:
         """Return the pair that a search finds, unless it is one of the options, its index and the runs spent."""
-        ranked = rank_exactly(self.learner, self.claim, options)
-        if ranked is not None:
-            return [None, next(i for i, option in enumerate(options) if option is ranked[0]), 0]
+        worst = worst_of(self.learner, self.claim, options)
+        if worst is not None:
+            return [None, worst, 0]
 
         given = len(options)
         runs = max(self._share(SEARCH), min(self._share(FEW_SEARCH), ENOUGH_SEARCH))

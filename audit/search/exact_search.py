@@ -142,14 +142,12 @@ def find_exactly(
         return worst[0]  # what the other rounds hold changes nothing
     later = [*freezing(learner, alphabet, rounds)] if has_noiseless_law(learner) else []
     for t0 in range(batch, rounds - 1, batch):
-        for before in alphabet.patterns:
-            winner = moved(worst[0], alphabet, t0, batch, before)
-            later.append(winner)
+        later += [moved(worst[0], alphabet, t0, batch, before) for before in alphabet.patterns]
     worst = oracle.best([worst[0], *later]) or worst
-    return _ascend(oracle, alphabet, claim, *worst)[0]
+    return _ascend(oracle, alphabet, claim, *worst)
 
 
-def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value: float) -> tuple[Pair, float]:
+def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value: float) -> Pair:
     """Change one round, or one entry, at a time while epsilon grows."""
     grew = True
     while grew and oracle.left > 0:
@@ -159,11 +157,11 @@ def _ascend(oracle: _Oracle, alphabet: Alphabet, claim: Claim, pair: Pair, value
                 new = oracle(changed)
                 if new is not None and new > value + STEP:
                     pair, value, grew = changed, new, True
-    return pair, value
+    return pair
 
 
-def rank_exactly(learner: Learner, claim: Claim, pairs: Sequence[Pair]) -> list[Pair] | None:
-    """Return the pairs in the order of their exact epsilon, worst first; None if there is no exact method."""
+def worst_of(learner: Learner, claim: Claim, pairs: Sequence[Pair]) -> int | None:
+    """Return which pair's exact epsilon is largest; None if there is no exact method for one of them."""
     delta = max(claim.delta, RANKING_DELTA)
     try:
         epsilons = [
@@ -171,8 +169,7 @@ def rank_exactly(learner: Learner, claim: Claim, pairs: Sequence[Pair]) -> list[
         ]
     except NotExactError:
         return None
-    order = np.argsort(-rounded(epsilons, 6), kind="stable")
-    return [pairs[i] for i in order]
+    return int(np.argmax(rounded(epsilons, 6)))
 
 
 @blaming
