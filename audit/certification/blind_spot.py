@@ -37,8 +37,8 @@ class BlindSpot:
     ----------
     factor : float or None
         The smallest factor tried at which the claim was falsified; None if it never was.
-    bounds : tuple of (factor, epsilon)
-        Every factor tried, in order, with the lower bound (nats) that was certified there.
+    bounds : tuple of (factor, bound)
+        Every factor tried, in order, with the lower bound that was certified there in the unit of the claim's measure.
     runs : int
         Of each test, its pilot included.
     alpha : float
