@@ -10,8 +10,6 @@ own witness is shown with the audit's own certificate, which was there before an
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -91,9 +89,7 @@ def shrink_task(task: Task, result: Result, execution: Execution = HERE) -> Shru
             fresh=False,
         )
     certified = Budget(shrunk.runs, shrunk.seed, shrunk.confidence)
-    again = replace(_smaller(task, shrunk.pair), budget=certified, pair=None)
-    text = json.dumps(_plain(shrunk.pair), separators=(",", ":"))
-    return replace(shrunk, replay=f"{again.command()} --pair {shlex.quote(text)}")
+    return replace(shrunk, replay=replace(_smaller(task, shrunk.pair), budget=certified).command())
 
 
 def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
@@ -122,10 +118,6 @@ def smallest_inputs(prepared: Prepared, result: Result) -> ShrunkJson | None:
 def _smaller(task: Task, pair: Pair) -> Task:
     arms = pair.arms if pair.arms is not None else task.arms
     return replace(task, rounds=pair.rounds, arms=arms, pair=pair)
-
-
-def _plain(pair: Pair) -> dict[str, object]:
-    return {side: losses for side, losses in pair.to_json().items() if side != "round"}
 
 
 def shrink(
