@@ -229,7 +229,7 @@ class MechanismAudit(Audit):
         best: tuple[float, tuple[_Seen, OutputAttack] | None, Event] = (-math.inf, None, NO_EVENT)
         best_scores: list[Floats] = []
         plain = -math.inf
-        for i, (seen, attack) in enumerate(self._attacks(pair, outputs, left, thorough=thorough, ranked=ranked)):
+        for i, (seen, attack) in enumerate(self._attacks(outputs, left, thorough=thorough, ranked=ranked)):
             scores: list[Floats] = []
             fit = partial(bet, seen, attack, plain, scores)
             worth, about = fit() if ranked else self.once(f"fit/{index}/{i}", fit)
@@ -248,7 +248,7 @@ class MechanismAudit(Audit):
         return Choice(pair, OnOutputs(fitted, seen.encoder, seen.train.features), event, index), worth
 
     def _attacks(
-        self, pair: DataPair, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
+        self, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
     ) -> Iterator[tuple[_Seen, OutputAttack]]:
         """Yield the attacks to fit, and what of the outputs each is shown: those that read bits come last.
 

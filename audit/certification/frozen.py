@@ -278,7 +278,7 @@ def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
         cuts = np.clip(values[turns], -_LARGEST, _LARGEST)
         return Intervals(cuts, says[np.concatenate([[0], turns])])
     texts = texts_of(outputs)
-    side_of = {text: side for text, side in zip(texts, sides.tolist(), strict=True)}
+    side_of = dict(zip(texts, sides.tolist(), strict=True))
     if len(side_of) > min(MOST_OUTCOMES, runs // 4) or sum(map(len, side_of)) > MOST_LETTERS:
         return None
     return Outcomes({text: side for text, side in sorted(side_of.items()) if side})

@@ -142,7 +142,7 @@ def find_exactly(
         return worst[0]  # what the other rounds hold changes nothing
     later = [*freezing(learner, alphabet, rounds)] if has_noiseless_law(learner) else []
     for t0 in range(batch, rounds - 1, batch):
-        later += [moved(worst[0], alphabet, t0, batch, before) for before in alphabet.patterns]
+        later += [moved(worst[0], t0, before) for before in alphabet.patterns]
     worst = oracle.best([worst[0], *later]) or worst
     return _ascend(oracle, alphabet, claim, *worst)
 

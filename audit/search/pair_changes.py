@@ -43,7 +43,7 @@ def changes(pair: Pair, t: int, alphabet: Alphabet, claim: Claim) -> Iterator[Pa
                 yield from put(*both)
 
 
-def moved(pair: Pair, alphabet: Alphabet, t0: int, batch: int, before: tuple[object, object]) -> Pair:
+def moved(pair: Pair, t0: int, before: tuple[object, object]) -> Pair:
     """Return the pair with its differing round and its suffix moved to t0, behind a prefix."""
     shift = t0 - pair.t0
     prefix = [before[t % 2] for t in range(t0)]

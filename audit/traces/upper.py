@@ -228,8 +228,7 @@ def _claim_upper(learner: Learner, pair: Pair, claim: Claim, seed: int, replays:
             here = branches(learner, extreme)
             if here.how == "sampled" or here.both:
                 return None
-            surface = claim.surface
-            paths = [trace(learner_playing(learner, extreme, _FORCED, surface), seed, 0, _FORCED)]
+            paths = [trace(learner_playing(learner, extreme, _FORCED, claim.surface), seed, 0, _FORCED)]
             if any(path.leak is not None or path.bare or path.lost for path in paths):
                 return None
             largest = max(largest, _largest(learner, extreme, claim, paths, seed, composed=grows)[0])

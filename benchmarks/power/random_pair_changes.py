@@ -86,4 +86,4 @@ class RandomChanges:
                 [*list(world)[:t0], *list(world)[pair.t0 :], *[world[-1]] * shift] for world in (pair.left, pair.right)
             ]
             return Pair(*worlds) if pair.t0 < rounds - 1 else None
-        return moved(pair, alphabet, t0, batch, alphabet.patterns[generator.integers(len(alphabet.patterns))])
+        return moved(pair, t0, alphabet.patterns[generator.integers(len(alphabet.patterns))])
