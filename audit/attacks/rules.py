@@ -82,7 +82,7 @@ class Intervals:
 
     def sides(self, seen: Seen) -> Sides:
         """Look the numbers up."""
-        chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(outputs_of(seen), 1)[0], "right")]
+        chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(mechanism_outputs(seen), 1)[0], "right")]
         return chosen
 
     def to_json(self) -> dict[str, object]:
@@ -98,7 +98,7 @@ class Outcomes:
 
     def sides(self, seen: Seen) -> Sides:
         """Look the outcomes up."""
-        return np.array([self.says.get(text, 0) for text in texts_of(outputs_of(seen))], dtype=np.int8)
+        return np.array([self.says.get(text, 0) for text in texts_of(mechanism_outputs(seen))], dtype=np.int8)
 
     def to_json(self) -> dict[str, object]:
         """Return the record's form."""
@@ -204,7 +204,7 @@ def texts_of(seen: Outputs) -> list[str]:
     return [known[key] for key in keys]
 
 
-def outputs_of(seen: Seen) -> Outputs:
+def mechanism_outputs(seen: Seen) -> Outputs:
     """Return the outputs of a mechanism's runs; raise NotFrozenError for a learner's runs."""
     if isinstance(seen, Transcripts):
         raise NotFrozenError("the baseline's event is of a mechanism's outputs, and a learner has none")

@@ -77,7 +77,7 @@ class OnOutputs:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Encoded:
     """Training runs as some attacks see them."""
 
     encoder: Callable[[Outputs], Floats]
@@ -87,7 +87,7 @@ class _Seen:
     @classmethod
     def of(
         cls, encoder: Callable[[Outputs], Floats], outputs: Outputs, left: NDArray[np.bool_], *, bits: bool = False
-    ) -> _Seen:
+    ) -> _Encoded:
         """Encode the runs."""
         columns = encoder(outputs)
         return cls(encoder, Features(columns).view(columns).labelled(left), bits)
@@ -213,7 +213,7 @@ class MechanismAudit(Audit):
         outputs = join([sample.outputs for sample in samples])
         left = np.concatenate([sample.left for sample in samples])
 
-        def bet(seen: _Seen, attack: OutputAttack, plain: float, scores: list[Floats]) -> list[Any]:
+        def bet(seen: _Encoded, attack: OutputAttack, plain: float, scores: list[Floats]) -> list[Any]:
             scores.append(attack.cross_fitted(self.mechanism, pair, seen.train))
             discrete = seen.train.features.discrete
             how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
@@ -226,7 +226,7 @@ class MechanismAudit(Audit):
                 worth = worth if counted > plain else counted
             return [float(worth), event.to_json()]
 
-        best: tuple[float, tuple[_Seen, OutputAttack] | None, Event] = (-math.inf, None, NO_EVENT)
+        best: tuple[float, tuple[_Encoded, OutputAttack] | None, Event] = (-math.inf, None, NO_EVENT)
         best_scores: list[Floats] = []
         plain = -math.inf
         for i, (seen, attack) in enumerate(self._attacks(outputs, left, thorough=thorough, ranked=ranked)):
@@ -249,18 +249,18 @@ class MechanismAudit(Audit):
 
     def _attacks(
         self, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
-    ) -> Iterator[tuple[_Seen, OutputAttack]]:
+    ) -> Iterator[tuple[_Encoded, OutputAttack]]:
         """Yield the attacks to fit, and what of the outputs each is shown: those that read bits come last.
 
         Where bits are read, they alone rank pairs.
         """
         encoder: Callable[[Outputs], Floats] = Encoder.fit(outputs)
         if not (self.bits and ranked):
-            shown = _Seen.of(encoder, outputs, left)
+            shown = _Encoded.of(encoder, outputs, left)
             yield from ((shown, attack) for attack in attacks_on(shown.train, thorough=thorough))
         if not self.bits:
             return
-        shown = _Seen.of(BitColumns(encoder), outputs, left, bits=True)
+        shown = _Encoded.of(BitColumns(encoder), outputs, left, bits=True)
         # Its columns are the number and its lowest bit.
         if len(shown.train.columns) == 2 and Preimages.applies(self.mechanism):
             yield shown, Preimages()

@@ -72,7 +72,7 @@ def is_weak(audit: Audit) -> bool:
 def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: int) -> Chosen:
     """Return the pair, attack and event to certify; `index` is a part of the key of the draws."""
     with one_thread():
-        return _Choice(audit, mechanism).of(options, index)
+        return _Choosing(audit, mechanism).of(options, index)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ class _Lesson:
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _Choosing:
+    """An audit of a mechanism that chooses what to certify."""
+
     audit: Audit
     mechanism: object
 

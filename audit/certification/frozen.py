@@ -38,7 +38,7 @@ from ..attacks.rules import (
     Sequences,
     Sides,
     columns_of,
-    outputs_of,
+    mechanism_outputs,
     rule_of,
     texts_of,
 )
@@ -113,7 +113,7 @@ def count_fresh(play: Player, rule: Rule, stage: Stage, share: float, runs: int,
 def _together(play: Player, key: int, share: float, runs: int) -> tuple[Seen, NDArray[np.bool_]]:
     parts = [play(Stage.FROZEN, key, share, block) for block in blocks(runs)]
     transcripts = [part for part, _ in parts if isinstance(part, Transcripts)]
-    seen = concatenate(transcripts) if transcripts else join([outputs_of(part) for part, _ in parts])
+    seen = concatenate(transcripts) if transcripts else join([mechanism_outputs(part) for part, _ in parts])
     return seen, np.concatenate([labels for _, labels in parts])
 
 
@@ -266,7 +266,7 @@ def _counted_already(result: Result) -> bool:
 
 def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
     """Return the side of every interval of a number, or of every outcome where they are few."""
-    outputs = outputs_of(_together(play, _LOOK, result.event.share, runs)[0])
+    outputs = mechanism_outputs(_together(play, _LOOK, result.event.share, runs)[0])
     sides = _sides(result.event, result.scorer.score(outputs))
     _, numbers = vectors(outputs)
     if numbers is not None and len(numbers) == 1:

@@ -107,7 +107,7 @@ def test_pairs_do_not_race_by_the_luck_of_a_tail(seed):
     """
     audit = audit_of("one-time-rappor", 0.1, 20_000_000, seed)
     pairs = [DataPair([1], [2]), DataPair([1], [0])]
-    choice = weak_claims._Choice(audit, audit.mechanism)
+    choice = weak_claims._Choosing(audit, audit.mechanism)
     assert choice._search(Pilot(audit, audit.mechanism, pairs, 0)) == 1
 
 
@@ -121,7 +121,7 @@ def test_pairs_do_not_race_by_what_log_odds_say_of_rare_runs(seed):
     """
     audit = audit_of("svt3", 0.1, 20_000_000, seed)
     pairs = [DataPair(*pair) for pair in zoo()["mechanisms/svt3"].pairs]
-    choice = weak_claims._Choice(audit, audit.mechanism)
+    choice = weak_claims._Choosing(audit, audit.mechanism)
     assert choice._search(Pilot(audit, audit.mechanism, pairs, 0)) in {5, 6}
 
 
