@@ -158,7 +158,7 @@ def claims_table(record: RunRecord) -> str:
 
 
 def _skipped_lines(record: RunRecord) -> list[str]:
-    """Return a line for every library that is not installed."""
+    """Return a line for every library that is not installed, or not in the version that is quoted."""
     rooms = Counter(
         (visible_line(s["name"]).rpartition("/")[0], visible_line(s["reason"])) for s in record.get("skipped") or ()
     )
