@@ -212,23 +212,14 @@ class Pair:
         radius : float
             Of a ball around 0 that holds the domain: convex losses must be 1-Lipschitz there.
         """
-        if not isinstance(self.left, np.ndarray) or not isinstance(self.right, np.ndarray):
-            for loss in {one for one in (*self.left, *self.right) if isinstance(one, Family | Switch)}:
-                check_lipschitz(loss, radius)
-            for side, both in (("left", self.left), ("right", self.right)):
-                for t, one in enumerate(both):
-                    if isinstance(one, np.ndarray):
-                        LOSS_SETS[claim.losses].check(one, f"the {side} loss of round {t + 1}")
-            if claim.neighbours == "zero-out" and not any(
-                _nothing(w[self.t0], radius) for w in (self.left, self.right)
-            ):
-                raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
-            return
-        losses = LOSS_SETS[claim.losses]
+        for function in {one for one in (*self.left, *self.right) if isinstance(one, Family | Switch)}:
+            check_lipschitz(function, radius)
         for side, world in (("left", self.left), ("right", self.right)):
             for t, loss in enumerate(world):
-                losses.check(loss, f"the {side} loss of round {t + 1}")
-        if claim.neighbours == "zero-out" and np.any(self.left[self.t0]) and np.any(self.right[self.t0]):
+                if isinstance(loss, np.ndarray):
+                    LOSS_SETS[claim.losses].check(loss, f"the {side} loss of round {t + 1}")
+        differing = self.left[self.t0], self.right[self.t0]
+        if claim.neighbours == "zero-out" and not any(_nothing(loss, radius) for loss in differing):
             raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
 
     def to_json(self) -> PairJson:
