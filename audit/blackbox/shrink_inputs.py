@@ -18,7 +18,7 @@ from ..certification.frame import FEWEST_RUNS, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkInputs
 from ..inputs.candidates import Candidate, Space
-from ..play.execution import Budget, Execution, PrefixedMemory, seed_beyond
+from ..play.execution import Budget, Execution, seed_beyond
 from .stages import MechanismAudit
 
 #: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
@@ -109,10 +109,7 @@ def _falsifies(audit: MechanismAudit, candidate: Candidate, budget: Budget, stag
 
 def _audited(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> Result | None:
     """Return an audit on a pair with a budget of its own; None where the mechanism raises on it."""
-    memory = audit.execution.memory
-    execution = Execution(
-        audit.execution.jobs, memory=None if memory is None else PrefixedMemory(memory, stage), cluster=None
-    )
+    execution = Execution(audit.execution.jobs, memory=audit.execution.prefixed(stage))
     # A call that takes too long ends an attempt as a whole: none certifies without its slow runs.
     fresh = replace(audit, mechanism=audit.limited, budget=budget, execution=execution, index=0, spent=0)
     began = time.perf_counter()
