@@ -43,7 +43,8 @@ class Plan:
     regret : tuple of RegretTask
         The utility claims to measure beside.
     skipped : tuple of (str, str)
-        The entries of libraries that are not installed, with what is missing: nothing is said of their claims.
+        The entries of libraries that are not there, or in another version, with what is missing: nothing is said of
+        their claims.
     published : bool
         Whether it is the audit of the literature: false statements about regret and the self-test come with that.
     """
@@ -95,13 +96,14 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
     Raises
     ------
     ValueError
-        If none is installed.
+        If none is left.
     """
     known = library_entries().values()
     entered = [entry for entry in known if not entry.package.missing]
     skipped = tuple((entry.name, entry.package.missing) for entry in known if entry.package.missing)
     if not entered:
-        raise ValueError("none of the libraries is installed: see make libraries, and overclaim list libraries")
+        where = "see make libraries, and overclaim list libraries"
+        raise ValueError(f"none of the libraries is installed in the version that is quoted: {where}")
     cases = [LibraryCase(entry, relation) for entry in entered for relation in entry.relations]
     confidence = 1 - alpha / len(cases)
     tasks = tuple(

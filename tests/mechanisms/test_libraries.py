@@ -130,8 +130,8 @@ def test_no_library_at_all_is_bad_input(monkeypatch, tmp_path):
     without(monkeypatch, *(entry.package.name for entry in ENTRIES.values()))
     done = overclaim("run", "--libraries", "--out", tmp_path)
     assert done.exit_code == 2
-    said = "none of the libraries is installed: see make libraries, and overclaim list libraries"
-    assert done.stderr.strip() == f"overclaim: {said}"
+    said = "none of the libraries is installed in the version that is quoted"
+    assert done.stderr.strip() == f"overclaim: {said}: see make libraries, and overclaim list libraries"
 
 
 def test_the_command_line_lists_them(tmp_path):
