@@ -19,14 +19,18 @@ from ...learners.scalar import arms_of
 from ..play.execution import HERE, Budget, Execution
 from ..statistics.digits import at_least, confidence_text, within
 from .growth import DOUBLINGS
-from .measurement import BUDGET
+from .measurement import BUDGET, EXACT
 from .regret_audit import RegretAudit, audit_regret
-from .verdicts import VIOLATED, YOURS
+from .verdicts import HOLDS, VACUOUS, VIOLATED, YOURS
 
 #: The horizons, as powers of two, between which a bound's growth in the end is told.
 _FAR = (59, 60)
 #: Seconds of processor time that a bound may take at any horizon.
 _QUICK = 0.25
+
+
+class OpenBoundError(AssertionError):
+    """Raised by `check_regret` where a bound is neither violated nor known to hold."""
 
 
 def own_claim(bound: float | Callable[[int], float], rounds: int) -> RegretClaim:
@@ -143,7 +147,7 @@ def check_regret(
     search: bool = False,
     jobs: int = 1,
 ) -> RegretAudit:
-    """Raise LearnerError if a learner's expected regret exceeds a bound on some adversarial loss sequence.
+    """Raise unless a learner's expected regret keeps a bound on every adversarial loss sequence that is played.
 
     Parameters
     ----------
@@ -165,13 +169,16 @@ def check_regret(
     Returns
     -------
     RegretAudit
-        Its `bound_verdict` is HOLDS where the bound holds on every sequence played; VACUOUS where nothing could exceed
-        it; UNDECIDED where the interval straddles it.
+        Its `bound_verdict` is HOLDS: on every sequence that was played. Its `growth_verdict` need not be: that may be
+        UNDECIDED, or VACUOUS where the bound says something at too few of the horizons.
 
     Raises
     ------
     LearnerError
         If the bound, or its growth, is violated, or the learner misbehaves.
+    OpenBoundError
+        An AssertionError: if the bound is VACUOUS, as nothing could exceed it in so few rounds, or UNDECIDED, as an
+        interval straddles it.
     ValueError
         For arguments outside their range.
 
@@ -188,11 +195,9 @@ def check_regret(
     budget = Budget(runs=runs, seed=seed, confidence=confidence)
     audit = audit_own_bound(learner, bound, setting, budget, Execution(jobs), parameters=parameters, search=search)
     if audit.bound_verdict == VIOLATED:
-        low, high = within(*audit.regret.interval)
         raise LearnerError(
-            f"the expected regret of {name_of(learner)} exceeds the bound of {audit.bound:.4g} in {rounds} rounds: on "
-            f"{audit.sequence!r} losses the mean is {audit.regret.mean:.4g}, the interval {low} to {high} "
-            f"({confidence_text(confidence)} confidence, {runs} runs)"
+            f"the expected regret of {name_of(learner)} exceeds the bound of {audit.bound:.4g} in {rounds} rounds: "
+            f"{_measured(audit)}"
         )
     if audit.growth_verdict == VIOLATED:
         slope = at_least(audit.growth_lower, ".3g")
@@ -200,4 +205,27 @@ def check_regret(
             f"the regret of {name_of(learner)} grows as T^{slope} at least, the bound as "
             f"T^{audit.bound_slope:.3g} over the same horizons"
         )
+    if audit.bound_verdict != HOLDS:
+        number = "infinity" if audit.bound is None else f"{audit.bound:.4g}"
+        raise OpenBoundError(
+            f"the bound of {number} on the expected regret of {name_of(learner)} is {audit.bound_verdict} in {rounds} "
+            f"rounds: {_why_open(audit)}"
+        )
     return audit
+
+
+def _measured(audit: RegretAudit) -> str:
+    low, high = within(*audit.regret.interval)
+    return (
+        f"on {audit.sequence!r} losses the mean is {audit.regret.mean:.4g}, the interval {low} to {high} "
+        f"({confidence_text(audit.regret.confidence)} confidence, {audit.regret.runs} runs)"
+    )
+
+
+def _why_open(audit: RegretAudit) -> str:
+    """Return why nothing is known of a bound, and what may help."""
+    if audit.bound_verdict == VACUOUS:
+        says = f", it says something from T = {audit.binds_from:,} on" if audit.binds_from else ""
+        return f"no learner could exceed it on these losses{says}"
+    help_ = "more runs may decide" if audit.regret.interval_method in EXACT else "no largest regret is known here"
+    return f"{_measured(audit)}; {help_}"
