@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from ..audit.certification.evidence import PROFILE_DELTAS, deciding_runs, eviden
 from ..audit.certification.frozen import freeze
 from ..audit.certification.verdict import Result, Verdict
 from ..audit.inputs.files import read_schema
+from ..audit.inputs.json_text import parse_json
 from ..audit.laws.exact import NotExactError, exact_epsilon
 from ..audit.laws.exact_levels import exact_level, gaussian_mu_of
 from ..audit.plans.lock import alone
@@ -333,7 +333,7 @@ def read_record(path: Path) -> RunRecord:
     """
     text = read_text(path, "record")
     try:
-        data = json.loads(text, parse_constant=_no_number, object_pairs_hook=_told_once)
+        data = parse_json(text, _no_number)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is no JSON: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("claims"), list):
@@ -348,15 +348,6 @@ def read_record(path: Path) -> RunRecord:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number")
-
-
-def _told_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object; of two values under one name readers would take different ones."""
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"an object has two of {next(name for name in names if names.count(name) > 1)!r}")
-    return data
 
 
 def write_atomically(path: Path, text: str) -> None:

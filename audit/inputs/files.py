@@ -11,6 +11,7 @@ import numpy as np
 
 from ...learners.blame import said
 from .data import from_json, import_pandas
+from .json_text import parse_json
 
 #: What a file may be, by its suffix, and the largest one in bytes: a record holds the inputs.
 SUFFIXES, LARGEST = (".json", ".npy", ".csv"), 2**23
@@ -44,7 +45,7 @@ class InputFile:
             return np.load(self.path, allow_pickle=False)
         if self.path.suffix == ".csv":
             return import_pandas().read_csv(self.path)
-        return json.loads(self.path.read_text(encoding="utf-8-sig"))
+        return parse_json(self.path.read_text(encoding="utf-8-sig"))
 
 
 def read_input(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryFile
+
+from ..inputs.json_text import parse_json
 
 
 @contextmanager
@@ -49,10 +50,9 @@ def read_json(path: Path, what: str, begins: tuple[str, ...]) -> object:
     name = str(path)
     text = name if name.lstrip().startswith(begins) else read_text(path, what)
     try:
-        data: object = json.loads(text)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the {what} {name!r} is no JSON: {error}") from None
-    return data
 
 
 def mode(path: Path) -> int:

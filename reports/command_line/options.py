@@ -80,17 +80,19 @@ class Json(Kind):
 
     name = "JSON|FILE"
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> object:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         """Read the text."""
         from ...audit.inputs.files import InputFile, names_a_file
+        from ...audit.inputs.json_text import parse_json
 
-        if isinstance(value, str) and names_a_file(value):
+        if not isinstance(value, str):
+            return value
+        if names_a_file(value):
             return InputFile(Path(value))
         try:
-            if isinstance(value, str):
-                value = json.loads(value)
-                json.dumps(value, ensure_ascii=False).encode()  # half of a character is none
-            return value
+            data = parse_json(value)
+            json.dumps(data, ensure_ascii=False).encode()  # half of a character is none
+            return data
         except (ValueError, RecursionError) as error:
             self.fail(f"expected JSON, as in '[0, 1]', got {value!r}: {error}", param, ctx)
 
@@ -118,6 +120,15 @@ def options(*decorators: Callable[..., object]) -> Callable[..., Any]:
     return apply
 
 
+def _set_once(
+    ctx: click.Context, param: click.Parameter, values: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    names = [name for name, _ in values]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise click.BadParameter(f"{twice} is given twice", ctx, param)
+    return values
+
+
 FILE = File()
 SETTING = options(
     click.option("--arms", type=int, help="Arms, experts or coordinates.  [default: the target's own, or 2]"),
@@ -125,7 +136,9 @@ SETTING = options(
         "--losses",
         help="Loss set: unit, symmetric, l1-ball, l2-ball, lipschitz.  [default: the target's own, or unit]",
     ),
-    click.option("--set", "parameters", multiple=True, type=Parameter(), help="A parameter; repeatable."),
+    click.option(
+        "--set", "parameters", multiple=True, type=Parameter(), callback=_set_once, help="A parameter; repeatable."
+    ),
 )
 GAME = options(
     click.option("--rounds", type=int, help="Horizon T.  [default: the target's own, or 8]"),

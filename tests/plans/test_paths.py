@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -184,3 +185,32 @@ def test_a_target_may_lie_in_a_file_of_any_encoding(folder, code, head):
     done = overclaim("check", "coded.py:One", "--epsilon", 1, "--runs", 400, "--rounds", 2, "--jobs", 1, "--json")
     assert done.exit_code == 3, done.stderr  # it plays one arm
     assert json.loads(done.stdout)["where"] == {"file": "coded.py", "line": 3 if head else 2}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--pair", '{"round": 1, "left": [[0, 1]], "left": [[1, 1]], "right": [[1, 0]]}'],
+        ["--pair", "twice.json"],
+        ["--left", '{"n": 1, "n": 2}', "--right", "0"],
+        ["--left", "twice.json", "--right", "0"],
+        ["--inputs", '{"type": "array", "items": {"minimum": 0, "minimum": 1}}'],
+        ["--profile", '{"n": 1, "n": 2}'],
+    ],
+    ids=" ".join,
+)
+def test_json_with_two_values_under_one_name_is_refused(tmp_path, monkeypatch, words):
+    """The last was taken, without a word."""
+    monkeypatch.chdir(tmp_path)
+    Path("twice.json").write_text('{"n": 1, "n": 2}')
+    result = overclaim("check", "mechanisms/laplace", *words, "--runs", 20)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
+    assert re.search(r"an object has two of '(n|left|minimum)'", result.stderr)
+
+
+@pytest.mark.parametrize("name", ["check", "exact", "regret"])
+def test_a_parameter_that_is_set_twice_is_refused(name):
+    """The last was taken, without a word."""
+    result = overclaim(name, "asi-raman-talwar/batched-exp3", "--set", "eta=1", "--set", "eta=2")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
+    assert "Invalid value for '--set': eta is given twice" in result.stderr
