@@ -38,6 +38,14 @@ class Verdict(Enum):
         """Refuse: three answers have no truth value."""
         raise TypeError("a verdict has three values and no truth value: compare it, as in `is Verdict.FALSIFIED`")
 
+    def __eq__(self, other: object) -> bool:
+        """Refuse text: `verdict != "FALSIFIED"` would be true of each verdict."""
+        if isinstance(other, str):
+            raise TypeError(f"a verdict is no text, as {other!r} is: compare it, as in `is Verdict.FALSIFIED`")
+        return self is other
+
+    __hash__ = Enum.__hash__
+
     def __str__(self) -> str:
         return self.value
 

@@ -179,6 +179,16 @@ def test_decide():
     assert decide(Claim(epsilon=7.0), 0.0, 10_000, 0.01) is Verdict.SURVIVED
 
 
+def test_a_verdict_is_not_compared_with_text():
+    """`result.verdict != "FALSIFIED"` was true of a falsified claim."""
+    for compare in (lambda: Verdict.FALSIFIED != "FALSIFIED", lambda: Verdict.SURVIVED in ("SURVIVED", "UNTESTED")):
+        with pytest.raises(TypeError, match=r"a verdict is no text, as '\w+' is: compare it"):
+            compare()
+    assert Verdict("SURVIVED") is Verdict.SURVIVED != Verdict.FALSIFIED
+    assert {Verdict.SURVIVED: 1}[Verdict.SURVIVED] == 1
+    assert Verdict.SURVIVED not in (None, Verdict.UNDERPOWERED)
+
+
 def test_verdicts_and_results_have_no_truth_value():
     result = falsify(EXP3, Claim(epsilon=1.0), rounds=3, runs=1000)
     for thing in (Verdict.SURVIVED, result):
