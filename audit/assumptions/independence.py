@@ -22,8 +22,9 @@ from scipy import special
 
 from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import Encoder, scalars
+from ..attacks.encoding import Encoder
 from ..attacks.features import Labels, Outputs
+from ..attacks.places import scalars
 from ..statistics.events import Event
 from .blocks import (
     ALONE_BLOCKS,

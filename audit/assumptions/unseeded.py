@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...learners.blame import name_of
-from ..attacks.encoding import scalars
+from ..attacks.places import scalars
 from ..statistics.events import Counts
 from .mechanism_runs import Sample
 

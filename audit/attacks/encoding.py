@@ -9,29 +9,26 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from itertools import chain
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.protocol import LearnerError
 from ...mechanisms.draws import Floats
 from .features import REPEATS, Outputs
-from .objects import category, plain
+from .places import ORDER, Path, Placed, Size, of_one_type, placed
 
 #: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
 WHOLE = 2**53
 #: With more different texts than this, those of a place are split into tokens; and the most tokens of a text.
 FEW_TEXTS, MOST_TOKENS = 64, 64
-#: The most bytes, or characters of texts of one length, that are read one by one; the most characters of a text that
-#: are read at all, and the most levels of nesting.
-ONE_BY_ONE, MOST_CHARACTERS, MOST_LEVELS = 64, 10_000, 50
+#: The most bytes, or characters of texts of one length, that are read one by one, and the most characters of a text
+#: that are read at all.
+ONE_BY_ONE, MOST_CHARACTERS = 64, 10_000
 #: Runs that show whether outputs have floats that hardly ever repeat.
 FEW_RUNS = 400
 #: Codes of a category that training has not seen, and of a place that an output has not.
@@ -41,16 +38,6 @@ _MANY_PLACES = 64
 #: Numbers, whose sign does not follow a letter or digit; words; and what stands between them.
 _NUMBER = r"(?:(?<!\w)[+-])?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?"
 _TOKENS = re.compile(rf"{_NUMBER}|[^\W\d_]+|[\W_]+?(?={_NUMBER}|[^\W_]|$)", re.DOTALL)
-Path = tuple[int, ...]
-#: Where the places of a dictionary's keys stand, beside its keys and values.
-_ORDER = -1
-
-
-class Size(NamedTuple):
-    """What an output holds other parts in, and how many."""
-
-    kind: str
-    parts: int
 
 
 class Digits(NamedTuple):
@@ -60,42 +47,8 @@ class Digits(NamedTuple):
     digits: int
 
 
-def scalars(output: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """Yield the scalars of an output with their places, and the `Size` of all that is nested, in a fixed order.
-
-    Raises
-    ------
-    LearnerError
-        For what cannot be read, such as a coroutine.
-    """
-    if isinstance(output, float | int | str | bytes | None):
-        yield path, output
-        return
-    output = plain(output)
-    parts: Sequence[object]
-    order: Sequence[int] = ()
-    if isinstance(output, Mapping):
-        keys, ordered = list(output), sorted(output, key=repr)
-        parts = [part for key in ordered for part in (repr(key), output[key])]
-        if keys != ordered:  # which key comes first may depend on the data
-            places = {id(key): place for place, key in enumerate(keys)}
-            order = [places[id(key)] for key in ordered]
-    elif isinstance(output, Set):
-        parts = sorted(output, key=repr)
-    elif isinstance(output, complex):
-        parts = [output.real, output.imag]
-    elif isinstance(output, Sequence) and not isinstance(output, str | bytes):
-        parts = output
-    else:
-        yield path, output if isinstance(output, Real | Decimal | str | bytes | None) else category(output)
-        return
-    if len(path) == MOST_LEVELS:
-        raise LearnerError(f"the mechanism returned more than {MOST_LEVELS} levels of nesting")
-    yield path, Size(type(output).__name__, len(parts))
-    for i, part in enumerate(parts):
-        yield from scalars(part, (*path, i))
-    if order:
-        yield from scalars(order, (*path, _ORDER))
+#: Scalars of these very types are seen as the same where they are equal.
+_BY_VALUE = (int, bool, str, bytes, type(None), Size, Digits)
 
 
 def _seen_as(leaf: object) -> tuple[float, str]:
@@ -189,6 +142,29 @@ class Place:
             return float(whole % WHOLE) if isinstance(whole, int) else 0.0
         return number if nested == (kind == "size") else math.nan
 
+    def values(self, kind: str, leaves: Sequence[Any]) -> Floats:
+        """Return what the column of a kind holds for scalars of one type."""
+        if kind == "number" and (isinstance(leaves[0], float) or type(leaves[0]) is int):
+            try:
+                return np.array(leaves, dtype=np.float64)
+            except OverflowError:  # whole numbers beyond all floats
+                pass
+        if type(leaves[0]) in _BY_VALUE:
+            value_of = {leaf: self.value(kind, leaf) for leaf in set(leaves)}
+            return np.array([value_of[leaf] for leaf in leaves])
+        return np.array([self.value(kind, leaf) for leaf in leaves])
+
+
+def _counted(leaves: Sequence[Any]) -> Iterable[tuple[Any, int]]:
+    """Return scalars of one type that are seen as different ones, with how often they are there."""
+    if isinstance(leaves[0], float):
+        zeros = np.array(leaves, dtype=np.float64)
+        negative = int(np.count_nonzero(np.signbit(zeros) & (zeros == 0)))
+        return [(leaf, times) for leaf, times in ((1.0, len(leaves) - negative), (-0.0, negative)) if times]
+    if type(leaves[0]) is int and max(leaves) <= WHOLE and min(leaves) >= -WHOLE:
+        return [(leaves[0], len(leaves))]
+    return Counter(leaves).items() if type(leaves[0]) in _BY_VALUE else ((leaf, 1) for leaf in leaves)
+
 
 class _Seen:
     """What training shows of one place, while it is looked at."""
@@ -199,17 +175,19 @@ class _Seen:
         self.texts = 0  # different ones
         self.lengths: set[int] = set()  # of texts
 
-    def add(self, leaf: object) -> None:
-        nested = isinstance(leaf, Size | str | bytes)
-        self.size |= nested
-        self.number |= not nested and leaf is not None
-        whole = leaf.number if isinstance(leaf, Digits) else leaf
-        self.big |= isinstance(whole, int) and abs(whole) > WHOLE
-        if isinstance(leaf, str | bytes):
-            self.lengths.add(len(leaf))
-        name = _seen_as(leaf)[1]
-        self.texts += isinstance(leaf, str | bytes) and name not in self.names
-        self.names[name] += 1
+    def add(self, leaves: Sequence[Any]) -> None:
+        """Look at scalars of one type."""
+        for leaf, times in _counted(leaves):
+            nested = isinstance(leaf, Size | str | bytes)
+            self.size |= nested
+            self.number |= not nested and leaf is not None
+            whole = leaf.number if isinstance(leaf, Digits) else leaf
+            self.big |= isinstance(whole, int) and abs(whole) > WHOLE
+            if isinstance(leaf, str | bytes):
+                self.lengths.add(len(leaf))
+            name = _seen_as(leaf)[1]
+            self.texts += isinstance(leaf, str | bytes) and name not in self.names
+            self.names[name] += times
 
     @property
     def split(self) -> bool:
@@ -255,15 +233,17 @@ class Encoder:
             return cls(shape, tuple(_place_of_row((i,) if shape else (), row) for i, row in enumerate(numbers)))
         rows = rows_of(outputs)
         seen: dict[Path, _Seen] = defaultdict(_Seen)
-        for path, leaf in chain.from_iterable(map(scalars, rows)):
-            seen[path].add(leaf)
+        texts: list[Placed] = []
+        for path, runs, leaves in placed(rows):
+            seen[path].add(leaves)
+            if isinstance(leaves[0], str | bytes):
+                texts.append((path, runs, leaves))
         split = {path: place.aligned for path, place in seen.items() if place.split}
-        for output in rows if split else ():
-            for path, leaf in _with_tokens(output, split):
-                if path and path[:-1] in split:
-                    seen[path].add(leaf)
+        for text in texts:
+            for path, _, leaves in _tokens_of(text, split):
+                seen[path].add(leaves)
         fewest = REPEATS if len(seen) > _MANY_PLACES else 1
-        ordered = sorted(seen, key=lambda path: (_ORDER in path, path))  # columns of what was returned come first
+        ordered = sorted(seen, key=lambda path: (ORDER in path, path))  # columns of what was returned come first
         places = (seen[path].place(path, len(rows)) for path in ordered if seen[path].names.total() >= fewest)
         return cls(None, tuple(places))
 
@@ -290,10 +270,10 @@ class Encoder:
             columns[i] = {"low": 0.0, "code": MISSING}.get(kind, math.nan)
             of_path[place.path].append((i, kind, place))
         split = {place.path: place.aligned for place in self.places if place.split}
-        for run, output in enumerate(rows):
-            for path, leaf in _with_tokens(output, split):
+        for scalar in placed(rows):
+            for path, runs, leaves in chain([scalar], _tokens_of(scalar, split)):
                 for i, kind, place in of_path.get(path, ()):
-                    columns[i, run] = place.value(kind, leaf)
+                    columns[i, runs] = place.values(kind, leaves)
         return columns
 
     def floats(self, outputs: Outputs) -> Iterator[Floats]:
@@ -312,12 +292,18 @@ class Encoder:
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
 
 
-def _with_tokens(output: object, split: Mapping[Path, bool]) -> Iterator[tuple[Path, object]]:
-    """Yield the scalars of an output with their places, and the parts of the texts that are split (and aligned)."""
-    for path, leaf in scalars(output):
-        yield path, leaf
-        if path in split and isinstance(leaf, str | bytes):
-            yield from (((*path, i), token) for i, token in _tokens(leaf, aligned=split[path]))
+def _tokens_of(texts: Placed, split: Mapping[Path, bool]) -> Iterator[Placed]:
+    """Yield the parts of the texts at a place whose texts are split (and aligned)."""
+    path, runs, leaves = texts
+    if path not in split or not isinstance(leaves[0], str | bytes):
+        return
+    parts: dict[int, tuple[list[int], list[object]]] = defaultdict(lambda: ([], []))
+    for run, text in enumerate(leaves):
+        for i, token in _tokens(text, aligned=split[path]):
+            parts[i][0].append(run)
+            parts[i][1].append(token)
+    for i, (here, tokens) in parts.items():
+        yield from of_one_type((*path, i), runs[here], tokens)
 
 
 def _place_of_row(path: Path, row: NDArray[Any]) -> Place:

@@ -14,7 +14,7 @@ from ...learners.blame import blaming, name_of
 from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws, Floats
-from ..attacks.encoding import scalars
+from ..attacks.places import scalars
 from ..play.pairs import Pair
 from ..play.transcripts import play_rounds
 from .libraries import watched_libraries

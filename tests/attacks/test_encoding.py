@@ -1,6 +1,7 @@
 """Outputs of every form: what tells two of them apart is seen, what cannot be read is refused by its name."""
 
 import math
+import random
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder, Size, scalars
+from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder
 from overclaim.audit.attacks.features import LARGE, Features
 from overclaim.audit.attacks.objects import category
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
+from overclaim.audit.attacks.places import Size, placed, scalars
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
 from overclaim.learners.protocol import LearnerError
@@ -392,3 +394,57 @@ def test_the_unit_of_the_outputs_does_not_matter(power):
 
     assert bound(power) > bound(0) - 0.01
     assert bound(power) > 2
+
+
+def one_by_one(output, path=()):
+    """Yield the scalars of an output of lists, dictionaries with texts as keys, and scalars: a naive twin."""
+    if isinstance(output, list):
+        parts, size, order = output, len(output), []
+    elif isinstance(output, dict):
+        keys = sorted(output)
+        parts, size = [part for key in keys for part in (repr(key), output[key])], 2 * len(output)
+        order = [list(output).index(key) for key in keys] if list(output) != keys else []
+    else:
+        yield path, output
+        return
+    yield path, Size(type(output).__name__, size)
+    for i, part in enumerate(parts):
+        yield from one_by_one(part, (*path, i))
+    if order:
+        yield from one_by_one(order, (*path, -1))
+
+
+def test_many_outputs_are_read_place_by_place_as_one_by_one():
+    """Lists of varying length, kinds that change, dictionaries with other keys or another order, nested: seed 8590."""
+    rng = random.Random(8590)
+
+    def some(levels):
+        kind = rng.randrange(5) if levels else rng.randrange(3)
+        if kind < 3:
+            return (rng.random(), rng.randrange(9), rng.choice([None, "a", True]))[kind]
+        parts = [some(levels - 1) for _ in range(rng.randrange(4))]
+        return parts if kind == 3 else dict(zip(rng.sample("abcd", len(parts)), parts, strict=True))
+
+    outputs = [some(3) for _ in range(300)]
+    read = [{} for _ in outputs]
+    for path, runs, leaves in placed(outputs):
+        assert len({type(leaf) for leaf in leaves}) == 1
+        for run, leaf in zip(runs, leaves, strict=True):
+            assert path not in read[run]
+            read[run][path] = leaf
+    assert list(map(repr, map(sorted_by_path, read))) == [repr(sorted_by_path(one_by_one(o))) for o in outputs]
+
+
+def sorted_by_path(scalars):
+    return sorted(dict(scalars).items(), key=lambda one: one[0])
+
+
+def test_columns_of_whole_numbers_and_texts_are_those_of_each_output():
+    """What is equal may be seen as different: -0.0 and 0.0, True and 1."""
+    outputs = [[-0.0, True, 10**400, "a"], [0.0, 1, 3, b"a"], [math.nan, 1.0, -5, None]] * 3
+    encoder = Encoder.fit(outputs)
+    together = encoder(outputs)
+    np.testing.assert_array_equal(together, np.hstack([encoder([output]) for output in outputs]))
+    assert len(set(map(tuple, together.T.tolist()[:2]))) == 2
+    codes = [place.codes for place in encoder.places]
+    assert codes[1:4] == [{"-0.0": 1}, {"bool": 1, "int": 2}, {"int": 1, "int of 1329 bits": 2}]
