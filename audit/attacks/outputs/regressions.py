@@ -163,8 +163,11 @@ class LinearOdds:
         odds, weighted = self.of(matrix), matrix[:, self.weights != 0]
         shares, (mean, scale) = special.expit(odds), _moments(weighted)
         standard = (weighted - mean) / scale * np.sqrt(shares * (1 - shares))[:, None]
-        curvatures = np.linalg.eigvalsh(standard.T @ standard)
-        effective = np.sum(curvatures / (curvatures + 1 / self.variance))
+        # The sum of c / (c + 1 / variance) over the eigenvalues c of either product of the matrix and its transpose.
+        few = standard.T if standard.shape[0] > standard.shape[1] else standard
+        root = np.linalg.cholesky(few @ few.T + np.eye(len(few)) / self.variance)
+        inverse = scipy.linalg.solve_triangular(root, np.eye(len(few)), lower=True)
+        effective = len(few) - np.sum(np.square(inverse)) / self.variance
         return float(2 * log_losses(odds, left).sum() + 2 * effective)
 
     def __call__(self, runs: int, feature: Callable[[int], Floats]) -> Floats:
