@@ -1,4 +1,4 @@
-"""What columns say only together: pairs of columns, and the remainder of a whole row."""
+"""What columns say only together: pairs and triples of columns, and the remainder of a whole row."""
 
 import math
 
@@ -9,6 +9,7 @@ from overclaim import Claim, Verdict, falsify, falsify_mechanism
 from overclaim.audit.attacks.features import Features
 from overclaim.audit.attacks.learner_attacks import Boosted, Paired
 from overclaim.audit.attacks.outputs.interactions import (
+    Bins,
     Cells,
     Comparison,
     Interacting,
@@ -32,6 +33,24 @@ def response(left, rng):
 def bits(rng, said):
     columns = rng.integers(0, 2, (16, said.size))
     columns[11] = columns[3] ^ said
+    return columns
+
+
+def two_of_many(rng, said):
+    columns = rng.integers(0, 2, (400, said.size))
+    columns[393] = columns[130] ^ said
+    return columns
+
+
+def three_bits(rng, said):
+    columns = rng.integers(0, 2, (40, said.size))
+    columns[31] = columns[2] ^ columns[17] ^ said
+    return columns
+
+
+def equal_of_many(rng, said):
+    columns = rng.normal(size=(300, said.size))
+    columns[200] = np.where(said, columns[100], columns[200])
     return columns
 
 
@@ -61,10 +80,13 @@ def parity(rng, said, kinds=2):
 
 KINDS = {
     "exclusive or": (bits, (Cells, 3, 11)),
+    "exclusive or in many columns": (two_of_many, (Cells, 130, 393)),
+    "exclusive or of three": (three_bits, (Cells, 2, 17, 31)),
     "product of signs": (signs, (Cells, 1, 5)),
     "equal categories": (categories, (Cells, 1, 6)),
     "equal categories of many": (lambda rng, said: categories(rng, said, 40), (Comparison, 1, 6)),
     "equal numbers": (equal_numbers, (Comparison, 2, 9)),
+    "equal numbers in many columns": (equal_of_many, (Comparison, 100, 200)),
     "parity of a row": (parity, (Remainder, 2)),
     "remainder of a row": (lambda rng, said: parity(rng, said, 5), (Remainder, 5)),
 }
@@ -72,7 +94,7 @@ KINDS = {
 
 def read_by(code):
     if isinstance(code, Cells):
-        return Cells, code.one.index, code.other.index
+        return Cells, *(one.index for one in code.bins)
     return (Comparison, code.one, code.other) if isinstance(code, Comparison) else (Remainder, code.size)
 
 
@@ -101,6 +123,7 @@ def test_columns_that_are_independent_say_nothing_together(seed):
         np.where(rng.random((30, left.size)) < 0.5 + 0.1 * left, 1.0, 0.0),
         rng.laplace(left, 2.0, (12, left.size)),
         rng.integers(0, 5 + left, (12, left.size)).astype(float),
+        np.where(rng.random((400, left.size)) < 0.02 + 0.01 * left, 1.0, 0.0),
     ):
         assert interactions(Features(columns).view(columns).labelled(left)) == ()
 
@@ -128,6 +151,13 @@ def test_the_worth_of_all_pairs_is_that_of_their_tables():
     ((excess, code),) = _cells(view, 1e-9)
     assert read_by(code) == (Cells, 1, 6)
     assert excess == pytest.approx(worth - 4, rel=1e-9)
+
+
+def test_a_column_whose_least_number_is_the_most_frequent_has_two_cells():
+    columns = np.array([[0, 0, 0, 0, 0, 0, 1, 1], [0, 1, 0, 1, 0, 1, 0, 1]] * 2, dtype=float).repeat(5, axis=1)
+    bins = Bins.of(Features(columns).view(columns), 0, discrete=2, numbers=2)
+    assert bins.size == 2
+    assert bins(Features(columns).view(columns)).tolist() == [0] * 30 + [1] * 10
 
 
 def test_special_values_and_unseen_ones_have_cells():

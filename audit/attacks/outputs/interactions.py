@@ -1,4 +1,4 @@
-"""What columns say only together: two of them, or the remainder of a whole row, where none says anything alone.
+"""What columns say only together: two or three of them, or the remainder of a whole row, where none says it alone.
 
 An exclusive or of two fair bits, the product of two signs, whether two categories are equal: each column has one law
 in both worlds, and so has every split of a tree. So pairs are looked at for what their two columns do not say apart.
@@ -6,7 +6,8 @@ in both worlds, and so has every split of a tree. So pairs are looked at for wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,10 +23,14 @@ from .regressions import LinearOdds, Logistic
 
 #: Cells, or remainders: one for each run.
 Numbers = NDArray[np.int64]
-#: Cells of all columns together while pairs are screened, at most; the bins of a number then; the products of cells
-#: that are counted; and the columns that are looked at, the first ones.
-WIDTH, COARSE_BINS, MOST_PRODUCTS, MOST_COLUMNS = 512, 4, 500_000_000, 256
-#: The same of comparisons of columns that have more values than cells: the first columns, and runs.
+#: Cells of a column while pairs are screened: so many of all columns together, or two; the bins of a number then; the
+#: products of cells that are counted, and the fewest runs; and the cells of the columns that are looked at, the first.
+WIDTH, COARSE_BINS, MOST_PRODUCTS, FEWEST_RUNS, MOST_CELLS = 512, 4, 10_000_000_000, 1000, 10_000
+#: Cells whose pairs with all others are looked at together.
+BLOCK = 512
+#: The first columns whose triples are screened, and the least share of the runs on either side of such a column.
+MOST_TRIPLED, LEAST_SIDE = 64, 0.25
+#: The first columns that are compared, of those with more values than cells, and the runs of these and of triples.
 MOST_COMPARED, COMPARED_RUNS = 64, 4000
 #: Bins of a number once its pair is chosen.
 FINE_BINS = 8
@@ -50,8 +55,11 @@ class Bins:
             return cls(index, (), column.values.size)
         most = discrete if column.discrete else numbers
         row = train.clean_row(index)
-        edges = quantiles(row, most, method="higher")
-        return cls(index, tuple(edges[edges > row.min()].tolist()), 0 if column.discrete else column.values.size)
+        least, edges = row.min(), quantiles(row, most, method="higher")
+        edges = edges[edges > least]
+        if not edges.size and row.max() > least:  # most runs have the least number
+            edges = np.array([row[row > least].min()])
+        return cls(index, tuple(edges.tolist()), 0 if column.discrete else column.values.size)
 
     @property
     def size(self) -> int:
@@ -69,19 +77,21 @@ class Bins:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of two columns together."""
+    """The cells of columns together."""
 
-    one: Bins
-    other: Bins
+    bins: tuple[Bins, ...]
 
     @property
     def size(self) -> int:
         """How many there are."""
-        return self.one.size * self.other.size
+        return math.prod(one.size for one in self.bins)
 
     def __call__(self, view: View) -> Numbers:
         """Return the cell of each run."""
-        return self.one(view) * self.other.size + self.other(view)
+        cells = self.bins[0](view)
+        for one in self.bins[1:]:
+            cells = cells * one.size + one(view)
+        return cells
 
 
 @dataclass(frozen=True)
@@ -181,61 +191,104 @@ def interactions(train: LabelledView) -> tuple[Code, ...]:
     if count < 2 or train.of_one_world:
         return ()
     rare = BY_CHANCE / (2 * count**2)  # a pair's cells are tested, its order and whether it is equal
-    found = [*_cells(train, rare), *_comparisons(train, rare), *_remainders(train, rare)]
+    cells = list(_cells(train, rare))
+    together = [tuple(one.index for one in code.bins) for _, code in cells]
+    found = [*cells, *_triples(train), *_comparisons(train, rare, together), *_remainders(train, rare)]
     return tuple(code for _, code in sorted(found, key=lambda one: -one[0])[:MOST_TAKEN])
 
 
-def _cells(train: LabelledView, rare: float) -> _Found:
-    """Yield the pairs of columns whose cells say something: by counts of all pairs of cells at once."""
-    count = min(len(train.features.columns), MOST_COLUMNS)
-    most = WIDTH // count
-    bins = [Bins.of(train, i, discrete=most, numbers=min(most, COARSE_BINS)) for i in range(count)]
-    starts = np.cumsum([0, *(one.size for one in bins)])
-    few = train.thinned(max(COMPARED_RUNS, min(SCREENED, MOST_PRODUCTS // int(starts[-1]) ** 2)))
-    hot = np.zeros((few.left.size, starts[-1]), dtype=np.float32)  # whole numbers, whose sums are exact in any order
+def _cells(train: LabelledView, rare: float) -> Iterator[tuple[float, Cells]]:
+    """Yield the pairs of columns whose cells say most: by counts of all pairs of cells."""
+    columns = range(len(train.features.columns))
+    most, rough = max(2, WIDTH // len(columns)), train.thinned(COMPARED_RUNS)
+    bins = [Bins.of(rough, i, discrete=most, numbers=min(most, COARSE_BINS)) for i in columns]
+    ends = np.cumsum([one.size for one in bins])
+    bins = bins[: int(np.searchsorted(ends, MOST_CELLS, "right"))]
+    starts, width = np.append(0, ends[: len(bins)]), int(ends[len(bins) - 1])
+    few = train.thinned(max(FEWEST_RUNS, min(SCREENED, MOST_PRODUCTS // width**2)))
+    hot = np.zeros((few.left.size, width), dtype=np.float32)  # whole numbers, whose sums are exact in any order
     for start, one in zip(starts, bins, strict=False):
         hot[np.arange(few.left.size), start + one(few)] = 1
     sides = [hot[few.left], hot[~few.left]]
-    together = [(side.T @ side).astype(np.float64) / len(side) for side in sides]
-    apart, joint = together[0] - together[1], (together[0] + together[1]) / 2
-    difference, share = np.diag(apart), np.diag(joint)
-    alone = share[:, None] * difference
-    excess = np.square(apart - alone - alone.T)
-    with np.errstate(invalid="ignore"):
-        told = np.where(excess > 0, excess / np.maximum(np.outer(share, share), joint), 0.0)
-    told /= sum(1 / len(side) for side in sides)
-    told = rounded(np.add.reduceat(np.add.reduceat(told, starts[:-1], axis=0), starts[:-1], axis=1))
+    shares = [side.mean(axis=0, dtype=np.float64) for side in sides]
+    difference, share = shares[0] - shares[1], (shares[0] + shares[1]) / 2
     freedoms = np.add.reduceat(share > 0, starts[:-1], dtype=np.int64) - 1
-    free = np.outer(freedoms, freedoms)
-    for i, j in np.argwhere(np.triu((free > 0) & (special.chdtrc(free, told) <= rare), 1)).tolist():
-        pair = (Bins.of(train, place, discrete=FEW_VALUES + 1, numbers=FINE_BINS) for place in (i, j))
-        yield float(told[i, j] - free[i, j]), Cells(*pair)
+    found: list[tuple[float, int, int]] = []
+    first = 0
+    while first < len(bins) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + BLOCK, "right")) - 1)
+        here, there = slice(starts[first], starts[last]), slice(starts[first], None)
+        together = [(side[:, here].T @ side[:, there]).astype(np.float64) / len(side) for side in sides]
+        alone = np.outer(share[here], difference[there]) + np.outer(difference[here], share[there])
+        excess = np.square(together[0] - together[1] - alone)
+        likely = np.maximum(np.outer(share[here], share[there]), (together[0] + together[1]) / 2)
+        told = np.divide(excess, likely, out=np.zeros_like(excess), where=excess > 0)
+        told /= sum(1 / len(side) for side in sides)
+        told = np.add.reduceat(told, starts[first:last] - starts[first], axis=0)
+        told = rounded(np.add.reduceat(told, starts[first:-1] - starts[first], axis=1))
+        free = np.outer(freedoms[first:last], freedoms[first:])
+        taken = np.triu((free > 0) & (special.chdtrc(free, told) <= rare), 1)
+        found += [(float(told[i, j] - free[i, j]), first + i, first + j) for i, j in np.argwhere(taken).tolist()]
+        first = last
+    for excess_of, *pair in sorted(found, key=lambda one: -one[0])[:MOST_TAKEN]:
+        yield excess_of, Cells(tuple(Bins.of(train, i, discrete=FEW_VALUES + 1, numbers=FINE_BINS) for i in pair))
 
 
-def _comparisons(train: LabelledView, rare: float) -> _Found:
+def _triples(train: LabelledView) -> _Found:
+    """Yield the triples of columns whose sides say something: by how their third central moment differs."""
+    few = train.thinned(COMPARED_RUNS)
+    bins = [Bins.of(few, i, discrete=2, numbers=2) for i in range(min(len(train.features.columns), MOST_TRIPLED))]
+    marks = np.array([one(few) > 0 for one in bins])
+    shares = (marks[:, few.left].mean(axis=1) + marks[:, ~few.left].mean(axis=1)) / 2
+    even = np.flatnonzero(np.minimum(shares, 1 - shares) >= LEAST_SIDE)
+    if even.size < 3:
+        return
+    worlds = [marks[even][:, world].astype(np.float32) for world in (few.left, ~few.left)]  # exact sums, as above
+    spread = shares[even] * (1 - shares[even])
+    least = special.chdtri(1, BY_CHANCE / math.comb(even.size, 3))
+    pairs = [(world @ world.T).astype(np.float64) / world.shape[1] for world in worlds]
+    for i in range(even.size - 2):
+        moments = []
+        for world, pair in zip(worlds, pairs, strict=True):
+            rest, mean = world[i + 1 :], np.diag(pair)
+            both = (rest * world[i] @ rest.T).astype(np.float64) / world.shape[1]
+            later, beside = mean[i + 1 :], np.outer(pair[i, i + 1 :], mean[i + 1 :])
+            moments.append(both - mean[i] * (pair[i + 1 :, i + 1 :] - 2 * np.outer(later, later)) - beside - beside.T)
+        told = np.square(moments[0] - moments[1]) / np.outer(spread[i + 1 :], spread[i + 1 :]) / spread[i]
+        told = rounded(told / sum(1 / world.shape[1] for world in worlds))
+        for j, k in np.argwhere(np.triu(told >= least, 1)).tolist():
+            triple = even[[i, i + 1 + j, i + 1 + k]].tolist()
+            yield float(told[j, k]) - 1, Cells(tuple(bins[column] for column in triple))
+
+
+def _comparisons(train: LabelledView, rare: float, pairs: Sequence[tuple[int, ...]]) -> _Found:
     """Yield the pairs of columns with many values whose order, or being equal, says something.
 
-    What it would say if the columns were independent is seen by comparing one with another run's other one.
+    All of the first such columns are compared, and the pairs of others that say something together. What it would say
+    if the columns were independent is seen by comparing one with another run's other one.
     """
-    columns = train.features.columns
+    columns, few = train.features.columns, train.thinned(COMPARED_RUNS)
     wide = [i for i, column in enumerate(columns) if not column.discrete or column.values.size >= FINE_BINS]
-    wide = wide[:MOST_COMPARED]
-    few = train.thinned(COMPARED_RUNS)
-    rows = few.columns[wide]
-    sides = [rows[:, few.left], rows[:, ~few.left]]
-    for i, one in enumerate(wide[:-1]):
-        best = np.zeros(len(wide) - i - 1)
+    near = wide[:MOST_COMPARED]
+    others = {one: near[place:] for place, one in enumerate(near[:-1], start=1)}
+    for one, other in pairs:
+        if one in wide and other in wide and other not in near:
+            others[one] = [*others.get(one, []), other]
+    for one, those in others.items():
+        best = np.zeros(len(those))
+        rows = few.columns[[one, *those]]
         for compare in (np.less, np.equal):
             excess, variance = np.zeros(best.size), np.zeros(best.size)
-            for side, sign in zip(sides, (1, -1), strict=True):
+            for world, sign in ((few.left, 1), (~few.left, -1)):
+                side = rows[:, world]
                 runs = side.shape[1]
-                for mine, which in ((side[i], sign), (np.roll(side[i], 1), -sign)):
-                    share = (np.count_nonzero(compare(mine, side[i + 1 :]), axis=1) + 0.5) / (runs + 1)
+                for mine, which in ((side[0], sign), (np.roll(side[0], 1), -sign)):
+                    share = (np.count_nonzero(compare(mine, side[1:]), axis=1) + 0.5) / (runs + 1)
                     excess += which * share
                     variance += share * (1 - share) / runs
             best = np.maximum(best, rounded(excess**2 / variance))
         for j in np.flatnonzero(special.chdtrc(1, best) <= rare).tolist():
-            yield float(best[j]) - 1, Comparison(one, wide[i + 1 + j])
+            yield float(best[j]) - 1, Comparison(one, those[j])
 
 
 def _remainders(train: LabelledView, rare: float) -> _Found:
