@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
 from .features import REPEATS, Outputs
-from .places import ORDER, Path, Placed, Size, of_one_type, placed
+from .places import ORDER, Bag, Path, Placed, Size, of_one_type, placed
 
 #: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
 WHOLE = 2**53
@@ -33,8 +33,9 @@ ONE_BY_ONE, MOST_CHARACTERS = 64, 10_000
 FEW_RUNS = 400
 #: Codes of a category that training has not seen, and of a place that an output has not.
 UNSEEN, MISSING = -1.0, -2.0
-#: With more places than this, those that hardly any output has are left out.
-_MANY_PLACES = 64
+#: With more places than this, those that hardly any output has are left out, and the texts of later ones not split;
+#: and the most parts of a list or set that are counted.
+_MANY_PLACES, MOST_COUNTED = 64, 512
 #: Numbers, whose sign does not follow a letter or digit; words; and what stands between them.
 _NUMBER = r"(?:(?<!\w)[+-])?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?"
 _TOKENS = re.compile(rf"{_NUMBER}|[^\W\d_]+|[\W_]+?(?={_NUMBER}|[^\W_]|$)", re.DOTALL)
@@ -190,7 +191,7 @@ class _Seen:
             self.names[name] += times
 
     @property
-    def split(self) -> bool:
+    def many_texts(self) -> bool:
         """Whether there are too many different texts to be categories."""
         return self.texts > FEW_TEXTS
 
@@ -199,9 +200,9 @@ class _Seen:
         """Whether its texts are all of one length: then what stands at one place of them may be of one kind."""
         return len(self.lengths) == 1
 
-    def place(self, path: Path, runs: int) -> Place:
-        split = self.split
-        names = sorted(name for name, times in self.names.items() if name and (not split or times >= REPEATS))
+    def place(self, path: Path, runs: int, *, split: bool) -> Place:
+        fewest = REPEATS if self.many_texts else 1
+        names = sorted(name for name, times in self.names.items() if name and times >= fewest)
         several = len(self.names) > 1 or self.names.total() < runs
         codes = {name: i for i, name in enumerate(names, start=1)} if several else None
         return Place(path, self.number, self.big, self.size, codes, split, self.aligned)
@@ -213,17 +214,21 @@ class Encoder:
 
     Vectors of numbers are columns as they are. Of other outputs every place has its number (nan if it has none), the
     low digits of large whole numbers, the code of its category or kind, and the size of a text or of what is nested,
-    in this order and as far as training had any.
+    in this order and as far as training had any; then how often lists and sets have the parts that training had often,
+    whatever their order.
 
     Parameters
     ----------
     shape : tuple or None
         Of vectors of numbers.
     places : tuple of Place
+    bags : mapping
+        The parts that are counted, by the place of what holds them.
     """
 
     shape: tuple[object, ...] | None
     places: tuple[Place, ...]
+    bags: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
 
     @classmethod
     def fit(cls, outputs: Outputs) -> Encoder:
@@ -234,18 +239,23 @@ class Encoder:
         rows = rows_of(outputs)
         seen: dict[Path, _Seen] = defaultdict(_Seen)
         texts: list[Placed] = []
+        counted: dict[Path, Counter[Any]] = defaultdict(Counter)
         for path, runs, leaves in placed(rows):
+            if type(leaves[0]) is Bag:
+                counted[path].update(chain.from_iterable(map(set, leaves)))
+                continue
             seen[path].add(leaves)
             if isinstance(leaves[0], str | bytes):
                 texts.append((path, runs, leaves))
-        split = {path: place.aligned for path, place in seen.items() if place.split}
+        split = {path: seen[path].aligned for path in sorted(seen, key=_in_order) if seen[path].many_texts}
+        split = dict(list(split.items())[:_MANY_PLACES])
         for text in texts:
             for path, _, leaves in _tokens_of(text, split):
                 seen[path].add(leaves)
         fewest = REPEATS if len(seen) > _MANY_PLACES else 1
-        ordered = sorted(seen, key=lambda path: (ORDER in path, path))  # columns of what was returned come first
-        places = (seen[path].place(path, len(rows)) for path in ordered if seen[path].names.total() >= fewest)
-        return cls(None, tuple(places))
+        ordered = [path for path in sorted(seen, key=_in_order) if seen[path].names.total() >= fewest]
+        places = (seen[path].place(path, len(rows), split=path in split) for path in ordered)
+        return cls(None, tuple(places), {path: _frequent(counted[path]) for path in sorted(counted, key=_in_order)})
 
     @cached_property
     def _layout(self) -> list[tuple[str, Place]]:
@@ -264,13 +274,22 @@ class Encoder:
             if numbers is not None and shape == self.shape:
                 return self._encoded_vectors(numbers)
         rows = rows_of(outputs)
-        columns = np.full((len(self._layout), len(rows)), np.nan)
+        columns = np.zeros((len(self._layout) + sum(map(len, self.bags.values())), len(rows)))
         of_path: dict[Path, list[tuple[int, str, Place]]] = defaultdict(list)
         for i, (kind, place) in enumerate(self._layout):
             columns[i] = {"low": 0.0, "code": MISSING}.get(kind, math.nan)
             of_path[place.path].append((i, kind, place))
         split = {place.path: place.aligned for place in self.places if place.split}
+        rest = iter(range(len(self._layout), len(columns)))
+        column_of = {path: {part: next(rest) for part in parts} for path, parts in self.bags.items()}
         for scalar in placed(rows):
+            if type(scalar[2][0]) is Bag:
+                known = column_of.get(scalar[0], {})
+                for run, bag in zip(scalar[1].tolist(), scalar[2], strict=True):
+                    for part in bag:
+                        if part in known:
+                            columns[known[part], run] += 1
+                continue
             for path, runs, leaves in chain([scalar], _tokens_of(scalar, split)):
                 for i, kind, place in of_path.get(path, ()):
                     columns[i, runs] = place.values(kind, leaves)
@@ -279,7 +298,7 @@ class Encoder:
     def floats(self, outputs: Outputs) -> Iterator[Floats]:
         """Yield the numbers at each place, 0 where one is whole, infinite or missing; not those within texts."""
         texts = {place.path for place in self.places if place.split}
-        for column, (kind, place) in zip(self(outputs), self._layout, strict=True):
+        for column, (kind, place) in zip(self(outputs), self._layout, strict=False):
             if kind == "number" and (not place.path or place.path[:-1] not in texts):
                 yield np.where(np.isfinite(column) & (column != np.rint(column)), column, 0.0)
 
@@ -290,6 +309,17 @@ class Encoder:
         low = [row % row.dtype.type(WHOLE) for row, place in zip(numbers, self.places, strict=True) if place.big]
         with_zeros = [row for row, place in zip(columns, self.places, strict=True) if place.codes is not None]
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
+
+
+def _in_order(path: Path) -> tuple[object, ...]:
+    """Return what places are sorted by: columns of what was returned come first."""
+    return ORDER in path, [(isinstance(step, str), step) for step in path]
+
+
+def _frequent(times: Counter[Any]) -> Sequence[Any]:
+    """Return the parts that are worth a count: those in most outputs."""
+    often = [part for part, count in times.items() if count >= REPEATS]
+    return sorted(often, key=lambda part: (-times[part], repr(part)))[:MOST_COUNTED]
 
 
 def _tokens_of(texts: Placed, split: Mapping[Path, bool]) -> Iterator[Placed]:

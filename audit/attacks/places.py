@@ -19,11 +19,15 @@ from .objects import category, plain
 MOST_LEVELS = 50
 #: Where the places of a dictionary's keys stand, beside its keys and values.
 ORDER = -1
-Path = tuple[int, ...]
+#: Parts by their number, and what a dictionary holds by the text of its key.
+Path = tuple[int | str, ...]
 #: The numbers of some outputs.
 Runs = NDArray[np.intp]
 #: A place, which outputs have a scalar of one type there, and these scalars.
 Placed = tuple[Path, Runs, Sequence[Any]]
+#: The fewest parts that are counted; the kinds of such a part, or of its own ones, and of these the most.
+FEWEST_COUNTED, MOST_OWN = 8, 8
+_COUNTED = {str, int, bool, bytes, type(None), np.int64, np.str_}
 #: What needs no look at what it is.
 _PLAIN = (list, tuple, dict, set)
 _NOTHING = object()
@@ -36,6 +40,29 @@ class Size(NamedTuple):
     parts: int
 
 
+class Bag(tuple[Any, ...]):
+    """Parts that may repeat themselves, whose order may say nothing: texts, whole numbers, small records of them."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, parts: Sequence[Any]) -> Bag:
+        """Return those of a list or set."""
+        kinds = set(map(type, parts))
+        if len(parts) < FEWEST_COUNTED or kinds == {float}:
+            return cls()
+        if len(kinds) == 1 and kinds <= _COUNTED:
+            return cls(parts)
+        return cls(repr(part) for part in parts if _is_counted(part))
+
+
+def _is_counted(part: object) -> bool:
+    if isinstance(part, list | tuple | dict):
+        own = part.values() if isinstance(part, dict) else part
+        return 0 < len(part) <= MOST_OWN and set(map(type, own)) <= _COUNTED
+    return type(part) in _COUNTED
+
+
 def scalars(output: object) -> Iterator[tuple[Path, object]]:
     """Yield the scalars of an output with their places, and the `Size` of all that is nested, in a fixed order.
 
@@ -44,11 +71,13 @@ def scalars(output: object) -> Iterator[tuple[Path, object]]:
     LearnerError
         For what cannot be read, such as a coroutine.
     """
-    return ((path, leaves[0]) for path, _, leaves in placed([output]))
+    return ((path, leaves[0]) for path, _, leaves in placed([output]) if type(leaves[0]) is not Bag)
 
 
 def placed(outputs: Sequence[object]) -> Iterator[Placed]:
-    """Yield the scalars of many outputs with their places, and the `Size` of all that is nested.
+    """Yield the scalars of many outputs with their places, the `Size` of all that is nested, and the `Bag` of lists.
+
+    What is yielded of an output does not depend on the others.
 
     Raises
     ------
@@ -105,31 +134,54 @@ def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
     kind, each = type(one).__name__, 2 if isinstance(one, Mapping) else 1  # a key and what it holds
     yield path, runs, [Size(kind, each * len(part)) for part in parts]
     if isinstance(one, Mapping):
-        for here in _alike(map(_keys, values)):
-            yield from _of_keys(path, runs[here], [values[i] for i in here])
+        yield from _of_keys(path, runs, values)
         return
+    if bags := [(run, bag) for run, bag in zip(runs.tolist(), map(Bag.of, parts), strict=True) if bag]:
+        yield path, np.array([run for run, _ in bags]), [bag for _, bag in bags]
+    yield from _of_parts(path, runs, parts)
+
+
+def _of_parts(path: Path, runs: Runs, parts: Sequence[Sequence[Any]], step: int = 1) -> Iterator[Placed]:
+    """Yield what the parts of sequences, whose places are so far apart, hold."""
     shortest = min(map(len, parts))
     for i, column in enumerate(zip_longest(*parts, fillvalue=_NOTHING)):
         if i < shortest:
-            yield from _within((*path, i), runs, column)
+            yield from _within((*path, step * i), runs, column)
         else:
             here = [run for run, part in enumerate(column) if part is not _NOTHING]
-            yield from _within((*path, i), runs[here], [column[run] for run in here])
-
-
-def _keys(mapping: Mapping[Any, Any]) -> object:
-    """Return what is the same for dictionaries whose keys are the same, in the same order."""
-    keys = tuple(mapping)
-    return keys if set(map(type, keys)) <= {str, int, bytes} else tuple(map(repr, keys))
+            yield from _within((*path, step * i), runs[here], [column[run] for run in here])
 
 
 def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> Iterator[Placed]:
-    """Yield the keys of dictionaries that have the same ones, by their texts, and what they hold."""
-    keys = list(mappings[0])
-    order = sorted(range(len(keys)), key=lambda i: repr(keys[i]))
-    held = [list(mapping.values()) for mapping in mappings]
-    for i, place in enumerate(order):
-        yield (*path, 2 * i), runs, [repr(keys[place])] * len(runs)
-        yield from _within((*path, 2 * i + 1), runs, [values[place] for values in held])
-    if order != sorted(order):  # which key comes first may depend on the data
-        yield from _within((*path, ORDER), runs, [order] * len(runs))
+    """Yield the keys of dictionaries by their texts, in order, and what they hold; which key comes first may tell."""
+    known: dict[object, tuple[list[str], list[str], list[int]]] = {}  # most have the same keys
+    of: list[tuple[list[str], list[str], list[int]]] = []
+    for mapping in mappings:
+        keys = tuple(mapping)
+        plainly = set(map(type, keys)) <= {str, int, bytes}
+        if not plainly or keys not in known:
+            texts = _texts_of(keys)
+            order = sorted(range(len(texts)), key=texts.__getitem__)
+            known[keys if plainly else None] = texts, [texts[place] for place in order], order
+        of.append(known[keys if plainly else None])
+    yield from _of_parts(path, runs, [ordered for _, ordered, _ in of], step=2)
+    if len(known) == 1 and all(texts is of[0][0] for texts, _, _ in of):
+        held = list(zip(*(mapping.values() for mapping in mappings), strict=True))
+        for place in of[0][2]:
+            yield from _within((*path, of[0][0][place]), runs, held[place])
+    else:
+        at: dict[str, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
+        for run, (texts, _, _), mapping in zip(runs.tolist(), of, mappings, strict=True):
+            for text, value in zip(texts, mapping.values(), strict=True):
+                at[text][0].append(run)
+                at[text][1].append(value)
+        for text in sorted(at):
+            yield from _within((*path, text), np.array(at[text][0]), at[text][1])
+    if moved := [i for i, (_, _, order) in enumerate(of) if order != sorted(order)]:
+        yield from _within((*path, ORDER), runs[moved], [of[i][2] for i in moved])
+
+
+def _texts_of(keys: Sequence[object]) -> list[str]:
+    """Return a text for each key, no two the same."""
+    texts = list(map(repr, keys))
+    return texts if len(set(texts)) == len(texts) else [f"{text} {i}" for i, text in enumerate(texts)]
