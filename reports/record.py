@@ -40,7 +40,7 @@ from .headline import headline
 from .identity import parameter
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
-from .sanitise import json_text
+from .sanitise import is_exceeded, json_text
 
 if TYPE_CHECKING:
     from ..audit.certification.evidence import EvidenceJson
@@ -71,8 +71,7 @@ def claim_record(
         "parameters": {name: parameter(value) for name, value in task.parameters.items()},
         **promised(result),
         **exact_levels(prepared, result),
-        "exact_epsilon": finite(exact[claim.delta]) if exact else None,
-        "exact_infinite": bool(exact) and math.isinf(exact[claim.delta]),  # JSON has no number for it
+        **exact_facts(exact.get(claim.delta)),
         "verdict": result.verdict.value,
         "expected": task.expected,
         "method": certificate.method,
@@ -102,6 +101,7 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
     }
+    record["untested"] |= result.verdict is Verdict.SURVIVED and is_exceeded(record)  # also beside a blind spot
     record |= traces_of(prepared, result) if with_trace else {}
     return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
 
@@ -241,6 +241,12 @@ def standing_of(prepared: Prepared) -> ClaimRecord:
         "answer": (said.answer if said else "") or None,
         "repair": (said.repair if said else "") or None,
     }
+
+
+def exact_facts(epsilon: float | None) -> ClaimRecord:
+    """Return the exact epsilon of the audited pair, or that it is infinite: JSON has no number for that."""
+    value = None if epsilon is None else finite(epsilon)
+    return {"exact_epsilon": value, "exact_infinite": epsilon is not None and math.isinf(epsilon)}
 
 
 def exact_levels(prepared: Prepared, result: Result) -> ClaimRecord:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _Json = TypeVar("_Json")
 
-#: How much an exact value may be off by rounding, as a share of it.
-ROUNDING = 1e-6
 #: What a claim says where its record does not.
 DEFAULTS: ClaimRecord = {
     "calibration": None,
@@ -163,7 +161,7 @@ def untested_words(claim: ClaimRecord) -> str:
     differ = pair.get("rounds", [pair.get("round")])
     before = claim.get("mechanism") or claim["surface"] == "publication"
     last = not before and isinstance(left, list) and differ == [len(left)]
-    how = {"in_last_losses": last, "alike": bool(claim.get("alike"))}
+    how = {"in_last_losses": last, "alike": bool(claim.get("alike")), "exceeded": is_exceeded(claim)}
     return blind_spot.untested_words(measure_of(claim), claim.get("blind_spot"), **how)
 
 
@@ -205,10 +203,10 @@ def exact_level(claim: ClaimRecord) -> float | None:
 
 
 def is_exceeded(claim: ClaimRecord) -> bool:
-    """Tell whether the exact value on the audited pair is beyond the claim, by more than rounding."""
-    infinite = claim["exact_infinite"] and measure_words.is_epsilon(measure_of(claim))
+    """Tell whether the exact value on the audited pair is beyond the claim, by more than its law may be off."""
+    infinite = claim.get("exact_infinite") and measure_words.is_epsilon(measure_of(claim))
     exact = math.inf if infinite else exact_level(claim)
-    return exact is not None and exact > level(claim) * (1 + ROUNDING)
+    return exact is not None and blind_spot.is_beyond(exact, level(claim))
 
 
 def is_violated(row: RegretJson) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: An audit that does not catch this factor, beyond what slack explains, tests too little to be called a test.
 LARGEST = 3.0
+#: How much an exact level may be off by the grid of its law, as a share of it.
+OFF = 1e-4
 
 
 class BlindSpotJson(TypedDict, total=False):
@@ -116,8 +118,18 @@ def words(blind_spot: BlindSpotJson) -> str:
     return text
 
 
+def is_beyond(level: float, claimed: float) -> bool:
+    """Tell whether an exact level is beyond the claim, by more than the grids of exact laws may be off."""
+    return level > claimed * (1 + OFF)
+
+
 def untested_words(
-    measure: MeasureJson, blind_spot: BlindSpotJson | None, *, in_last_losses: bool, alike: bool = False
+    measure: MeasureJson,
+    blind_spot: BlindSpotJson | None,
+    *,
+    in_last_losses: bool,
+    alike: bool = False,
+    exceeded: bool = False,
 ) -> str:
     """Return why an audit is no test of the claim that survived it: by its blind spot, else by what its pair shows.
 
@@ -127,7 +139,11 @@ def untested_words(
         Whether the worlds differ in the last losses alone.
     alike : bool
         Whether what was looked at shows the same in all runs, and no exact law says more.
+    exceeded : bool
+        Whether the exact value on the audited pair is beyond the claim.
     """
+    if exceeded:
+        return "untested: the exact value on this pair is beyond the claim: these runs did not certify it"
     by_law = in_last_losses or bool(blind_spot and blind_spot.get("true_to"))
     if alike and not by_law:
         return "untested: nothing was seen here, all runs that were looked at show the same, as far as it is read"

@@ -17,7 +17,7 @@ from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
-from ..laws.exact_levels import is_unseen
+from ..laws.exact_levels import UNSEEN, claimed_level
 from ..play.execution import HERE, Budget, Execution
 from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
@@ -25,6 +25,7 @@ from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
 from .anytime import check_measure, until_falsified
 from .anytime_learners import AnytimeLearner
+from .blind_spot import is_beyond
 from .blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
@@ -80,8 +81,16 @@ def audit_learner(
         certified = all_runs(audit, options)
     result = with_blind_spot(audit, conclude(audit, certified, began), how)
     if result.verdict is Verdict.SURVIVED and result.blind_spot is None:
-        result = replace(result, unseen=is_unseen(built, result.losses, claim))
+        return _beside_law(result, built)
     return result
+
+
+def _beside_law(result: Result, learner: Learner) -> Result:
+    """Return a result with what an exact law says of its pair, where one is known."""
+    level = claimed_level(learner, result.losses, result.claim)
+    if level is None:
+        return result
+    return replace(result, unseen=level < UNSEEN, exceeded=is_beyond(level, result.claim.measure.level))
 
 
 def by_parameter(learner: object, weaken: object, arms: int, rounds: int) -> Weaken | None:

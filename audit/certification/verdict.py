@@ -157,6 +157,8 @@ class Result(OnPair):
         What the audit catches on weaker targets, where it survived and that was asked for.
     unseen : bool
         Whether an exact law says that the pair shows nothing: looked at where the claim survived without a blind spot.
+    exceeded : bool
+        Whether an exact law calls the claim false on the pair, looked at likewise: these runs did not certify it.
     searched : InputSearch or None
         How many pairs of inputs were tried, where a strategy of them was searched.
     shrunk : ShrunkInputs or None
@@ -198,6 +200,7 @@ class Result(OnPair):
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
     unseen: bool = False
+    exceeded: bool = False
     searched: InputSearch | None = None
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
@@ -239,10 +242,13 @@ class Result(OnPair):
 
     @property
     def untested(self) -> bool:
-        """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows."""
+        """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows.
+
+        So it did where an exact law calls the claim false that survived.
+        """
         if self.blind_spot is not None:
             return self.blind_spot.untested
-        return self._shows_nothing or self.unseen or self.alike
+        return self._shows_nothing or self.unseen or self.exceeded or self.alike
 
     @property
     def why_untested(self) -> str:
@@ -250,7 +256,8 @@ class Result(OnPair):
         if not self.untested:
             return ""
         spot = None if self.blind_spot is None else self.blind_spot.to_json()
-        how = {"in_last_losses": self._shows_nothing, "alike": self.alike and not self.unseen}
+        alike = self.alike and not self.unseen
+        how = {"in_last_losses": self._shows_nothing, "alike": alike, "exceeded": self.exceeded}
         return untested_words(self.claim.measure.to_json(), spot, **how)
 
     @property

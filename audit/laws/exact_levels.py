@@ -172,16 +172,14 @@ def _level_of_either(measure: Measure, learner: PrivateBandit, pair: Pair, updat
     return float(np.mean(2 * special.ndtr(np.array(mus) / 2) - 1))
 
 
-def is_unseen(learner: Learner, pair: Pair, claim: Claim) -> bool:
-    """Tell whether an exact law says that nothing of a claim can be seen on a pair, on its surface."""
+def claimed_level(learner: Learner, pair: Pair, claim: Claim) -> float | None:
+    """Return the exact level of what is claimed on a pair, on its surface; None where no exact law is known."""
     try:
         if claim.measure.is_epsilon:
-            level = exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
-        else:
-            level = exact_level(learner, pair, claim.measure, surface=claim.surface)
+            return exact_epsilon(learner, pair, surface=claim.surface, deltas=(claim.delta,))[claim.delta]
+        return exact_level(learner, pair, claim.measure, surface=claim.surface)
     except NotExactError:
-        return False
-    return level < UNSEEN
+        return None
 
 
 def exact_level(

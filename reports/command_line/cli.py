@@ -147,9 +147,9 @@ def check(
 ) -> int:
     """Audit one claim about TARGET: a catalogue name, FILE.py:NAME or PACKAGE.MODULE:NAME.
 
-    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED or UNTESTED: nothing can be seen on this pair, by an exact law,
-    all runs that were looked at show the same, or, with --weaken, the audit would not have caught three times too
-    little noise; 2 for bad input, 4 if the learner crashed.
+    Exits 0 SURVIVED, 1 FALSIFIED, 3 UNDERPOWERED or UNTESTED: by an exact law nothing can be seen on this pair, or
+    the claim is false there, all runs that were looked at show the same, or, with --weaken, the audit would not have
+    caught three times too little noise; 2 for bad input, 4 if the learner crashed.
     """
     from ...audit.play.execution import Execution
     from ...audit.play.workers import cores

@@ -20,7 +20,6 @@ from ..sanitise import (
     certified,
     counted_words,
     exact_level,
-    is_exceeded,
     is_mechanism,
     is_untested,
     level,
@@ -69,8 +68,6 @@ def claim_lines(claim: ClaimRecord) -> str:
         f"{replay_word(claim)}: {claim['replay']}",
     ]
     if claim["verdict"] == "SURVIVED":
-        if is_exceeded(claim):
-            lines.append("the exact value on this pair is beyond the claim: these runs did not certify it")
         other = "another pair" if known == 0 else "another attack, another pair or more runs"
         lines.append(f"surviving is not a proof: {other} may certify more")
         if claim.get("unread_bits"):

@@ -324,3 +324,12 @@ def test_words_of_a_short_record():
     assert words(spot.to_json()) == "with epsilon times 2 the claim is falsified, with 1.5 not, in 500 runs each"
     assert spot.to_json()["tried"] == 2.0
     assert math.isclose(spot.to_json()["alpha"], 0.0025)
+
+
+def test_a_claim_that_an_exact_law_refutes_on_the_audited_pair_is_untested():
+    """The runs certify less than the exact value, 1, and than the claim: it is known to be false, and passed."""
+    result = falsify(tight(), Claim(epsilon=0.99), rounds=2, runs=4_000, seed=8703)
+    assert (result.verdict, result.untested) == (Verdict.SURVIVED, True)
+    with pytest.raises(UnderpoweredError, match="the exact value on this pair is beyond the claim"):
+        result.require_survived()
+    assert not falsify(tight(), Claim(epsilon=1.0), rounds=2, runs=4_000, seed=8703).untested
