@@ -34,7 +34,7 @@ FEW_RUNS = 400
 #: Codes of a category that training has not seen, and of a place that an output has not.
 UNSEEN, MISSING = -1.0, -2.0
 #: With more places than this, those that hardly any output has are left out, and the texts of later ones not split;
-#: and the most parts of a list or set that are counted.
+#: and the most parts of lists and sets that are counted.
 _MANY_PLACES, MOST_COUNTED = 64, 512
 #: Numbers, whose sign does not follow a letter or digit; words; and what stands between them.
 _NUMBER = r"(?:(?<!\w)[+-])?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?"
@@ -255,7 +255,7 @@ class Encoder:
         fewest = REPEATS if len(seen) > _MANY_PLACES else 1
         ordered = [path for path in sorted(seen, key=_in_order) if seen[path].names.total() >= fewest]
         places = (seen[path].place(path, len(rows), split=path in split) for path in ordered)
-        return cls(None, tuple(places), {path: _frequent(counted[path]) for path in sorted(counted, key=_in_order)})
+        return cls(None, tuple(places), _frequent(counted))
 
     @cached_property
     def _layout(self) -> list[tuple[str, Place]]:
@@ -316,10 +316,18 @@ def _in_order(path: Path) -> tuple[object, ...]:
     return ORDER in path, [(isinstance(step, str), step) for step in path]
 
 
-def _frequent(times: Counter[Any]) -> Sequence[Any]:
-    """Return the parts that are worth a count: those in most outputs."""
-    often = [part for part, count in times.items() if count >= REPEATS]
-    return sorted(often, key=lambda part: (-times[part], repr(part)))[:MOST_COUNTED]
+def _frequent(counted: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:
+    """Return the parts that are worth a count, by the place of what holds them: those in most outputs."""
+    often = [
+        (-count, _in_order(path), repr(part), path, part)
+        for path, times in counted.items()
+        for part, count in times.items()
+        if count >= REPEATS
+    ]
+    parts: dict[Path, list[Any]] = defaultdict(list)
+    for *_, path, part in sorted(often, key=lambda one: one[:3])[:MOST_COUNTED]:
+        parts[path].append(part)
+    return {path: parts[path] for path in sorted(parts, key=_in_order)}
 
 
 def _tokens_of(texts: Placed, split: Mapping[Path, bool]) -> Iterator[Placed]:

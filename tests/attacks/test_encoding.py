@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from overclaim.audit.attacks.encoding import MISSING, UNSEEN, WHOLE, Encoder
+from overclaim.audit.attacks.encoding import MISSING, MOST_COUNTED, UNSEEN, WHOLE, Encoder
 from overclaim.audit.attacks.features import LARGE, Features
 from overclaim.audit.attacks.objects import category
 from overclaim.audit.attacks.outputs.output_attacks import attacks_on
@@ -464,6 +464,13 @@ def test_what_a_dictionary_has_by_key_and_a_list_or_set_in_any_order_has_a_colum
     columns = Encoder.fit(outputs)(outputs)[:, :2]
     for row in expected:
         assert any(np.array_equal(column, row, equal_nan=True) for column in columns)
+
+
+def test_the_parts_of_many_lists_have_no_more_columns_than_those_of_one():
+    outputs = [[[(run + i * row) % 90 for i in range(8)] for row in range(1, 41)] for run in range(400)]
+    together = Encoder.fit(outputs)
+    assert sum(map(len, together.bags.values())) == MOST_COUNTED
+    assert len(together(outputs)) <= MOST_COUNTED + 40 * (8 + 1) + 1
 
 
 @pytest.mark.parametrize("kind", ["keys", "set", "list", "table"])
