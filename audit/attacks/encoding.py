@@ -112,7 +112,7 @@ class Place:
 
     Attributes
     ----------
-    path : tuple of int
+    path : tuple of int and str
     number, big, size : bool
         Whether it held numbers, some too large for floats to tell apart, and texts or what is nested.
     codes : mapping or None
@@ -317,7 +317,7 @@ def _in_order(path: Path) -> tuple[object, ...]:
 
 
 def _frequent(counted: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:
-    """Return the parts that are worth a count, by the place of what holds them: those in most outputs."""
+    """Return the parts that are worth a count, those that the most outputs have, by the place of what holds them."""
     often = [
         (-count, _in_order(path), repr(part), path, part)
         for path, times in counted.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import zip_longest
 from numbers import Real
@@ -94,16 +94,11 @@ def of_one_type(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Place
         if values:
             yield path, runs, values
         return
-    for here in _alike(kinds):
+    places: dict[type, list[int]] = defaultdict(list)
+    for i, kind in enumerate(kinds):
+        places[kind].append(i)
+    for here in places.values():
         yield path, runs[here], [values[i] for i in here]
-
-
-def _alike(keys: Iterable[object]) -> Iterable[list[int]]:
-    """Return the places of equal keys, for each of them."""
-    places: dict[object, list[int]] = defaultdict(list)
-    for i, key in enumerate(keys):
-        places[key].append(i)
-    return places.values()
 
 
 def _within(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
@@ -153,35 +148,46 @@ def _of_parts(path: Path, runs: Runs, parts: Sequence[Sequence[Any]], step: int 
 
 
 def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> Iterator[Placed]:
-    """Yield the keys of dictionaries by their texts, in order, and what they hold; which key comes first may tell."""
-    known: dict[object, tuple[list[str], list[str], list[int]]] = {}  # most have the same keys
-    of: list[tuple[list[str], list[str], list[int]]] = []
+    """Yield the keys of dictionaries by their texts, in order, and what they hold; which key comes first may tell.
+
+    Where all have the same keys, each text stands before what its key holds: frozen events name outcomes so.
+    """
+    known: dict[tuple[object, ...], _Keys] = {}  # most have the same keys
+    of: list[_Keys] = []
     for mapping in mappings:
         keys = tuple(mapping)
-        plainly = set(map(type, keys)) <= {str, int, bytes}
-        if not plainly or keys not in known:
-            texts = _texts_of(keys)
-            order = sorted(range(len(texts)), key=texts.__getitem__)
-            known[keys if plainly else None] = texts, [texts[place] for place in order], order
-        of.append(known[keys if plainly else None])
-    yield from _of_parts(path, runs, [ordered for _, ordered, _ in of], step=2)
-    if len(known) == 1 and all(texts is of[0][0] for texts, _, _ in of):
+        plainly = set(map(type, keys)) <= {str, int, bytes}  # others may be equal and have other texts
+        of.append(known[keys] if plainly and keys in known else _Keys.of(keys))
+        if plainly:
+            known[keys] = of[-1]
+    if all(one is of[0] for one in of):
+        texts, order = of[0]
         held = list(zip(*(mapping.values() for mapping in mappings), strict=True))
-        for place in of[0][2]:
-            yield from _within((*path, of[0][0][place]), runs, held[place])
+        for i, place in enumerate(order):
+            yield from _within((*path, 2 * i), runs, [texts[place]] * len(of))
+            yield from _within((*path, texts[place]), runs, held[place])
     else:
+        yield from _of_parts(path, runs, [[texts[place] for place in order] for texts, order in of], step=2)
         at: dict[str, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
-        for run, (texts, _, _), mapping in zip(runs.tolist(), of, mappings, strict=True):
+        for run, (texts, _), mapping in zip(runs.tolist(), of, mappings, strict=True):
             for text, value in zip(texts, mapping.values(), strict=True):
                 at[text][0].append(run)
                 at[text][1].append(value)
         for text in sorted(at):
             yield from _within((*path, text), np.array(at[text][0]), at[text][1])
-    if moved := [i for i, (_, _, order) in enumerate(of) if order != sorted(order)]:
-        yield from _within((*path, ORDER), runs[moved], [of[i][2] for i in moved])
+    if moved := [i for i, (_, order) in enumerate(of) if order != sorted(order)]:
+        yield from _within((*path, ORDER), runs[moved], [of[i].order for i in moved])
 
 
-def _texts_of(keys: Sequence[object]) -> list[str]:
-    """Return a text for each key, no two the same."""
-    texts = list(map(repr, keys))
-    return texts if len(set(texts)) == len(texts) else [f"{text} {i}" for i, text in enumerate(texts)]
+class _Keys(NamedTuple):
+    """The texts of a dictionary's keys, no two the same, and the places of these texts in their order."""
+
+    texts: list[str]
+    order: list[int]
+
+    @classmethod
+    def of(cls, keys: Sequence[object]) -> _Keys:
+        texts = list(map(repr, keys))
+        if len(set(texts)) < len(texts):
+            texts = [f"{text} {i}" for i, text in enumerate(texts)]
+        return cls(texts, sorted(range(len(texts)), key=texts.__getitem__))

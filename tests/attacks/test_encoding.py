@@ -251,9 +251,9 @@ def test_scalars_of_nested_outputs():
     assert leaves == [
         ((), Size("dict", 4)),
         ((0,), "'a'"),
-        ((2,), "'b'"),
         (("'a'",), Size("list", 1)),
         (("'a'", 0), 2.0),
+        ((2,), "'b'"),
         (("'b'",), Size("tuple", 2)),
         (("'b'", 0), 1),
         (("'b'", 1), None),

@@ -8,7 +8,15 @@ import pytest
 from scipy import stats
 
 from overclaim.audit.assumptions.mechanism_runs import DataPair
-from overclaim.audit.attacks.rules import Intervals, LinearRule, NotFrozenError, Outcomes, Sequences, rule_of
+from overclaim.audit.attacks.rules import (
+    Intervals,
+    LinearRule,
+    NotFrozenError,
+    Outcomes,
+    Sequences,
+    rule_of,
+    texts_of,
+)
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.blackbox.learners import falsify
 from overclaim.audit.certification.frozen import FEWEST, Frozen, freeze
@@ -126,6 +134,16 @@ def test_mechanisms(mechanism, left, right, kind):
     counts = again(read, mechanism, pair)
     assert counts == again(frozen, mechanism, pair)
     assert same_law(counts, frozen.counts)
+
+
+def test_what_a_baseline_calls_an_outcome_is_called_so_still():
+    """By another text a frozen event of dictionaries would never be counted again."""
+    outputs = [{"b": 2, "a": 1}, {"k": [1.5, "x"], (3, 4): None}]
+    size, order = "Size(kind='dict', parts=4)", "Size(kind='list', parts=2), 1, 0"
+    assert texts_of(outputs) == [
+        f"""[{size}, "'a'", 1, "'b'", 2, {order}]""",
+        f"""[{size}, "'k'", Size(kind='list', parts=2), 1.5, 'x', '(3, 4)', None]""",
+    ]
 
 
 def test_the_draws_are_no_others_whatever_the_seed():
