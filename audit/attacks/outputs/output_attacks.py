@@ -10,13 +10,17 @@ from ..features import LabelledView
 from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
 from .interactions import Interacting, interactions
 from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature, quantiles
-from .regressions import Logistic
+from .regressions import Logistic, OnAll, OnFew
 
 #: Where there are so many times the screened runs, the better features are screened again on as many more.
 MANY = 8
 #: The bins of a feature that is screened.
 SCREENED_BINS = 16
 FEWEST_BOOSTED = 8000
+#: With fewer runs for each feature, a regression is better on all features or on few by the luck of the half that it
+#: learns from, where a plane may be between the worlds by chance (Cover 1965), and all runs may say the other: so both
+#: are attacks, whose scores of other runs are judged.
+SEPARABLE = 4
 #: Standard deviations of the steps between the weights of neighbouring bins that are tried, the one that is taken
 #: while pairs are compared, and that of curves of the least number.
 BIN_STEPS, SEARCH_STEP, CURVE_STEP = (0.01, 0.003, 0.001), 0.003, 0.01
@@ -50,7 +54,8 @@ def attacks_on(train: LabelledView, *, thorough: bool) -> list[OutputAttack]:
     if thorough and not features.discrete:
         worth += [Histogram(i, features.names[i]) for i in picked[:2]]
     if not several and len(features.rows) > 2 and (thorough or "all" not in outcomes):
-        worth.append(Logistic())
+        separable = train.left.size < SEPARABLE * len(features.rows)
+        worth += [OnAll(), OnFew()] if separable else [Logistic()]
     if found := interactions(train):
         worth.append(Interacting(found))
     if thorough and not several and not outcomes and len(features.columns) > 1 and train.left.size >= FEWEST_BOOSTED:

@@ -74,6 +74,24 @@ class Logistic(OutputAttack):
         return train.features.rows
 
 
+class OnAll(Logistic):
+    """Log odds of a logistic regression on all features."""
+
+    def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return the log odds by features (runs, features)."""
+        return LinearOdds.best_of([LinearOdds.fit(matrix, left, v) for v in (1.0, *SMALLER)], matrix, left)
+
+
+class OnFew(Logistic):
+    """Log odds of a logistic regression on the few features that tell most."""
+
+    name = "logistic regression on few features"
+
+    def odds_of(self, matrix: Floats, left: Labels) -> LinearOdds:
+        """Return the log odds by features (runs, features)."""
+        return LinearOdds.stepwise(matrix, left)
+
+
 @dataclass(frozen=True)
 class LinearOdds:
     """Log odds that are linear in features.
