@@ -15,6 +15,7 @@ from optuna.samplers._tpe import parzen_estimator  # the module whose sorting th
 
 from overclaim.audit.play.processor import one_thread, processor
 from overclaim.audit.search.pair_space import PairSpace
+from overclaim.audit.search.families import first_round
 from overclaim.audit.search.proposals import Proposals
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim
@@ -134,15 +135,20 @@ def test_threads_are_limited_once_and_again_when_more_is_loaded(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_proposals_do_not_hang_on_the_order_of_equal_numbers(seed, monkeypatch):
-    """NumPy's unstable sort, with which the estimator orders coordinates, has another order of equals with AVX-512."""
+    """NumPy's unstable sort, with which the estimator orders coordinates, has another order of equals with AVX-512.
+
+    Some pairs are among those of a search twice.
+    """
     claim = Claim(epsilon=1.0)
     learner = BatchedLaplace(Exp3(arms=2, eta=0.5, gamma=0.1), epsilon=1.0, batch=1)
     space = PairSpace.of(learner, claim, 8)
+    families = first_round(space.alphabet, 8, 1)
 
     def proposed():
         proposals, worth, pairs = Proposals(space, seed), np.random.default_rng(seed), []
-        for _ in range(40):
-            pair = proposals.next()
+        for pair in [*families, *families]:
+            proposals.know(pair, round(float(worth.random()), 2))
+        while len(pairs) < 40 and (pair := proposals.next()) is not None:
             pairs.append(repr(pair.to_json()))
             proposals.tell(round(float(worth.random()), 2))
         return pairs
@@ -158,5 +164,6 @@ def test_proposals_do_not_hang_on_the_order_of_equal_numbers(seed, monkeypatch):
             return np.lexsort((-np.arange(len(numbers)), numbers))
 
     wanted = proposed()
+    assert len(wanted) > 10
     monkeypatch.setattr(parzen_estimator, "np", Backwards())
     assert proposed() == wanted

@@ -41,6 +41,7 @@ class Proposals:
             self.study = optuna.create_study(direction="maximize", sampler=sampler)
         self.space = space
         self.values: dict[str, float] = {}  # of known pairs
+        self.told = 0  # pairs that were made known, some of them twice
         self.asked: tuple[Trial, str] | None = None
         distributions = optuna.distributions
         self.coordinates: dict[str, BaseDistribution] = {
@@ -56,8 +57,9 @@ class Proposals:
 
         point = self.space.point(pair)
         self.values[_key(pair)] = worth
+        self.told += 1
         if point is not None:
-            apart = APART * len(self.values)
+            apart = APART * self.told
             params = {name: at + apart if name in ORDERED else at for name, at in point.items()}
             self.study.add_trial(create_trial(params=params, distributions=self.coordinates, value=worth))
 
