@@ -40,7 +40,7 @@ from .headline import headline
 from .identity import parameter
 from .record_schema import fault
 from .record_types import ClaimRecord, RunRecord, Said
-from .sanitise import is_exceeded, json_text
+from .sanitise import json_text
 
 if TYPE_CHECKING:
     from ..audit.certification.evidence import EvidenceJson
@@ -101,7 +101,6 @@ def claim_record(
         "seed": result.seed,
         "replay": task.command(),
     }
-    record["untested"] |= result.verdict is Verdict.SURVIVED and is_exceeded(record)  # also beside a blind spot
     record |= traces_of(prepared, result) if with_trace else {}
     return record | (figures_of(prepared, result, exact, jobs) if with_evidence else {})
 

@@ -80,9 +80,7 @@ def audit_learner(
     else:
         certified = all_runs(audit, options)
     result = with_blind_spot(audit, conclude(audit, certified, began), how)
-    if result.verdict is Verdict.SURVIVED and result.blind_spot is None:
-        return _beside_law(result, built)
-    return result
+    return _beside_law(result, built) if result.verdict is Verdict.SURVIVED else result
 
 
 def _beside_law(result: Result, learner: Learner) -> Result:

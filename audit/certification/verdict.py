@@ -156,7 +156,7 @@ class Result(OnPair):
     blind_spot : BlindSpot or None
         What the audit catches on weaker targets, where it survived and that was asked for.
     unseen : bool
-        Whether an exact law says that the pair shows nothing: looked at where the claim survived without a blind spot.
+        Whether an exact law says that the pair shows nothing: looked at where the claim survived.
     exceeded : bool
         Whether an exact law calls the claim false on the pair, looked at likewise: these runs did not certify it.
     searched : InputSearch or None
@@ -244,10 +244,10 @@ class Result(OnPair):
     def untested(self) -> bool:
         """Whether the audit saw too little to be called a test: by its blind spot, else by what its pair shows.
 
-        So it did where an exact law calls the claim false that survived.
+        So it did where an exact law calls the claim false that survived, also beside a blind spot.
         """
         if self.blind_spot is not None:
-            return self.blind_spot.untested
+            return self.blind_spot.untested or self.exceeded
         return self._shows_nothing or self.unseen or self.exceeded or self.alike
 
     @property

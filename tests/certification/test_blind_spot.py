@@ -333,3 +333,7 @@ def test_a_claim_that_an_exact_law_refutes_on_the_audited_pair_is_untested():
     with pytest.raises(UnderpoweredError, match="the exact value on this pair is beyond the claim"):
         result.require_survived()
     assert not falsify(tight(), Claim(epsilon=1.0), rounds=2, runs=4_000, seed=8703).untested
+    spotted = falsify(tight(), Claim(epsilon=0.99), rounds=2, runs=4_000, seed=8703, weaken=True)
+    assert not spotted.blind_spot.untested  # the audit sees much, and not that
+    with pytest.raises(UnderpoweredError, match="the exact value on this pair is beyond the claim"):
+        spotted.require_survived()
