@@ -14,8 +14,8 @@ import pytest
 from optuna.samplers._tpe import parzen_estimator  # the module whose sorting the test disturbs
 
 from overclaim.audit.play.processor import one_thread, processor
-from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.families import first_round
+from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
 from overclaim.learners import BatchedLaplace, Exp3
 from overclaim.mechanisms.claim import Claim

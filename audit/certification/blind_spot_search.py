@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from ...learners.abilities import batch_of, has_grid_law
+from ...learners.abilities import has_grid_law
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.weakening import weakened
@@ -28,8 +28,7 @@ from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE, FINE
 from ..play.execution import Json, seed_beyond
 from ..play.pairs import Pair
-from ..search.families import first_round
-from ..search.loss_choices import alphabet_of
+from ..search.families import standard_pairs, unlike
 from .blind_spot import LARGEST, BlindSpot
 from .frame import Audit, all_runs
 from .verdict import Result, Verdict
@@ -173,7 +172,7 @@ def true_to(claim: Claim, pair: Pair, weaken: Weaken, *, once: Once = _now) -> t
     `once`, also by runs that are killed in between.
     """
     learner: Learner = weaken(1.0)
-    all_pairs = [pair, *first_round(alphabet_of(learner, claim), pair.rounds, batch_of(learner))]
+    all_pairs = unlike([pair, *standard_pairs(learner, claim, pair.rounds)])
 
     def at(factor: float, places: Sequence[int]) -> tuple[bool, int] | None:
         """Return whether the claim is true on these pairs, and the worst of them; None where no exact law says."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...learners.abilities import batch_of
 from ...mechanisms.claim import ClaimedJson
 from ..assumptions.mechanism_runs import DataPair
 from ..certification.falsify import check_surface
 from ..play.pairs import Pair, PairJson, check_pair
-from ..search.families import first_round
-from ..search.loss_choices import alphabet_of
+from ..search.families import standard_pairs
 from ..traces.summary import call_rows, cause_of, fields_of, worst_tracing
 from ..traces.trace_types import CallJson, TracesJson
 from .tasks import Prepared, Task
@@ -74,5 +72,4 @@ def _pairs(prepared: Prepared) -> Sequence[Pair | DataPair]:
         for pair in prepared.pairs:
             check_pair(pair, prepared.claim, prepared.target)
         return list(prepared.pairs)
-    learner = prepared.target
-    return first_round(alphabet_of(learner, prepared.claim), prepared.rounds, batch_of(learner))
+    return standard_pairs(prepared.target, prepared.claim, prepared.rounds)

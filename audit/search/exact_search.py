@@ -20,8 +20,8 @@ from ..laws.sequences import COARSE, sequence_laws
 from ..play.pairs import Pair, check_pair
 from ..statistics.bounds.rounding import rounded
 from ..statistics.measure_choice import Cells, choose
-from .families import first_round, freezing
-from .loss_choices import Alphabet, alphabet_of
+from .families import first_round, freezing, standard_pairs
+from .loss_choices import Alphabet
 from .pair_changes import changes, moved
 
 #: Pairs are ranked at this delta at least: the largest ratio alone picks outcomes of probability 1e-23.
@@ -193,7 +193,7 @@ def worst_exactly(
         If a pair lies outside the claim's loss set.
     """
     if pairs is None:
-        pairs = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
+        pairs = standard_pairs(learner, claim, rounds)
     for pair in pairs:
         check_pair(pair, claim, learner)
     values: dict[int, dict[float, float]] = {}

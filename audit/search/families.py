@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ...learners.abilities import batch_of, decisions, has_noiseless_law
 from ...learners.protocol import Learner
+from ...mechanisms.claim import Claim
 from ..play.pairs import Pair
-from .loss_choices import Alphabet
+from .loss_choices import Alphabet, alphabet_of
 
 
 def first_round(alphabet: Alphabet, rounds: int, batch: int) -> list[Pair]:
@@ -26,6 +27,16 @@ def first_round(alphabet: Alphabet, rounds: int, batch: int) -> list[Pair]:
         for in_batch in held
         for suffix in suffixes
     ]
+
+
+def standard_pairs(learner: Learner, claim: Claim, rounds: int) -> list[Pair]:
+    """Return the pairs of `first_round` for a learner's claim, each once."""
+    return unlike(first_round(alphabet_of(learner, claim), rounds, batch_of(learner)))
+
+
+def unlike(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs without those that an earlier one equals: in short games, patterns of rounds are the same."""
+    return list({repr(pair.to_json()): pair for pair in pairs}.values())
 
 
 def later(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:

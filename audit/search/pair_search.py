@@ -14,7 +14,7 @@ from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ..play.pairs import Pair
 from .exact_search import PLANNED, find_exactly
-from .families import first_round, later
+from .families import first_round, later, unlike
 from .loss_choices import alphabet_of
 from .pair_space import PairSpace
 from .proposals import Proposals
@@ -50,9 +50,9 @@ def candidates(learner: Learner, claim: Claim, *, rounds: int, runs: int = PLANN
             patterns=alphabet.patterns[:2],
             others_in_batch=alphabet.others_in_batch[:1],
         )
-        return first_round(few, rounds, batch_of(learner))
+        return unlike(first_round(few, rounds, batch_of(learner)))
     first = first_round(alphabet, rounds, batch_of(learner))
-    return [*first, *later(learner, alphabet, rounds)]
+    return unlike([*first, *later(learner, alphabet, rounds)])
 
 
 def climb(

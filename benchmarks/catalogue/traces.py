@@ -16,12 +16,10 @@ from overclaim import falsify
 from overclaim.audit.laws.exact import NotExactError, exact_epsilon
 from overclaim.audit.plans.plan import literature
 from overclaim.audit.plans.tasks import Prepared
-from overclaim.audit.search.families import first_round
-from overclaim.audit.search.loss_choices import alphabet_of
+from overclaim.audit.search.families import standard_pairs
 from overclaim.audit.traces.causes import cause
 from overclaim.audit.traces.upper import tracing
 from overclaim.benchmarks import tables
-from overclaim.learners.abilities import batch_of
 from overclaim.mechanisms.draws import Draws
 from overclaim.mechanisms.noise import Laplace
 
@@ -42,8 +40,7 @@ def rows(runs: int, seed: int = 0) -> Iterator[dict[str, Any]]:
 def row_of(prepared: Prepared, runs: int, seed: int) -> dict[str, Any]:
     """Return one row: lower <= exact <= upper, each computed for itself."""
     learner, claim, rounds = prepared.target, prepared.claim, prepared.rounds
-    standard = first_round(alphabet_of(learner, claim), rounds, batch_of(learner))
-    pair = (prepared.pairs or standard)[0]
+    pair = (prepared.pairs or standard_pairs(learner, claim, rounds))[0]
     traced = tracing(learner, pair, claim, seed=seed)
     on_pair, on_all = traced.pair_upper, traced.claim_upper
     costly = traced.leak is not None or (on_pair is not None and on_pair.epsilon > claim.epsilon * (1 + 1e-9))

@@ -25,7 +25,7 @@ from overclaim.audit.play.execution import Budget
 from overclaim.audit.play.transcripts import blocks, concatenate
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import CELLS, expected_bound
-from overclaim.audit.search.families import first_round, later
+from overclaim.audit.search.families import first_round, later, unlike
 from overclaim.audit.search.loss_choices import alphabet_of
 from overclaim.audit.search.pair_space import PairSpace
 from overclaim.audit.search.proposals import Proposals
@@ -166,7 +166,9 @@ class Game:
         self.learner, self.claim, self.rounds = LEARNERS[name]()
         self.runs, self.black_box = runs, "black box" in name
         alphabet, batch = alphabet_of(self.learner, self.claim), batch_of(self.learner)
-        self.options = [*first_round(alphabet, self.rounds, batch), *later(self.learner, alphabet, self.rounds)]
+        self.options = unlike(
+            [*first_round(alphabet, self.rounds, batch), *later(self.learner, alphabet, self.rounds)]
+        )
         self.space = PairSpace.of(self.learner, self.claim, self.rounds)
         self.engine = "numpy" if kernel_of(self.learner) is None else "numba"
         self.known = {}

@@ -12,7 +12,7 @@ from overclaim.audit.laws.sequences import sequence_laws
 from overclaim.audit.play.execution import Budget
 from overclaim.audit.search import pair_search as search
 from overclaim.audit.search.exact_search import expected_bound
-from overclaim.audit.search.families import first_round, later
+from overclaim.audit.search.families import first_round, later, standard_pairs
 from overclaim.audit.search.influential_rounds import influential_pairs
 from overclaim.audit.search.loss_choices import alphabet_of, linear_alphabet
 from overclaim.audit.search.pair_changes import changes
@@ -134,6 +134,19 @@ def test_the_space_holds_every_family(name, rounds):
             point = space.point(pair)
             assert space.pair(point).to_json() == pair.to_json()
             assert all(0 <= point[name] < size for name, size in space.sizes.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [("ene-nguyen-vladu/tree-aggregation", {"rounds": 4}), ("agarwal-singh/ftrl-cube", {"rounds": 2})],
+)
+def test_no_pair_of_a_search_is_listed_twice(name, setting):
+    """In a short game constant and alternating rounds are the same: 7 of 10 pairs were others', and raced them."""
+    learner, claim, rounds = prepared(name, **setting)
+    pairs = [repr(pair.to_json()) for pair in candidates(learner, claim, rounds=rounds)]
+    assert len(set(pairs)) == len(pairs)
+    standard = [repr(pair.to_json()) for pair in standard_pairs(learner, claim, rounds)]
+    assert len(set(standard)) == len(standard) > 1
 
 
 def test_what_the_space_does_not_hold():
