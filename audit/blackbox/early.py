@@ -13,6 +13,7 @@ from ...mechanisms.draws import Draws, Floats, Stage
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, run_block
 from ..attacks.encoding import has_floats
+from ..attacks.outputs.learned import OutputAttack
 from ..certification.anytime import FIRST, SEARCH_RUNS, Scored
 from ..certification.frame import Choice
 from ..statistics import sequential
@@ -81,9 +82,9 @@ class _Growing(MechanismAudit):
         stakes, gain = sequential.choose_stakes(scores, left, **claim, log_odds=log_odds)
         return replace(event, stakes=stakes), gain
 
-    def handicap(self, best: float, *, coarse: bool) -> float:
-        """Return by how much an attack must have won more than the best of those before it."""
-        return LUCK
+    def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
+        """Tell whether an attack would have won more than the best of those before it."""
+        return worth > best + LUCK
 
 
 def _score(mechanism: object, choice: Choice, seed: int, block: tuple[int, int]) -> Scored[Sample]:

@@ -11,7 +11,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import WHOLE, as_float, rows_of, vectors
+from ..attacks.encoding import WHOLE, as_float, has_floats, rows_of, vectors
 from ..attacks.features import Labels, Outputs
 from ..attacks.objects import plain
+from ..certification.frame import Choice
 from ..statistics.digits import exactly
 from ..statistics.events import Event
 
@@ -45,6 +46,12 @@ class _Wording:
     text: str
     words: int  # of two that agree as often the simpler one is shown
     agrees: int
+
+
+def described(choice: Choice, outputs: Outputs) -> Choice:
+    """Return a choice with what some of the pilot's outputs show of it: its event in words, and whether by floats."""
+    words = event_in_words(choice.event, choice.attack.score(outputs), outputs)
+    return replace(choice, in_words=words, floats=has_floats(outputs))
 
 
 def event_in_words(event: Event, scores: Floats, outputs: Outputs) -> str:

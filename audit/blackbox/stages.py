@@ -16,12 +16,12 @@ from ..assumptions.call_limit import Limited
 from ..assumptions.independence import check_neighbours
 from ..assumptions.mechanism_runs import DataPair, Sample, from_bytes, join, run_block, to_bytes
 from ..assumptions.unseeded import Digested, Unseeded
-from ..attacks.encoding import Encoder, has_floats
-from ..attacks.features import Features, LabelledView, Outputs, View
+from ..attacks.encoding import Encoder
+from ..attacks.features import Features, LabelledView, Outputs
 from ..attacks.outputs.float_leaks import BitColumns, Preimages
-from ..attacks.outputs.learned import OutputAttack
+from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on
-from ..attacks.protocol import FittedAttack, NoEvidence
+from ..attacks.protocol import NoEvidence
 from ..certification.frame import Audit, Choice
 from ..play.processor import one_thread
 from ..play.transcripts import blocks
@@ -31,8 +31,8 @@ from ..statistics.event_choice import DOUBT
 from ..statistics.event_rule import transfer
 from ..statistics.events import NO_EVENT, Counts, Event, count
 from . import weak_claims
-from .event_statements import MOST_RUNS, event_in_words
-from .weak_claims import COARSE, SEARCH_DOUBT
+from .event_statements import MOST_RUNS, described
+from .weak_claims import SEARCH_DOUBT
 
 #: Shares of the runs: the search over pairs, and the training runs, which cross-fitting makes the pilot as well.
 SEARCH, TRAIN = 0.18, 0.20
@@ -46,34 +46,6 @@ LONG_SEARCH, SEARCH_SHARE, TRAIN_SHARE, LAST_STAGE = 10_000, 0.20, 0.18, 3
 
 #: A block of runs: the index of its pair, its number, its runs.
 _Block = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class OnOutputs:
-    """A fitted attack on features, of the raw outputs that they are made from."""
-
-    attack: FittedAttack[View]
-    encoder: Callable[[Outputs], Floats]
-    features: Features
-
-    @property
-    def name(self) -> str:
-        """The attack's name in the record."""
-        return self.attack.name
-
-    @property
-    def exact(self) -> bool:
-        """Whether the score is the exact log-likelihood ratio of the outputs."""
-        return self.attack.exact
-
-    @property
-    def wording(self) -> str:
-        """What an exact score is computed from."""
-        return self.attack.wording
-
-    def score(self, outputs: Outputs) -> Floats:
-        """Return the evidence for the left world, (runs,)."""
-        return self.attack.score(self.features.view(self.encoder(outputs)))
 
 
 @dataclass(frozen=True)
@@ -116,14 +88,8 @@ class MechanismAudit(Audit):
     def choose(self, options: Sequence[DataPair]) -> tuple[Choice, int]:
         """Return the pair, attack and event to certify, and the runs that it took to choose them."""
         if weak_claims.is_weak(self) and not self.bits:
-            chosen = weak_claims.choose(self, self.mechanism, options, self.index)
-            attack = (
-                NoEvidence() if chosen.attack is None else OnOutputs(chosen.attack, chosen.encoder, chosen.features)
-            )
-            pair = options[chosen.index - self.index]
-            words = event_in_words(chosen.event, attack.score(chosen.shown), chosen.shown)
-            facts = {"alike": chosen.attack is None, "floats": has_floats(chosen.shown)}
-            return Choice(pair, attack, chosen.event, chosen.index, words, **facts), self.spent + chosen.spent
+            choice, spent = weak_claims.choose(self, self.mechanism, options, self.index)
+            return choice, self.spent + spent
         kept: list[Sample] = []
         spent, best = self.spent, self.index
         if len(options) > 1:
@@ -134,9 +100,7 @@ class MechanismAudit(Audit):
         more = max(0, train - sum(sample.left.size for sample in kept))
         kept = kept + self.play([(best, *block) for block in blocks(more)], pairs, Stage.TRAIN)
         choice, _ = self.fit(pairs[best], best, kept)
-        shown = some_outputs(kept)
-        words = event_in_words(choice.event, choice.attack.score(shown), shown)
-        return replace(choice, in_words=words, floats=has_floats(shown)), spent + more
+        return described(choice, some_outputs(kept)), spent + more
 
     def share(self, share: float, enough: int, most: int) -> int:
         """Return a share of the runs, but no more than are enough."""
@@ -233,9 +197,7 @@ class MechanismAudit(Audit):
             scores: list[Floats] = []
             fit = partial(bet, seen, attack, plain, scores)
             worth, about = fit() if ranked else self.once(f"fit/{index}/{i}", fit)
-            # What a few bins say more than their feature is mostly luck, unless it is much.
-            handicap = self.handicap(best[0], coarse=attack.coarse) if math.isfinite(best[0]) else 0.0
-            if worth > best[0] + handicap:
+            if self.is_better(attack, best[0], worth):
                 best, best_scores = (worth, (seen, attack), Event.of_json(about)), scores
             plain = plain if seen.bits else best[0]
         worth, won, event = best
@@ -245,7 +207,7 @@ class MechanismAudit(Audit):
         fitted = winner.fit(self.mechanism, pair, seen.train)
         scored = best_scores[0] if best_scores else winner.cross_fitted(self.mechanism, pair, seen.train)
         event = transfer(event, scored, fitted.score(seen.train))
-        return Choice(pair, OnOutputs(fitted, seen.encoder, seen.train.features), event, index), worth
+        return Choice(pair, on_outputs(fitted, seen.encoder, seen.train.features), event, index), worth
 
     def _attacks(
         self, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool
@@ -282,9 +244,9 @@ class MechanismAudit(Audit):
         cells = measure_choice.Cells.of_scores(scores, left, log_odds=log_odds)
         return measure_choice.choose(cells, measure, alpha=alpha, runs=runs, doubt=doubt)
 
-    def handicap(self, best: float, *, coarse: bool) -> float:
-        """Return by how much an attack must promise more than the best of those before it."""
-        return COARSE * abs(best) if coarse else 0.0
+    def is_better(self, attack: OutputAttack, best: float, worth: float) -> bool:
+        """Tell whether an attack promises more than the best of those before it."""
+        return attack.beats(best, worth)
 
     def counter(self, choice: Choice) -> Callable[[tuple[int, int]], Counts]:
         """Return what runs a block of fresh runs and counts the event."""

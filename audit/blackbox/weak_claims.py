@@ -21,16 +21,16 @@ from ..assumptions.mechanism_runs import DataPair, Sample, outputs_of
 from ..assumptions.unseeded import Unseeded
 from ..attacks.encoding import Encoder
 from ..attacks.features import Features, LabelledView, Outputs, View
-from ..attacks.outputs.learned import OutputAttack
+from ..attacks.outputs.learned import OutputAttack, on_outputs
 from ..attacks.outputs.output_attacks import attacks_on
-from ..attacks.protocol import FittedAttack
-from ..certification.frame import Audit
+from ..attacks.protocol import NoEvidence, Scorer
+from ..certification.frame import Audit, Choice
 from ..play.processor import one_thread
 from ..play.transcripts import BLOCK, blocks
 from ..play.workers import in_parallel
 from ..statistics import event_choice
 from ..statistics.events import NO_EVENT, Event
-from .event_statements import MOST_RUNS
+from .event_statements import MOST_RUNS, described
 from .pilot import Pilot
 
 #: Claims of at most this epsilon, with so many runs at least, are weak.
@@ -47,21 +47,6 @@ SEARCH_DOUBT = 0.5
 HEATS, FINALISTS = 120_000, 3
 #: While pairs are compared, columns are looked at on so many runs.
 LOOKED_AT = 100_000
-#: The share by which a histogram must promise more than what it is made of.
-COARSE = 0.03
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What certification needs; no attack where the outputs are constant."""
-
-    index: int  # of the pair
-    attack: FittedAttack[View] | None
-    encoder: Callable[[Outputs], Floats]
-    features: Features
-    event: Event
-    spent: int  # runs
-    shown: Outputs  # of some runs of both worlds
 
 
 def is_weak(audit: Audit) -> bool:
@@ -69,8 +54,8 @@ def is_weak(audit: Audit) -> bool:
     return audit.claim.measure.is_epsilon and audit.claim.epsilon <= WEAK and audit.budget.runs >= MANY_RUNS
 
 
-def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: int) -> Chosen:
-    """Return the pair, attack and event to certify; `index` is a part of the key of the draws."""
+def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: int) -> tuple[Choice, int]:
+    """Return the pair, attack and event to certify, and the runs spent; `index` is a part of the key of the draws."""
     with one_thread():
         return _Choosing(audit, mechanism).of(options, index)
 
@@ -83,7 +68,7 @@ class _Scorer:
     encoder: Callable[[Outputs], Floats]
     features: Features
     attacks: Sequence[OutputAttack]
-    fitted: Sequence[FittedAttack[View]]
+    fitted: Sequence[Scorer[View]]
 
     @property
     def inputs(self) -> list[tuple[str, object]]:
@@ -138,7 +123,7 @@ class _Choosing:
     audit: Audit
     mechanism: object
 
-    def of(self, options: Sequence[DataPair], index: int) -> Chosen:
+    def of(self, options: Sequence[DataPair], index: int) -> tuple[Choice, int]:
         pilot = Pilot(self.audit, self.mechanism, options, index)
         won = self._search(pilot) if len(options) > 1 else 0
         pilot.extend([won], max(0, self._share(TRAIN, MOST_TRAIN) - 2 * pilot.draws))
@@ -150,13 +135,15 @@ class _Choosing:
         runs = features.view(columns).labelled(sample.left, coupled=True)
         judged = self._share(JUDGED, MOST_JUDGED) // 2
 
-        def play(fitted: Sequence[FittedAttack[View]]) -> list[Floats]:
+        def play(fitted: Sequence[Scorer[View]]) -> list[Floats]:
             return self._scores([_Scorer(options[won], encoder, features, (), fitted)], index, judged)[0]
 
-        attack, event = self._fitted(options[won], index + won, runs, play)
+        fitted, event = self._fitted(options[won], index + won, runs, play)
+        attack = NoEvidence() if fitted is None else on_outputs(fitted, encoder, features)
+        choice = Choice(options[won], attack, event, index + won, alike=fitted is None)
         step = -(-sample.left.size // MOST_RUNS)
         shown = sample.outputs[..., ::step] if isinstance(sample.outputs, np.ndarray) else sample.outputs[::step]
-        return Chosen(index + won, attack, encoder, features, event, pilot.spent + 2 * judged, shown)
+        return described(choice, shown), pilot.spent + 2 * judged
 
     def _scores(self, scorers: Sequence[_Scorer], index: int, draws: int) -> list[list[Floats]]:
         """Return each attack's scores of fresh coupled runs, the left world's first; nothing else of them is kept."""
@@ -234,8 +221,8 @@ class _Choosing:
         pair: DataPair,
         index: int,
         train: LabelledView,
-        play: Callable[[Sequence[FittedAttack[View]]], list[Floats]],
-    ) -> tuple[FittedAttack[View] | None, Event]:
+        play: Callable[[Sequence[Scorer[View]]], list[Floats]],
+    ) -> tuple[Scorer[View] | None, Event]:
         """Return the attack and event to certify: attacks learn from training runs, fresh ones choose the event."""
         once = self.audit.once
         attacks = attacks_on(train, thorough=True)
@@ -246,7 +233,7 @@ class _Choosing:
             return None, NO_EVENT
 
         @cache
-        def fitted(i: int) -> FittedAttack[View]:
+        def fitted(i: int) -> Scorer[View]:
             return attacks[i].fit(self.mechanism, pair, train)
 
         def final() -> list[list[Any]]:
@@ -317,8 +304,6 @@ def _winner(attacks: Sequence[OutputAttack], bets: Sequence[Sequence[Any]]) -> i
     """Return the attack whose event promises most, if any does."""
     won, best = None, -math.inf
     for i, (attack, (worth, _)) in enumerate(zip(attacks, bets, strict=True)):
-        # What a few bins say more than their feature is mostly luck, unless it is much.
-        handicap = COARSE * abs(best) if attack.coarse and math.isfinite(best) else 0.0
-        if worth > best + handicap:
+        if attack.beats(best, worth):
             won, best = i, worth
     return won

@@ -28,6 +28,7 @@ from ..assumptions.mechanism_runs import DataPair, join, run_block
 from ..attacks.encoding import vectors
 from ..attacks.learner_attacks import SequenceRatio, SequenceTable
 from ..attacks.outputs.regressions import STANDARD_BITS, LinearOdds
+from ..attacks.protocol import Scorer
 from ..attacks.rules import (
     Intervals,
     LinearRule,
@@ -197,18 +198,6 @@ def freeze(target: object, result: Result, *, budget: int, jobs: int = 1) -> Fro
     return Frozen(rule, share, count_fresh(play, rule, Stage.FROZEN, share, counted, jobs=jobs))
 
 
-@dataclass(frozen=True)
-class _Reversed:
-    """A score that is evidence for the right world, the other way round."""
-
-    scorer: Any
-
-    def score(self, outputs: Any) -> Floats:
-        """Return the evidence for the left world, (runs,)."""
-        reverse: Floats = -self.scorer.score(outputs)
-        return reverse
-
-
 def _told_best(result: Result, seen: Seen, left: NDArray[np.bool_]) -> Result:
     """Return an early audit's result with the event on its score that tells the worlds apart best.
 
@@ -216,7 +205,7 @@ def _told_best(result: Result, seen: Seen, left: NDArray[np.bool_]) -> Result:
     less noise makes rarer, or none at all: then the score may even be a number that is larger in the right world. The
     runs here are counted for nothing, so their labels may choose.
     """
-    scorers: list[Any] = [result.scorer, _Reversed(result.scorer)]
+    scorers: list[Any] = [result.scorer, Scorer(result.attack, lambda seen: -result.scorer.score(seen))]
     ways = [replace(result, scorer=scorer) for scorer in scorers]
     events = [_most_telling(way.scorer.score(seen), left) for way in ways]
     best = int(events[1][1] > events[0][1])

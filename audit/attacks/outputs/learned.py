@@ -5,6 +5,7 @@ All are fitted before certification, so a poor one costs power and never validit
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
 from ...statistics.coupling import reached
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..features import LabelledView, Labels, View
+from ..features import Features, LabelledView, Labels, Outputs, View
 from ..protocol import Scorer, log_ratio
 
 #: The most training runs that screening and boosting use.
@@ -27,6 +28,8 @@ SCREENED, BOOSTED = 50_000, 50_000
 PRIORS = (8.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 #: Bins of a histogram.
 BINS = 24
+#: The share by which a histogram must promise more than what it is made of.
+COARSE = 0.03
 
 
 def quantiles(values: Floats, bins: int, *, method: Literal["linear", "higher"] = "linear") -> Floats:
@@ -34,6 +37,11 @@ def quantiles(values: Floats, bins: int, *, method: Literal["linear", "higher"] 
     ordered = np.sort(values)  # faster than the partition by so many places that NumPy makes of others
     edges: Floats = np.unique(np.quantile(ordered, np.linspace(0, 1, bins + 1)[1:-1], method=method))
     return edges
+
+
+def on_outputs(attack: Scorer[View], encoder: Callable[[Outputs], Floats], features: Features) -> Scorer[Outputs]:
+    """Return a fitted attack on features as one on the raw outputs that they are made from."""
+    return Scorer(attack.name, lambda outputs: attack.score(features.view(encoder(outputs))))
 
 
 class OutputAttack(ABC):
@@ -58,6 +66,11 @@ class OutputAttack(ABC):
     def needs_other_runs(self) -> bool:
         """Whether it can only be judged by other runs than those that it learned from."""
         return True
+
+    def beats(self, best: float, worth: float) -> bool:
+        """Tell whether it promises more than the best of the attacks before it."""
+        handicap = COARSE * abs(best) if self.coarse and math.isfinite(best) else 0.0
+        return worth > best + handicap
 
     def fit(self, mechanism: object, pair: object, train: LabelledView) -> Scorer[View]:
         """Return the score, fitted on training runs."""
