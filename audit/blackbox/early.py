@@ -55,7 +55,7 @@ class AnytimeMechanism:
         """Return the attack and event of the next epoch, from the runs so far."""
         runs = sum(sample.left.size for sample in past)
         facts = {field.name: getattr(self.audit, field.name) for field in fields(self.audit)}
-        facts["execution"] = replace(self.audit.execution, memory=self.audit.execution.prefixed(f"early {runs}"))
+        facts["execution"] = self.audit.execution.inside(f"early {runs}")
         choice = _Growing(**facts).fit(pair, index, past)[0]
         return replace(choice, floats=has_floats(some_outputs(past)))
 

@@ -9,8 +9,9 @@ that the one which is shown is wrong with probability at most alpha.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from ..assumptions.mechanism_runs import DataPair, RefusedInputError
@@ -18,7 +19,7 @@ from ..certification.frame import FEWEST_RUNS, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkInputs
 from ..inputs.candidates import Candidate, Space
-from ..play.execution import Budget, Execution, seed_beyond
+from ..play.execution import Budget, seed_beyond
 from .stages import MechanismAudit
 
 #: The seed of the first certificate is the audit's own plus this; trials and other certificates use later ones. No
@@ -40,6 +41,26 @@ def to_certify(accepted: Sequence[Thing]) -> list[Thing]:
     """Return what to certify in turn: the last that was accepted, and a half and a quarter of the way to it."""
     places = dict.fromkeys(len(accepted) * share // 4 for share in (4, 2, 1))
     return [accepted[place - 1] for place in places if place > 0][:CERTIFICATES]
+
+
+def certified_in_turn(
+    accepted: Sequence[Thing],
+    audited: Callable[[Thing, Budget, str], Result | None],
+    budget: Budget,
+    most_trials: int,
+) -> tuple[Thing, Budget, Result] | None:
+    """Return the first of those `to_certify` that falsifies on fresh runs, the budget and the audit; None if none.
+
+    They share the error of `budget`, whose seed is that of the audit that found the witness. `audited` is told the
+    name of a stage too.
+    """
+    for i, smaller in enumerate(to_certify(accepted)):
+        seed = seed_beyond(budget.seed, FRESH + (i and most_trials + i))  # beyond those of the trials
+        fresh = Budget(budget.runs, seed, 1 - budget.alpha / CERTIFICATES)
+        result = audited(smaller, fresh, f"shrunk {i}")
+        if result is not None and result.verdict is Verdict.FALSIFIED:
+            return smaller, fresh, result
+    return None
 
 
 def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> ShrunkInputs:
@@ -72,30 +93,18 @@ def shrink_inputs(audit: MechanismAudit, space: Space, falsified: Result) -> Shr
                 break
         else:
             break
-    share = (1 - budget.confidence) / CERTIFICATES
-    runs = min(budget.runs, CERTIFIED_RUNS)
-    for i, smaller in enumerate(to_certify(accepted)):
-        own = seed_beyond(budget.seed, FRESH + (i and TRIALS + i))  # beyond those of the trials
-        result = _audited(audit, smaller, Budget(runs, own, 1 - share), f"shrunk {i}")
-        if result is not None and result.verdict is Verdict.FALSIFIED:
-            return ShrunkInputs(
-                pair=DataPair(smaller.left, smaller.right),
-                epsilon_lower=result.epsilon_lower,
-                claimed=audit.claim.epsilon,
-                seed=own,
-                runs=runs,
-                trials=trials,
-                confidence=1 - share,
-            )
+    fewer = replace(budget, runs=min(budget.runs, CERTIFIED_RUNS))
+    found = certified_in_turn(accepted, partial(_audited, audit), fewer, TRIALS)
+    smallest, certified, result = found or (None, budget, falsified)
     return ShrunkInputs(
-        pair=pair,
-        epsilon_lower=falsified.epsilon_lower,
+        pair=pair if smallest is None else DataPair(smallest.left, smallest.right),
+        epsilon_lower=result.epsilon_lower,
         claimed=audit.claim.epsilon,
-        seed=budget.seed,
-        runs=budget.runs,
+        seed=certified.seed,
+        runs=certified.runs,
         trials=trials,
-        confidence=budget.confidence,
-        fresh=False,
+        confidence=certified.confidence,
+        fresh=found is not None,
     )
 
 
@@ -109,7 +118,7 @@ def _falsifies(audit: MechanismAudit, candidate: Candidate, budget: Budget, stag
 
 def _audited(audit: MechanismAudit, candidate: Candidate, budget: Budget, stage: str) -> Result | None:
     """Return an audit on a pair with a budget of its own; None where the mechanism raises on it."""
-    execution = Execution(audit.execution.jobs, memory=audit.execution.prefixed(stage))
+    execution = replace(audit.execution.inside(stage), progress=False, cluster=None)
     # A call that takes too long ends an attempt as a whole: none certifies without its slow runs.
     fresh = replace(audit, mechanism=audit.limited, budget=budget, execution=execution, index=0, spent=0)
     began = time.perf_counter()

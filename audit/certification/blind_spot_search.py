@@ -128,7 +128,7 @@ def blind_spot(audit: Audit, pair: Pair | DataPair, weaken: Weaken, *, parameter
         weaker = replace(
             tests.of(weaken(factor)),
             budget=replace(tests.budget, seed=seed_beyond(audit.budget.seed, FRESH + middle)),
-            execution=replace(tests.execution, memory=audit.execution.prefixed(f"weaker {factor:g}")),
+            execution=tests.execution.inside(f"weaker {factor:g}"),
         )
         bounds[factor] = weaker.once("bound", partial(_bound, weaker, pair))
         low, high = (low, middle) if bounds[factor] > audit.claim.measure.level else (middle, high)

@@ -19,7 +19,7 @@ import numpy as np
 from ...learners.problems.losses import TOLERANCE
 from ...learners.protocol import Learner, LearnerError
 from ...mechanisms.claim import Claim
-from ..blackbox.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, to_certify
+from ..blackbox.shrink_inputs import CERTIFICATES, FRESH, TRIAL_ALPHA, certified_in_turn
 from ..certification.falsify import audit_learner
 from ..certification.verdict import Result, Verdict
 from ..certification.witness import ShrunkJson, ShrunkWitness
@@ -141,31 +141,31 @@ def shrink(
     execution : Execution
         Whether to play on compiled kernels, and the memory of what was judged before.
     """
-    share = budget.alpha / CERTIFICATES
-    judge = _Judge(build, budget.runs, budget.seed, share, execution)
+    judge = _Judge(build, budget.runs, budget.seed, budget.alpha / CERTIFICATES, execution)
     judge.use(pair)
     best = _fewer_arms(judge, pair)
     best = _fewer_rounds(judge, best)
     best = _simpler_losses(judge, best)
     _fewer_rounds(judge, best)
-    for i, smaller in enumerate(to_certify(judge.accepted)):
+
+    def audited(smaller: Pair, fresh: Budget, stage: str) -> Result:
         learner, claim = build(smaller)
-        own = seed_beyond(budget.seed, FRESH + (i and EXACT + i))  # beyond those of the trials
-        afresh = replace(execution, memory=execution.prefixed(f"shrunk {i}"))
-        fresh = Budget(budget.runs, own, 1 - share)
-        result = audit_learner(learner, claim, fresh, afresh, pair=smaller, arms=learner.arms)
-        if result.verdict is Verdict.FALSIFIED:
-            return ShrunkWitness(
-                pair=smaller,
-                arms=learner.arms,
-                epsilon_lower=result.epsilon_lower,
-                claimed=claim.epsilon,
-                seed=own,
-                runs=fresh.runs,
-                trials=judge.trials,
-                confidence=fresh.confidence,
-            )
-    return None
+        return audit_learner(learner, claim, fresh, execution.inside(stage), pair=smaller, arms=learner.arms)
+
+    found = certified_in_turn(judge.accepted, audited, budget, EXACT)
+    if found is None:
+        return None
+    smallest, certified, result = found
+    return ShrunkWitness(
+        pair=smallest,
+        arms=build(smallest)[0].arms,
+        epsilon_lower=result.epsilon_lower,
+        claimed=result.claim.epsilon,
+        seed=certified.seed,
+        runs=certified.runs,
+        trials=judge.trials,
+        confidence=certified.confidence,
+    )
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ...learners.checks import check_whole
@@ -190,9 +190,9 @@ class Execution:
         if self.memory is not None and not hasattr(self.memory, "recall"):
             raise ValueError(f"memory must be a Memory, got {self.memory!r}")
 
-    def prefixed(self, prefix: str) -> PrefixedMemory | None:
-        """Return the memory of an audit inside this one."""
-        return None if self.memory is None else PrefixedMemory(self.memory, prefix)
+    def inside(self, prefix: str) -> Execution:
+        """Return the same for an audit inside this one, whose stages have names of their own in the memory."""
+        return self if self.memory is None else replace(self, memory=PrefixedMemory(self.memory, prefix))
 
 
 #: One process, this one, which remembers nothing; and what an audit spends that does not say how much.
