@@ -24,6 +24,8 @@ from .regret_tasks import BUDGET_OF_REGRET, RegretTask
 from .targets import convert
 from .tasks import Task
 
+#: The error of a whole report of ours: every certificate has an equal share of it, and Holm's procedure decides.
+REPORT_ALPHA = 0.01
 #: Runs for each loss sequence of a measurement of regret that does not say how many.
 RUNS_OF_REGRET = 2000
 
@@ -71,27 +73,23 @@ class Plan:
         return replace(self, tasks=tuple(replace(t, fast=t.fast or not t.is_mechanism) for t in self.tasks))
 
 
-def literature(seed: int = 0, alpha: float = 0.01) -> Plan:
-    """Return the audit of the literature: every case, and every regret claim that does not take long.
-
-    `alpha` is for the whole report: every certificate has error alpha / m, and Holm's procedure decides.
-    """
+def literature(seed: int = 0) -> Plan:
+    """Return the audit of the literature: every case, and every regret claim that does not take long."""
     cases = [(entry, case) for entry in entries().values() for case in entry.cases]
-    confidence = 1 - alpha / len(cases)
+    confidence = 1 - REPORT_ALPHA / len(cases)
     tasks = tuple(_of_case(entry, case, seed, confidence) for entry, case in cases)
     regret = tuple(
         RegretTask(entry.name, budget=replace(BUDGET_OF_REGRET, seed=seed))
         for entry in entries().values()
         if entry.regret and entry.regret.measured
     )
-    return Plan(tasks, seed, confidence, alpha, regret, published=True)
+    return Plan(tasks, seed, confidence, REPORT_ALPHA, regret, published=True)
 
 
-def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
+def libraries_plan(seed: int = 0) -> Plan:
     """Return the audit of the libraries that are installed: every entry under every relation that it may mean.
 
     An entry whose library is there in another version than the one it quotes is skipped, as one whose library is not.
-    `alpha` is for the whole report, as for the literature.
 
     Raises
     ------
@@ -105,7 +103,7 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
         where = "see make libraries, and overclaim list libraries"
         raise ValueError(f"none of the libraries is installed in the version that is quoted: {where}")
     cases = [LibraryCase(entry, relation) for entry in entered for relation in entry.relations]
-    confidence = 1 - alpha / len(cases)
+    confidence = 1 - REPORT_ALPHA / len(cases)
     tasks = tuple(
         Task(
             target=case.entry.name,
@@ -117,7 +115,7 @@ def libraries_plan(seed: int = 0, alpha: float = 0.01) -> Plan:
         )
         for case in cases
     )
-    return Plan(tasks, seed, confidence, alpha, skipped=skipped)
+    return Plan(tasks, seed, confidence, REPORT_ALPHA, skipped=skipped)
 
 
 def _of_case(entry: Entry, case: Case, seed: int, confidence: float) -> Task:
