@@ -207,7 +207,10 @@ def _by_lot(marks: Labels, last: int) -> float:
     size, many = marks.size, int(np.count_nonzero(marks))
     counts = np.arange(max(0, last - (size - many)), min(last, many) + 1)
     law = np.exp(_log_choose(many, counts) + _log_choose(size - many, last - counts) - _log_choose(size, last))
-    seen = int(np.count_nonzero(marks[-last:])) - int(counts[0])
+    return _two_sided(law, int(np.count_nonzero(marks[-last:])) - int(counts[0]))
+
+
+def _two_sided(law: Floats, seen: int) -> float:
     return min(1.0, 2 * float(min(law[: seen + 1].sum(), law[seen:].sum())))
 
 
@@ -300,8 +303,7 @@ def neighbours_p_value(marks: NDArray[np.bool_], lag: int) -> float:
     spread = math.sqrt(max(0.0, twice * (twice - size) / (size**2 * (size - 1.0))))
     if abs(changes - twice / size) <= _PLAIN * spread:
         return 1.0
-    law = _law_of_changes(many, size - many)
-    return min(1.0, 2 * float(min(law[: changes + 1].sum(), law[changes:].sum())))
+    return _two_sided(_law_of_changes(many, size - many), changes)
 
 
 def _law_of_changes(ones: int, zeros: int) -> Floats:

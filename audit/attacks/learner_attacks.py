@@ -47,6 +47,11 @@ FEWEST_BOOSTED = 2000
 FEWEST_PAIRED = 100
 
 
+def _log_ratio(p: Floats, q: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return rounded(np.log(p) - np.log(q))
+
+
 class SequenceRatio(LawAttack):
     """Exact log-likelihood ratio of the sequence of arms, from its enumerated law with the noise integrated out."""
 
@@ -56,8 +61,7 @@ class SequenceRatio(LawAttack):
     def __init__(self, learner: Learner, pair: Pair) -> None:
         super().__init__(learner, pair)
         p, q = sequence_laws(learner, pair, cells=COARSE)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.table = rounded(np.log(p) - np.log(q))
+        self.table = _log_ratio(p, q)
         #: The score of every sequence with its probability in both worlds: events are chosen from these.
         self.laws = (self.table, p, q)
 
@@ -99,8 +103,7 @@ class WindowRatio(LawAttack):
             told = float(rounded(epsilon_from_laws(p, q, TELLING), 6))
             if told > best:
                 best, self.begin, self.end = told, differs - before, end
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    self.table = rounded(np.log(p) - np.log(q))
+                self.table = _log_ratio(p, q)
                 self.laws = (self.table, p, q)
 
     @staticmethod

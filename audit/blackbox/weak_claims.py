@@ -192,9 +192,7 @@ class _Choosing:
 
     def _bet(self, lesson: _Lesson) -> list[Any]:
         """Return what the best event on a pair promises, and the attacks that promise most: a ranking of pairs."""
-        train = lesson.train
-        scores = (attack.cross_fitted(self.mechanism, lesson.pair, train) for attack in lesson.attacks)
-        worths = [self._promise(attack, one) for attack, one in zip(lesson.attacks, scores, strict=True)]
+        worths = self._promises(lesson.attacks, lesson.pair, lesson.train)
         ranked = sorted(range(len(worths)), key=lambda i: -worths[i])
         return [max(worths, default=-math.inf), ranked[:RACERS]]
 
@@ -268,10 +266,12 @@ class _Choosing:
 
     def _heats(self, pair: DataPair, train: LabelledView, attacks: Sequence[OutputAttack]) -> list[int]:
         """Return the attacks that promise most on some of the runs, in their order."""
-        heat = train.thinned(HEATS)
-        scores = (attack.cross_fitted(self.mechanism, pair, heat) for attack in attacks)
-        worths = [self._promise(attack, one) for attack, one in zip(attacks, scores, strict=True)]
+        worths = self._promises(attacks, pair, train.thinned(HEATS))
         return sorted(sorted(range(len(attacks)), key=lambda i: -worths[i])[:FINALISTS])
+
+    def _promises(self, attacks: Sequence[OutputAttack], pair: DataPair, train: LabelledView) -> list[float]:
+        """Return what the best event of every attack promises, fitted on either half of some runs."""
+        return [self._promise(attack, attack.cross_fitted(self.mechanism, pair, train)) for attack in attacks]
 
     def _promise(self, attack: OutputAttack, scores: Floats) -> float:
         """Return what an attack's best event promises, while pairs and attacks are compared."""

@@ -188,12 +188,18 @@ def _arm_shift(learner: HasInner, pair: Pair) -> float | None:
         return None
     if learner.batch * (pair.t0 // learner.batch + 1) > pair.rounds - 1:
         return 0.0  # the last release reaches no action
-    if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
-        raise NotExactError("exact releases need linear losses")
-    difference = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
+    difference = _difference(pair)
     if not np.allclose(difference, difference[0]):
         raise NotExactError("exact releases of a bandit need losses that differ equally for all arms")
     return float(difference[0]) / learner.batch
+
+
+def _difference(pair: Pair) -> Floats:
+    """Return by how much the losses of the differing round differ, arm by arm."""
+    if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
+        raise NotExactError("exact releases need linear losses")
+    difference: Floats = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
+    return difference
 
 
 def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
@@ -217,10 +223,7 @@ def release_loss(learner: Learner, pair: Pair, updates: int) -> PrivacyLoss:
         return losses
     if pair.t0 == updates:
         return PrivacyLoss.of_laplace([])  # the last release reaches no action
-    if not isinstance(pair.left, np.ndarray) or not isinstance(pair.right, np.ndarray):
-        raise NotExactError("exact releases need linear losses")
-    difference = np.abs(pair.left[pair.t0] - pair.right[pair.t0])
-    scale = learner.noise.scale
+    difference, scale = _difference(pair), learner.noise.scale
     shift = _arm_shift(learner, pair) if isinstance(learner, HasInner) else None
     if shift is not None:
         return PrivacyLoss.of_laplace([shift / scale] if shift else [])

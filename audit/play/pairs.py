@@ -297,14 +297,18 @@ def loss_json(loss: object) -> object:
     return loss.to_json() if hasattr(loss, "to_json") else repr(loss)
 
 
+def extremes(claim: Claim, arms: int) -> tuple[float, float, Floats, Floats]:
+    """Return the least and the largest loss that all arms have, and losses that are high by turns, and at one arm."""
+    losses = LOSS_SETS[claim.losses]
+    low, high = (end * losses.scale(arms) for end in (losses.low, losses.high))
+    contrast, single = (np.where(where, high, low) for where in (np.arange(arms) % 2 == 0, np.arange(arms) == 0))
+    return low, high, contrast, single
+
+
 def differing_losses(claim: Claim, arms: int) -> list[tuple[Floats, Floats]]:
     """Return the extreme differing losses of one round: all coordinates together, opposed, and one alone."""
-    losses = LOSS_SETS[claim.losses]
-    size = losses.scale(arms)
-    low, high = losses.low * size, losses.high * size
+    low, high, contrast, single = extremes(claim, arms)
     ones = np.ones(arms)
-    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
-    single = np.where(np.arange(arms) == 0, high, low)
     if claim.neighbours == "zero-out":
         return [(loss, 0 * ones) for loss in _distinct([high * ones, contrast, single, -contrast * (low < 0)])]
     opposite = high + low

@@ -122,7 +122,6 @@ def play(
     """
     left = draws.labels(runs, share)
     actions: list[Actions] = []
-    past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
     releases: list[Floats] = []
     releasing = cast(HasRelease, learner)
 
@@ -133,12 +132,6 @@ def play(
             kept = smallest_type(learner.arms) if played.ndim == 1 else np.float64
             actions.append(np.empty((pair.rounds, *played.shape), dtype=kept))
         actions[0][t] = played
-
-    def feed(t: int, played: Actions) -> Floats:
-        feedback = pair.feedback(t, played, learner.feedback, left, past or ())
-        if past is not None:
-            past.append(played)
-        return feedback
 
     def learned(t: int, state: object) -> None:
         released = releasing.release(state)
@@ -151,11 +144,24 @@ def play(
         runs,
         pair.rounds,
         see=see,
-        feed=feed,
+        feed=feeding(learner, pair, left),
         learned=learned if surface != "actions" else None,
         updates=pair.rounds - (surface != "publication"),
     )
     return Transcripts(actions[0], left, np.stack(releases) if releases else None)
+
+
+def feeding(learner: Learner, pair: Pair, left: NDArray[np.bool_] | bool) -> Callable[[int, Actions], Floats]:
+    """Return what feeds a learner back: what it played, and in which world of the pair each run is."""
+    past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
+
+    def feed(t: int, played: Actions) -> Floats:
+        fed = pair.feedback(t, played, learner.feedback, left, past or ())
+        if past is not None:
+            past.append(played)
+        return fed
+
+    return feed
 
 
 def play_rounds(

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...learners.leaders.pftal import BanditPftal, Pftal
 from ...learners.leaders.private_bandit import PrivateBandit
-from ...learners.problems.losses import LOSS_SETS, Adaptive, Family, Linear, Loss, Quadratic, Switch
+from ...learners.problems.losses import Adaptive, Family, Linear, Loss, Quadratic, Switch
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
 from ...mechanisms.draws import Floats
-from ..play.pairs import Pair, differing_losses
+from ..play.pairs import Pair, differing_losses, extremes
 
 #: A loss of one round; and two of them: of the two worlds, or of the even and the odd rounds.
 Choice = Loss | Adaptive
@@ -74,15 +74,10 @@ class Alphabet:
 
 def linear_alphabet(claim: Claim, arms: int) -> Alphabet:
     """Return the extreme vectors of a loss set: all coordinates high, low or between, contrasts, and one alone."""
-    losses = LOSS_SETS[claim.losses]
-    size = losses.scale(arms)
-    low, high = losses.low * size, losses.high * size
-    ones = np.ones(arms)
-    contrast = np.where(np.arange(arms) % 2 == 0, high, low)
-    other = high + low - contrast
+    low, high, contrast, single = extremes(claim, arms)
+    ones, other = np.ones(arms), high + low - contrast
     constants = [high * ones, low * ones, (high + low) / 2 * ones]
-    box = losses.name in ("unit", "symmetric")
-    single = np.where(np.arange(arms) == 0, high, low)
+    box = claim.losses in ("unit", "symmetric")
     return Alphabet(
         differing=tuple(differing_losses(claim, arms)),
         patterns=(*((c, c) for c in (*constants, contrast)), (contrast, other)),

@@ -13,10 +13,10 @@ import numpy as np
 from ...learners.blame import blaming, name_of
 from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import Scalar
-from ...mechanisms.draws import Draws, Floats
+from ...mechanisms.draws import Draws
 from ..attacks.places import scalars
 from ..play.pairs import Pair
-from ..play.transcripts import play_rounds
+from ..play.transcripts import feeding, play_rounds
 from .libraries import watched_libraries
 from .parting import Leak, last_call, lost_words, of_one_kind, parting, without_noise
 from .tape import Call, Tape, TapeEvent, UntraceableError
@@ -165,14 +165,6 @@ class _Taped:
 def _play_learner(
     learner: Learner, pair: Pair, tape: Tape, runs: int, left: bool, surface: str, forced: object
 ) -> None:
-    past: list[Actions] | None = None if pair.arms is not None else []  # for adaptive losses only
-
-    def feed(t: int, played: Actions) -> Floats:
-        fed = pair.feedback(t, played, learner.feedback, left, past or ())
-        if past is not None:
-            past.append(played)
-        return fed
-
     def learned(t: int, state: object) -> None:
         released = learner.release(state)  # type: ignore[attr-defined]
         if released is not None:
@@ -184,7 +176,7 @@ def _play_learner(
         runs,
         pair.rounds,
         see=lambda t, played: tape.show("action", played.copy()),
-        feed=feed,
+        feed=feeding(learner, pair, left),
         learned=learned if surface != "actions" else None,
         updates=pair.rounds - (surface != "publication"),
     )

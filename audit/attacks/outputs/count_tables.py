@@ -13,11 +13,11 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import rounded
-from ...statistics.coupling import Codes, Places, reached
+from ...statistics.coupling import Codes, Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
 from ..features import Features, LabelledView, Labels, View, equal
 from ..protocol import log_ratio
-from .learned import BINS, SCREENED, OutputAttack, nothing, quantiles, worth_of
+from .learned import SCREENED, OutputAttack, binned_odds, nothing, worth_of
 from .regressions import STRETCH, Coded, CodedRuns, Logistic
 
 #: The most possible outcomes of a table of few; how often on average training must show the outcomes of one, if these
@@ -192,20 +192,15 @@ class Patterns(OutputAttack):
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Count."""
         patterns, places = np.unique(self.keys(train), return_inverse=True)
-        rest = train.clean.sum(axis=0)
-        parts = []
-        for place in range(patterns.size):
-            here = places == place
-            edges = quantiles(rest[here], BINS)
-            codes, _ = reached(edges, rest[here])
-            parts.append((edges, log_ratio(codes, train.left[here], edges.size + 1, 0.5, 0.5)))
+        rest, within = train.clean.sum(axis=0), (places == place for place in range(patterns.size))
+        parts = [binned_odds(rest[here], train.left[here]) for here in within]
 
         def score(view: View) -> Floats:
             keys, rest = self.keys(view), view.clean.sum(axis=0)
             scores = np.zeros(keys.size)
-            for pattern, (edges, table) in zip(patterns, parts, strict=True):
+            for pattern, odds in zip(patterns, parts, strict=True):
                 here = keys == pattern
-                scores[here] = table[reached(edges, rest[here])[0]]
+                scores[here] = odds(rest[here])
             return scores
 
         return score

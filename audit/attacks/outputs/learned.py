@@ -39,6 +39,13 @@ def quantiles(values: Floats, bins: int, *, method: Literal["linear", "higher"] 
     return edges
 
 
+def binned_odds(values: Floats, left: Labels) -> Callable[[Floats], Floats]:
+    """Return the smoothed log ratio of counts between the quantiles of some values, as a function of others."""
+    edges = quantiles(values, BINS)
+    table = log_ratio(reached(edges, values)[0], left, edges.size + 1, 0.5, 0.5)
+    return lambda others: table[reached(edges, others)[0]]
+
+
 def on_outputs(attack: Scorer[View], encoder: Callable[[Outputs], Floats], features: Features) -> Scorer[Outputs]:
     """Return a fitted attack on features as one on the raw outputs that they are made from."""
     return Scorer(attack.name, lambda outputs: attack.score(features.view(encoder(outputs))))
@@ -127,10 +134,8 @@ class Histogram(OutputAttack):
     def learn(self, train: LabelledView) -> Callable[[View], Floats]:
         """Count."""
         feature = train.features.rows[self.index]
-        row = feature(train)
-        edges = quantiles(row, BINS)
-        table = log_ratio(reached(edges, row)[0], train.left, edges.size + 1, 0.5, 0.5)
-        return lambda view: table[reached(edges, feature(view))[0]]
+        odds = binned_odds(feature(train), train.left)
+        return lambda view: odds(feature(view))
 
 
 def worth_of(prior: Floats, places: NDArray[np.int64], left: Labels) -> float:
