@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overclaim.audit.attacks.features import FEW_VALUES, MOST_SPECIALS, REPEATS, STANDS_OUT, Column, Features
-from overclaim.audit.attacks.outputs.count_tables import NUDGE, UNIFORM, _bins, _kinds
-from overclaim.audit.attacks.outputs.regressions import STRETCH, Coded, CodedRuns
+from overclaim.audit.attacks.outputs.binned_regressions import NUDGE, STRETCH, UNIFORM, Coded, CodedRuns, _bins
+from overclaim.audit.attacks.outputs.count_tables import kinds_of
 from overclaim.audit.statistics.coupling import MOST_KEYS, Places
 
 NUMBERS = st.one_of(
@@ -103,7 +103,7 @@ def test_patterns_are_numbered_by_every_columns_kind():
     columns = rng.choice([0.0, 1.0, math.nan], (3, 200))
     view = Features(columns).view(columns)
     kinds = [view.kinds(i).astype(int) for i in range(3)]
-    np.testing.assert_array_equal(_kinds(range(3), view), (kinds[0] * 4 + kinds[1]) * 4 + kinds[2])
+    np.testing.assert_array_equal(kinds_of(range(3), view), (kinds[0] * 4 + kinds[1]) * 4 + kinds[2])
     assert view.kinds(0) is view.kinds(0)
 
 

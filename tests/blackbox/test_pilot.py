@@ -9,9 +9,8 @@ from scipy import special
 
 from overclaim.audit.assumptions.mechanism_runs import DataPair
 from overclaim.audit.attacks.features import Features
-from overclaim.audit.attacks.outputs import count_tables
-from overclaim.audit.attacks.outputs.count_tables import BinnedRegression
-from overclaim.audit.attacks.outputs.regressions import Coded, CodedRuns
+from overclaim.audit.attacks.outputs import binned_regressions
+from overclaim.audit.attacks.outputs.binned_regressions import BinnedRegression, Coded, CodedRuns
 from overclaim.audit.blackbox import weak_claims
 from overclaim.audit.blackbox.pilot import Pilot
 from overclaim.audit.blackbox.stages import MechanismAudit
@@ -243,7 +242,7 @@ def test_a_regression_on_bins_finds_its_weights_where_some_bins_are_rare():
     columns = np.concatenate([mechanism(data, Draws(0), 160_000) for data in ([1] * 10, [2] * 10)], axis=1)
     left = np.repeat([True, False], 160_000)
     train = Features(columns).view(columns).labelled(left, coupled=True)
-    shown = [Coded(*part.of(train), part.size, part.ordered) for part in count_tables._parts(train, least=False)]
+    shown = [Coded(*part.of(train), part.size, part.ordered) for part in binned_regressions._parts(train, least=False)]
     tables = CodedRuns(shown, left).tables(0.1)
     wrong = left - special.expit(sum(part.odds(table) for part, table in zip(shown, tables, strict=True)))
     for part, table in zip(shown, tables, strict=True):

@@ -1,24 +1,22 @@
-"""Tables of counts: of the outcomes of a mechanism, of their projections and patterns; regressions on bins."""
+"""Tables of counts: of the outcomes of a mechanism, of their projections and patterns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from ....mechanisms.draws import Floats
-from ...statistics.bounds.rounding import rounded
-from ...statistics.coupling import Codes, Places
+from ...statistics.coupling import Places
 from ...statistics.event_choice import DOUBT, DOUBT_OF_LOG_ODDS
-from ..features import Features, LabelledView, Labels, View, equal
+from ..features import Features, LabelledView, Labels, View
 from ..protocol import log_ratio
 from .learned import SCREENED, OutputAttack, binned_odds, nothing, worth_of
-from .regressions import STRETCH, Coded, CodedRuns, Logistic
+from .regressions import Logistic
 
 #: The most possible outcomes of a table of few; how often on average training must show the outcomes of one, if these
 #: are many, and of a larger one: what is seen once says nothing of its kind.
@@ -27,11 +25,6 @@ MOST_OUTCOMES, TWICE, REPEATED = 2**16, 2, 16
 #: outcome has many of them, and counts alone are used. Beyond, the regression's prediction is a prior.
 FEW_OUTCOMES, FEWER_OUTCOMES = 256, 24
 MOST_PATTERNS = 64
-#: Bins of a number of equal width, the share of its values beyond them on either side, and how far edges lie from
-#: those numbers in units of bins.
-UNIFORM, FAR_TAIL, NUDGE = 48, 5e-4, 6e-10
-#: The most runs of a regression on bins.
-MOST_REGRESSED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -180,7 +173,7 @@ class Patterns(OutputAttack):
     @staticmethod
     def keys(view: View) -> NDArray[np.int64]:
         """Return a number for which columns hold which special value, (runs,); all 0 where there are too many."""
-        return _kinds(range(len(view.columns)), view)
+        return kinds_of(range(len(view.columns)), view)
 
     @classmethod
     def is_worth(cls, view: View) -> bool:
@@ -206,130 +199,7 @@ class Patterns(OutputAttack):
         return score
 
 
-@dataclass(frozen=True)
-class BinnedRegression(OutputAttack):
-    """Log odds of a logistic regression on what the columns show, in bins, and on special values together [1]_.
-
-    Special values, and the categories of discrete columns, are counted together where their patterns are few; ordinary
-    numbers in bins, whose weights differ the less the nearer they are, save a step at the median, where noise around
-    a value changes sides. Among special values, as in the answers of sparse vectors, the least number may count, with
-    how many of each there are, in place of each column's: numbers that were compared before they were released say so
-    most, fresh ones each alone.
-
-    Coupled runs: what both worlds do with the same draws cancels, and weak evidence is left.
-
-    Parameters
-    ----------
-    step : float
-        Standard deviation, before anything is seen, of the difference of neighbouring bins' weights.
-    least : bool
-        Whether the least number counts in place of each column's, where several columns have special values.
-
-    References
-    ----------
-    .. [1] T. Hastie, R. Tibshirani. Generalized additive models. Statistical Science 1, 1986.
-    """
-
-    step: float
-    least: bool = False
-
-    log_odds = True
-
-    @property
-    def name(self) -> str:
-        """The attack's name in the record."""
-        return "regression on bins of the least" if self.least else "regression on bins"
-
-    def learn(self, train: LabelledView) -> Callable[[View], Floats]:
-        """Fit the weights."""
-        parts = train.once(("parts", self.least), lambda: list(_parts(train, least=self.least)))
-        if not parts or train.of_one_world:
-            return nothing
-        runs = train.thinned(MOST_REGRESSED)
-
-        def coded() -> CodedRuns:
-            shown = [Coded(*part.of(runs), part.size, part.ordered, self.least, part.jump) for part in parts]
-            return CodedRuns(shown, runs.left)
-
-        tables = runs.once(("coded", self.least), coded).tables(self.step)
-        read = [(part, table) for part, table in zip(parts, tables, strict=True) if table.any()]
-
-        def score(view: View) -> Floats:
-            total = np.zeros(view.columns.shape[1])
-            for part, table in read:
-                codes, weights = part.of(view)
-                told = table.take(codes)
-                total += told if weights is None else told * weights
-            return rounded(total)
-
-        return score
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What is read of a run: see `regressions.Coded`. `times` is a value whose share of the columns is the weight."""
-
-    codes: Callable[[View], Codes]
-    size: int
-    ordered: bool
-    times: float | None = None
-    jump: int = 0
-
-    def of(self, view: View) -> tuple[Codes, Floats | None]:
-        """Return the codes of runs, and their weights if they are not 1."""
-        codes = view.once(self.codes, lambda: self.codes(view))
-        if self.times is None:
-            return codes, None
-        same = equal(view.columns, self.times)
-        return codes, same.sum(axis=0, dtype=np.int32) / len(same)
-
-
-def _parts(train: LabelledView, *, least: bool) -> Iterator[_Part]:
-    columns, special = train.features.columns, train.features.with_specials
-    few = train.thinned(SCREENED)
-    for group in ([i for i, column in enumerate(columns) if column.discrete], special):
-        if group:
-            known, times = np.unique(_kinds(group, few), return_counts=True)
-            if known.size * REPEATED <= times.sum():
-                places = Places.of(known, math.prod(columns[i].values.size + 1 for i in group))
-                yield _Part(partial(_place, group, places), known.size + 1, ordered=False)
-                continue
-            yield from (_Part(partial(_kind, i), columns[i].values.size + 1, ordered=False) for i in group)
-    numbers = [i for i, column in enumerate(columns) if not column.discrete and not (least and i in special)]
-    sources: list[Callable[[View], Floats]] = [partial(_numbers, i) for i in numbers]
-    if least:
-        sources.append(_least)
-    elif len(numbers) == len(columns) > 1 and not special:
-        sources += [partial(_step, i) for i in range(1, len(columns))]
-    for source in sources:
-        row = source(few)
-        row = row[np.isfinite(row)]
-        low, middle, high = np.quantile(row, [FAR_TAIL, 0.5, 1 - FAR_TAIL]).tolist() if row.size else (0.0, 0.0, 0.0)
-        if high > low:
-            width = (high - low) / UNIFORM
-            jump = min(max(math.ceil((middle - low) / width), 1), UNIFORM - 1)
-            bins = partial(_bins, source, middle - jump * width, 1 / width)
-            yield _Part(bins, UNIFORM + 1, ordered=True, jump=jump)
-    if least:  # the bins are those of the least
-        values = sorted({float(v) for i in special for v in columns[i].values if not math.isnan(v)})
-        yield from (_Part(bins, UNIFORM + 1, ordered=True, times=value) for value in (*values[:2], math.nan))
-
-
-def _numbers(index: int, view: View) -> Floats:
-    return view.numbers(index)
-
-
-def _least(view: View) -> Floats:
-    return view.least
-
-
-def _step(index: int, view: View) -> Floats:
-    """Return the difference of a column from the one before it."""
-    difference: Floats = view.columns[index] - view.columns[index - 1]
-    return difference
-
-
-def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
+def kinds_of(group: Sequence[int], view: View) -> NDArray[np.int64]:
     """Return a number for which special values some columns have; all 0 where there are too many."""
     columns = [view.features.columns[i] for i in group]
     keys = np.zeros(view.columns.shape[1], dtype=np.int64)
@@ -339,30 +209,3 @@ def _kinds(group: Sequence[int], view: View) -> NDArray[np.int64]:
         keys *= column.values.size + 1
         keys += view.kinds(i)
     return keys
-
-
-def _kind(index: int, view: View) -> Codes:
-    return view.kinds(index)
-
-
-def _place(group: Sequence[int], places: Places, view: View) -> Codes:
-    """Return the place of the special values of some columns among the patterns that are known."""
-    return places(_kinds(group, view))
-
-
-def _bins(source: Callable[[View], Floats], low: float, per_unit: float, view: View) -> Codes:
-    """Return the bin of each number, all of the same width, the outermost without end; one more than all for none."""
-    numbers = source(view)
-    codes = np.empty(numbers.size, dtype=np.uint8)
-    for start in range(0, numbers.size, STRETCH):
-        here = slice(start, start + STRETCH)
-        with np.errstate(invalid="ignore", over="ignore"):  # the last bits of numbers at an edge decide nothing
-            place = numbers[here] - low
-            place *= per_unit
-            place += NUDGE
-            codes[here] = np.clip(place, 0, UNIFORM - 1, out=place)
-        finite = np.isfinite(numbers[here])
-        if not finite.all():
-            codes[here] *= finite
-            codes[here] += ~finite * np.uint8(UNIFORM)
-    return codes

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..features import LabelledView
-from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, BinnedRegression, Patterns, Table
+from .binned_regressions import BinnedRegression
+from .count_tables import FEW_OUTCOMES, MOST_OUTCOMES, Patterns, Table
 from .interactions import Interacting, interactions
 from .learned import SCREENED, Boosting, Histogram, OutputAttack, SingleFeature, quantiles
 from .regressions import Logistic, OnAll, OnFew

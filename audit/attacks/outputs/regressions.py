@@ -1,13 +1,11 @@
-"""Logistic regressions: of features, all or the few that tell most; of codes, smooth where neighbours are alike."""
+"""Logistic regressions of features, all or the few that tell most."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -15,7 +13,6 @@ from scipy import special
 
 from ....mechanisms.draws import Floats
 from ...statistics.bounds.rounding import best, rounded, significant
-from ...statistics.coupling import Codes
 from ..features import Feature, LabelledView, Labels, View
 from ..protocol import log_losses
 from .learned import OutputAttack, nothing
@@ -203,163 +200,3 @@ def _moments(matrix: Floats) -> tuple[Floats, Floats]:
     """
     mean, scale = (significant(moments, STANDARD_BITS) for moments in (matrix.mean(axis=0), matrix.std(axis=0)))
     return mean, np.where(scale > LAST_BITS * np.abs(matrix).max(axis=0), scale, np.inf)
-
-
-#: The most steps of a regression on codes, the move at which it ends, and the share of the runs' mean curvature
-#: below which it is taken again.
-MOST_STEPS, STILL, STALE = 20, 1e-5, 0.9
-#: How much less is said of a curve's steps than of their changes.
-WEAKER = 0.01
-#: How much less is said of the step in the middle of a column, where noise around a value has its step or kink.
-FREER = 0.03
-#: What stands for the share of draws whose codes differ, where fewer do.
-LEAST_APART = 0.01
-#: Runs that are looked at together: what is computed of them stays near the processor.
-STRETCH = 2**14
-
-
-@dataclass(frozen=True)
-class Coded:
-    """A part of a regression on codes.
-
-    Attributes
-    ----------
-    codes : int array (runs,)
-        From 0 to size - 1.
-    weights : array (runs,) or None
-        How much each code counts, if not 1.
-    size : int
-    ordered : bool
-        Whether neighbouring codes are alike; the last one stands for what has no place among the others.
-    smooth : bool
-        Whether of ordered codes the steps between neighbours are alike too, as those of a curve are.
-    jump : int
-        Where the step from one code less to this one is freer than others, unless the codes are smooth; 0 for nowhere.
-    """
-
-    codes: Codes
-    weights: Floats | None
-    size: int
-    ordered: bool
-    smooth: bool = False
-    jump: int = 0
-
-    def weighted(self, values: Floats) -> Floats:
-        """Return the runs' values by how much their codes count."""
-        return values if self.weights is None else values * self.weights
-
-    def total(self, values: Floats) -> Floats:
-        """Return the sum of the runs' values by code."""
-        return np.bincount(self.codes, self.weighted(values), self.size).astype(np.float64)
-
-    def odds(self, table: Floats) -> Floats:
-        """Return what a table of log odds by code adds to every run."""
-        return self.weighted(table.take(self.codes))
-
-    def part(self, runs: slice) -> Coded:
-        """Return the part of some of the runs, its codes of the type that tables are read by."""
-        codes, weights = self.codes[runs].astype(np.intp), None if self.weights is None else self.weights[runs]
-        return replace(self, codes=codes, weights=weights)
-
-    def prior(self) -> Floats:
-        """Return the inverse covariance, before anything is seen, of the log odds in steps of neighbouring codes.
-
-        What is not ordered is worth three steps; of a curve, a change from step to step is worth one, and a step ten.
-        In coupled runs the chance of those draws cancels that show the same code in both worlds, so the prior says as
-        much less as there are more of them.
-        """
-        left, right = np.split(self.codes, 2)
-        precision = np.eye(self.size) / 9
-        if self.ordered:
-            steps = np.diff(np.eye(self.size), axis=0)[:-1]
-            if self.jump and not self.smooth:
-                steps[self.jump - 1] *= FREER
-            way = WEAKER * steps.T @ steps + np.diff(steps, axis=0).T @ np.diff(steps, axis=0)
-            level = np.full(self.size - 1, 1e-3 * (WEAKER if self.smooth else 1.0))
-            precision = np.diag(np.append(level, 1 / 9)) + (way if self.smooth else steps.T @ steps)
-        return precision * max(LEAST_APART, float(np.mean(left != right)))
-
-
-class CodedRuns:
-    """Coupled runs by their codes, for logistic regressions: the log odds that each code of each part adds.
-
-    Steps are Newton's. The curvature is that of even odds, which is never less than it is [1]_: so each of them is for
-    the better, whatever codes a handful of runs have. It is taken again once the odds are far from even.
-
-    Parameters
-    ----------
-    parts : sequence of Coded
-    left : bool array
-        True for the left world's runs, which come first; then those of the right one with the same draws.
-
-    References
-    ----------
-    .. [1] D. Böhning, B. Lindsay. Monotonicity of quadratic-approximation algorithms. Annals of the Institute of
-       Statistical Mathematics 40, 1988.
-    """
-
-    def __init__(self, parts: Sequence[Coded], left: Labels) -> None:
-        self.parts, self.left = parts, left
-        ends = np.cumsum([0, *(part.size for part in parts)])
-        self.places = [slice(low, high) for low, high in pairwise(ends)]
-
-    @cached_property
-    def prior(self) -> Floats:
-        """The inverse covariance of all log odds before anything is seen, for a step of 1."""
-        return np.asarray(scipy.linalg.block_diag(*(part.prior() for part in self.parts)))
-
-    @cached_property
-    def even(self) -> Floats:
-        """The curvature at even odds, which regressions of all steps begin with."""
-        return self._curvature(np.zeros(len(self.prior)))
-
-    def tables(self, step: float) -> list[Floats]:
-        """Return the log odds by code, of each part.
-
-        Parameters
-        ----------
-        step : float
-            Standard deviation, before anything is seen, of the difference of neighbouring codes that are ordered.
-        """
-        prior, found, spread = self.prior / step**2, np.zeros(len(self.prior)), 0.25
-        factor = scipy.linalg.cho_factor(prior + self.even)
-        for _ in range(MOST_STEPS):
-            slope, rates = self._slope(found)
-            if rates < STALE * spread:
-                factor, spread = scipy.linalg.cho_factor(prior + self._curvature(found)), rates
-            move = np.clip(scipy.linalg.cho_solve(factor, slope - prior @ found), -2, 2)
-            found += move
-            if np.abs(move).max() < STILL:
-                break
-        return [rounded(found[here], WEIGHT_DIGITS) for here in self.places]
-
-    def _stretches(self, found: Floats, size: int = STRETCH) -> Iterator[tuple[list[Coded], Labels, Floats]]:
-        """Yield the parts of so many runs, their labels, and the chances of the left world by these log odds."""
-        for start in range(0, self.left.size, size):
-            runs = slice(start, start + size)
-            parts = [part.part(runs) for part in self.parts]
-            odds = sum(part.odds(found[here]) for part, here in zip(parts, self.places, strict=True))
-            yield parts, self.left[runs], special.expit(odds)
-
-    def _slope(self, found: Floats) -> tuple[Floats, float]:
-        """Return the likelihood's slope, and the mean of its curvature over the runs."""
-        slope, curved = np.zeros(found.size), 0.0
-        for parts, left, rate in self._stretches(found):
-            wrong = left - rate
-            for part, here in zip(parts, self.places, strict=True):
-                slope[here] += part.total(wrong)
-            curved += float(np.sum(rate * (1 - rate)))
-        return slope, curved / self.left.size
-
-    def _curvature(self, found: Floats) -> Floats:
-        """Return the sums of the runs' curvatures by every two codes."""
-        sums, own = np.zeros((found.size, found.size)), np.zeros(found.size)
-        for parts, _, rate in self._stretches(found, max(STRETCH, *(8 * part.size**2 for part in self.parts))):
-            for i, (one, here) in enumerate(zip(parts, self.places, strict=True)):
-                values = one.weighted(rate * (1 - rate))
-                own[here] += one.total(values)
-                for other, there in zip(parts[i + 1 :], self.places[i + 1 :], strict=True):
-                    codes, size = one.codes * other.size + other.codes, one.size * other.size
-                    both = np.bincount(codes, other.weighted(values), size)
-                    sums[here, there] += both.reshape(one.size, other.size)
-        return np.asarray(sums + sums.T + np.diag(own))
