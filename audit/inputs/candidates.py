@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,6 +74,24 @@ class Space(Protocol):
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs, the simplest first."""
+
+
+def several(make: Callable[[], Candidate | None], many: int) -> list[Candidate]:
+    """Return up to so many different pairs."""
+    candidates: dict[str, Candidate] = {}
+    for _ in range(many):
+        if (candidate := another(make, candidates)) is not None:
+            candidates[candidate.key] = candidate
+    return list(candidates.values())
+
+
+def cheaper(candidates: Iterable[Candidate | None], than: Candidate) -> Iterator[Candidate]:
+    """Yield those that there is less to read of than of one, each once."""
+    seen, before = set[str](), than.cost
+    for other in candidates:
+        if other is not None and other.key not in seen and other.cost < before:
+            seen.add(other.key)
+            yield other
 
 
 def another(make: Callable[[], Candidate | None], known: Container[str]) -> Candidate | None:

@@ -50,16 +50,17 @@ class InputFile:
 
 def read_input(value: object) -> object:
     """Return the data that an option or a plan gives: from a file, or written out."""
-    if isinstance(value, dict) and set(value) == {FILE_TAG}:
-        value = InputFile(Path(str(value[FILE_TAG])))
-    return from_json(value.data if isinstance(value, InputFile) else value)
+    return from_json(_read(value))
 
 
 def read_schema(value: object) -> object:
     """Return the schema that an option or a plan gives: from a file, or written out."""
+    return _read(InputFile(Path(value)) if isinstance(value, str) else value)
+
+
+def _read(value: object) -> object:
     if isinstance(value, dict) and set(value) == {FILE_TAG}:
         value = InputFile(Path(str(value[FILE_TAG])))
-    value = InputFile(Path(value)) if isinstance(value, str) else value
     return value.data if isinstance(value, InputFile) else value
 
 

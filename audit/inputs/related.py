@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .candidates import DRAWN, Candidate, Drawn, Space, another
+from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw, is_strategy, large_integers
 from .extremes import all_alike, by_length, extremes, plain_record
@@ -73,18 +73,14 @@ class Related:
 
     def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        candidates: dict[str, Candidate] = {}
-        for _ in range(many):
-            candidate = another(partial(self._any, self.rng), candidates)
-            if candidate is not None:
-                candidates[candidate.key] = candidate
+        candidates = several(partial(self._any, self.rng), many)
         if not candidates:
             relation = self.neighbours.relation if isinstance(self.neighbours.relation, str) else "the relation"
             raise ValueError(
                 f"{relation} makes no two inputs that differ of what the strategy draws, such as "
                 f"{shown(to_json(self.bases[0]))[:80]}"
             )
-        return list(candidates.values())
+        return candidates
 
     def _any(self, rng: np.random.Generator) -> Candidate | None:
         base = self._base(rng)
@@ -181,7 +177,7 @@ class Related:
         if turn == 0 and not callable(self.neighbours.relation):  # another record in its place
             return self._case(candidate.base, rng, candidate.index, self._record(rng))
         if turn == 1:  # the worlds exchanged
-            return replace(candidate, left=candidate.right, right=candidate.left, flipped=not candidate.flipped)
+            return _turned(candidate)
         if turn == 8:  # other data, alike in a feature
             return self._sparse(candidate.base, rng)
         if turn == 2:  # the same record in other data
@@ -235,9 +231,7 @@ class Related:
             return None
         base = here.take(kept)
         cut = self._case(base, rng, list(kept).index(candidate.index), candidate.record) if self._fits(base) else None
-        if cut is None or cut.flipped == candidate.flipped:
-            return cut
-        return replace(cut, left=cut.right, right=cut.left, flipped=candidate.flipped)
+        return cut if cut is None or cut.flipped == candidate.flipped else _turned(cut)
 
     def candidate_of(self, left: object, right: object) -> Candidate:
         """Return a pair that came from here, with how it came to be."""
@@ -258,12 +252,7 @@ class Related:
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer records, fewer different ones, simpler ones; the simplest first."""
-        rng, before = np.random.default_rng([self.seed, 2]), candidate.cost
-        seen: set[str] = set()
-        for other in self._simpler(candidate, rng):
-            if other is not None and other.key not in seen and other.cost < before:
-                seen.add(other.key)
-                yield other
+        return cheaper(self._simpler(candidate, np.random.default_rng([self.seed, 2])), candidate)
 
     def _simpler(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate | None]:
         if callable(self.neighbours.relation):
@@ -318,6 +307,9 @@ class Related:
             return None
         differing = candidate.record if differing is ... else differing
         changed = self._case(base, rng, candidate.index, differing) if self._fits(base) else None
-        if changed is None or changed.flipped == candidate.flipped:
-            return changed
-        return replace(changed, left=changed.right, right=changed.left, flipped=candidate.flipped)
+        return changed if changed is None or changed.flipped == candidate.flipped else _turned(changed)
+
+
+def _turned(candidate: Candidate) -> Candidate:
+    """Return the pair with the worlds exchanged."""
+    return replace(candidate, left=candidate.right, right=candidate.left, flipped=not candidate.flipped)

@@ -13,7 +13,7 @@ from itertools import repeat
 
 import numpy as np
 
-from .candidates import DRAWN, Candidate, Drawn, Space, another
+from .candidates import DRAWN, Candidate, Drawn, Space, another, cheaper, several
 from .data import key_of, shown, to_json
 from .drawing import check_strategy, draw
 from .extremes import extremes
@@ -133,16 +133,12 @@ class SequencePairs:
 
     def first(self, many: int) -> list[Candidate]:
         """Return up to so many different pairs."""
-        candidates: dict[str, Candidate] = {}
-        for _ in range(many):
-            candidate = another(lambda: self._any(self._base(self.rng), self.rng), candidates)
-            if candidate is not None:
-                candidates[candidate.key] = candidate
+        candidates = several(lambda: self._any(self._base(self.rng), self.rng), many)
         if not candidates:
             such = shown(to_json(self.bases[0]))[:80]
             none = f"{self.relation.name} makes no two inputs that differ before the last loss"
             raise ValueError(f"{none} of what the strategy draws, such as {such}")
-        return list(candidates.values())
+        return candidates
 
     def _base(self, rng: np.random.Generator) -> list[Round]:
         return self.bases[int(rng.integers(len(self.bases)))]
@@ -230,12 +226,7 @@ class SequencePairs:
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simpler pairs: with fewer differing rounds, fewer rounds, simpler ones; the simplest first."""
-        seen: set[str] = set()
-        before = candidate.cost
-        for other in self._simpler(_own(candidate)):
-            if other is not None and other.key not in seen and other.cost < before:
-                seen.add(other.key)
-                yield other
+        return cheaper(self._simpler(_own(candidate)), candidate)
 
     def _simpler(self, candidate: SequenceCandidate) -> Iterator[Candidate | None]:
         places = candidate.places
