@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -151,10 +151,14 @@ class MechanismAudit(Audit):
         )
         return self.kept_blocks(stage.name, wanted, play, from_bytes, to_bytes)
 
+    @one_thread()
     def fit(
         self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool = True, ranked: bool = False
     ) -> tuple[Choice, float]:
         """Return the attack and event that promise most, and what they promise.
+
+        Each attack is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
+        choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
 
         Parameters
         ----------
@@ -163,51 +167,38 @@ class MechanismAudit(Audit):
         ranked : bool
             Whether what they promise is all that is asked for, to rank pairs: then no attack is returned.
         """
-        with one_thread():
-            return self._fit_alone(pair, index, samples, thorough=thorough, ranked=ranked)
-
-    def _fit_alone(
-        self, pair: DataPair, index: int, samples: Sequence[Sample], *, thorough: bool, ranked: bool
-    ) -> tuple[Choice, float]:
-        """Fit all attacks.
-
-        Each is fitted on one half of the runs and scores the other (cross-fitting), so all of them serve to
-        choose the event; the winner is then fitted on all. Only a table of few outcomes is fitted on all at once.
-        """
         outputs = join([sample.outputs for sample in samples])
         left = np.concatenate([sample.left for sample in samples])
-
-        def bet(seen: _Encoded, attack: OutputAttack, plain: float, scores: list[Floats]) -> list[Any]:
-            scores.append(attack.cross_fitted(self.mechanism, pair, seen.train))
-            discrete = seen.train.features.discrete
-            how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
-            doubt = SEARCH_DOUBT * attack.doubt if ranked else attack.doubt
-            event, worth = self.promised(scores[0], left, doubt=doubt, log_odds=attack.log_odds, **how)
-            if seen.bits and attack.log_odds and worth > plain > -math.inf:
-                # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
-                # promise above that of the values alone is believed where the counts promise one too.
-                counted = self.promised(scores[0], left, doubt=DOUBT, log_odds=False, **how)[1]
-                worth = worth if counted > plain else counted
-            return [float(worth), event.to_json()]
-
-        best: tuple[float, tuple[_Encoded, OutputAttack] | None, Event] = (-math.inf, None, NO_EVENT)
-        best_scores: list[Floats] = []
-        plain = -math.inf
+        best, plain, event = -math.inf, -math.inf, NO_EVENT
+        won: tuple[_Encoded, OutputAttack, Callable[[], Floats]] | None = None
         for i, (seen, attack) in enumerate(self._attacks(outputs, left, thorough=thorough, ranked=ranked)):
-            scores: list[Floats] = []
-            fit = partial(bet, seen, attack, plain, scores)
-            worth, about = fit() if ranked else self.once(f"fit/{index}/{i}", fit)
-            if self.is_better(attack, best[0], worth):
-                best, best_scores = (worth, (seen, attack), Event.of_json(about)), scores
-            plain = plain if seen.bits else best[0]
-        worth, won, event = best
+            scores: Callable[[], Floats] = cache(partial(attack.cross_fitted, self.mechanism, pair, seen.train))
+            bet = partial(self._bet, seen, attack, scores, plain, ranked=ranked)
+            worth, about = bet() if ranked else self.once(f"fit/{index}/{i}", bet)
+            if self.is_better(attack, best, worth):
+                best, event, won = worth, Event.of_json(about), (seen, attack, scores)
+            plain = plain if seen.bits else best
         if won is None or ranked:  # the outputs are constant, or a ranking of pairs is all that is asked for
-            return Choice(pair, NoEvidence(), event, index, alike=not ranked), worth
-        seen, winner = won
-        fitted = winner.fit(self.mechanism, pair, seen.train)
-        scored = best_scores[0] if best_scores else winner.cross_fitted(self.mechanism, pair, seen.train)
-        event = transfer(event, scored, fitted.score(seen.train))
-        return Choice(pair, on_outputs(fitted, seen.encoder, seen.train.features), event, index), worth
+            return Choice(pair, NoEvidence(), event, index, alike=not ranked), best
+        seen, attack, scores = won
+        fitted = attack.fit(self.mechanism, pair, seen.train)
+        event = transfer(event, scores(), fitted.score(seen.train))
+        return Choice(pair, on_outputs(fitted, seen.encoder, seen.train.features), event, index), best
+
+    def _bet(
+        self, seen: _Encoded, attack: OutputAttack, scores: Callable[[], Floats], plain: float, *, ranked: bool
+    ) -> list[Any]:
+        """Return what an attack's best event promises, and the event, as JSON; `plain` is that of values alone."""
+        left, discrete = seen.train.left, seen.train.features.discrete
+        doubt = SEARCH_DOUBT * attack.doubt if ranked else attack.doubt
+        how = {"judged": attack.needs_other_runs and discrete, "of_numbers": not discrete}
+        event, worth = self.promised(scores(), left, doubt=doubt, log_odds=attack.log_odds, **how)
+        if seen.bits and attack.log_odds and worth > plain > -math.inf:
+            # The odds of rare values are learned from few runs each, and some are large by luck: a bound that they
+            # promise above that of the values alone is believed where the counts promise one too.
+            counted = self.promised(scores(), left, doubt=DOUBT, log_odds=False, **how)[1]
+            worth = worth if counted > plain else counted
+        return [float(worth), event.to_json()]
 
     def _attacks(
         self, outputs: Outputs, left: NDArray[np.bool_], *, thorough: bool, ranked: bool

@@ -54,10 +54,10 @@ def is_weak(audit: Audit) -> bool:
     return audit.claim.measure.is_epsilon and audit.claim.epsilon <= WEAK and audit.budget.runs >= MANY_RUNS
 
 
+@one_thread()
 def choose(audit: Audit, mechanism: object, options: Sequence[DataPair], index: int) -> tuple[Choice, int]:
     """Return the pair, attack and event to certify, and the runs spent; `index` is a part of the key of the draws."""
-    with one_thread():
-        return _Choosing(audit, mechanism).of(options, index)
+    return _Choosing(audit, mechanism).of(options, index)
 
 
 @dataclass(frozen=True)
