@@ -182,16 +182,14 @@ def claimed_level(learner: Learner, pair: Pair, claim: Claim) -> float | None:
         return None
 
 
-def exact_level(
-    learner: Learner, pair: Pair, measure: Measure, *, surface: str = "actions", cells: int = FINE
-) -> float:
+def exact_level(learner: Learner, pair: Pair, measure: Measure, *, surface: str = "actions") -> float:
     """Return the exact level of a measure between the two worlds of a pair, in its own unit.
 
     Parameters
     ----------
     measure : Measure
         Whose own level does not matter.
-    surface, cells
+    surface
         As for `exact.exact_epsilon`.
 
     Raises
@@ -218,12 +216,12 @@ def exact_level(
         losses = release_loss(learner, pair, pair.rounds - (surface != "publication"))
         return level_of_loss(measure, losses)
     if isinstance(learner, Ftrl):
-        law = ftrl_law.privacy_loss(learner, pair, fine=cells >= FINE)
+        law = ftrl_law.privacy_loss(learner, pair, fine=True)
         if law is None:
             raise NotExactError("FTRL is exact with entropy over two arms, up to 4 rounds, differing in round 1")
         return level_of_loss(measure, law)
     try:
-        return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=cells)))
+        return level_of_laws(measure, *(np.exp(law) for law in log_sequence_laws(learner, pair, cells=FINE)))
     except NotEnumerableError as error:
         raise NotExactError(str(error)) from None
 

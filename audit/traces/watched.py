@@ -95,12 +95,11 @@ class Bare:
             self._drawn_for(0.0)
         return self.factor * self.cell[0]
 
-    def _drawn_for(self, value: object) -> float | Floats:
+    def _drawn_for(self, value: object) -> None:
         """Draw the noise for a value, before it is multiplied."""
         scale = self.scale * abs(self.factor)
         noise = noisy(self.recorder, self.law(scale), value, self.size, "noise", self.where)[1]
         self.cell.append(noise / self.factor)
-        return self.cell[0]
 
     def _added(self, value: object) -> object:
         if self.drawn is None and not isinstance(value, Bare):
