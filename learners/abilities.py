@@ -9,7 +9,7 @@ beside the new methods is, and is held against what is played (`overclaim.audit.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from types import NoneType
@@ -40,6 +40,13 @@ class WithoutProbabilities:
         if name in ("learner", "probabilities") or name.startswith("__"):  # nothing is there while it is unpickled
             raise AttributeError(name)
         return getattr(self.learner, name)
+
+
+def inward(learner: object) -> Iterator[object]:
+    """Yield a learner, the one that it wraps, and so on."""
+    while learner is not None:
+        yield learner
+        learner = getattr(learner, "inner", None)
 
 
 def takes_contexts(learner: object) -> bool:

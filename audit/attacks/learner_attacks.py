@@ -17,6 +17,7 @@ from ...learners.abilities import (
     decisions,
     has_grid_law,
     has_noiseless_law,
+    inward,
     knows_releases,
 )
 from ...learners.bandits.exp2 import Exp2
@@ -37,7 +38,7 @@ from .outputs.learned import Boosting, nothing
 from .outputs.regressions import LinearOdds
 from .particle import ParticleRatio
 from .protocol import FittedAttack, LawAttack, LearnerAttack, Scorer, log_ratio
-from .responses import NextArms, PointCounts, Responses, few_sequences, parts
+from .responses import NextArms, PointCounts, Responses, few_sequences
 
 #: Arms of a window at most, those before the differing round, and the delta at which windows are compared.
 WINDOW, BEFORE, TELLING = 12, (0, 1, 2, 4, 6, 8), 1e-3
@@ -235,7 +236,7 @@ class SequenceTable:
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
         """For few sequences of arms, or of the points of a finite set."""
-        few = few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in parts(learner))
+        few = few_sequences(learner, pair) or any(isinstance(part, Exp2) for part in inward(learner))
         return surface == "actions" and few
 
     @classmethod

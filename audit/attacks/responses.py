@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...learners.abilities import batch_of, decisions
+from ...learners.abilities import batch_of, decisions, inward
 from ...learners.bandits.exp2 import Exp2
 from ...learners.bandits.scrible import Scrible
 from ...learners.leaders.doubling import Doubling
@@ -39,19 +39,12 @@ def few_sequences(learner: Learner, pair: Pair) -> bool:
     return few and not plays_points(learner)
 
 
-def parts(learner: object) -> Iterator[object]:
-    """Yield a learner and those that it wraps."""
-    while learner is not None:
-        yield learner
-        learner = getattr(learner, "inner", None)
-
-
 def plays_points(learner: Learner) -> bool:
     """Tell whether actions are points: leaders over anything but arms, and the convex learners."""
     return any(
         isinstance(part, Ftrl | Pftal | BanditPftal | PrivateBandit | NoisyOco | Doubling | Exp2 | Scrible)
         or isinstance(getattr(part, "domain", None), Ball | Cube)
-        for part in parts(learner)
+        for part in inward(learner)
     )
 
 

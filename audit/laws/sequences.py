@@ -17,6 +17,7 @@ from ...learners.abilities import (
     decisions,
     has_grid_law,
     has_noiseless_law,
+    inward,
 )
 from ...learners.bandits.exp3 import Exp3
 from ...learners.bandits.htinf import Htinf
@@ -159,9 +160,8 @@ def all_sequences(arms: int, chosen: int) -> Actions:
 
 def _plays_every_arm(learner: object) -> bool:
     """Tell whether every arm always has a positive probability, though perhaps one that no double holds."""
-    while (inner := getattr(learner, "inner", None)) is not None:
-        learner = inner
-    return isinstance(learner, Exp3 | Htinf)
+    *_, innermost = inward(learner)
+    return isinstance(innermost, Exp3 | Htinf)
 
 
 def _noiseless_law(learner: Learner, pair: Pair, left: bool) -> Floats:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from ...learners.abilities import inward
 from ...learners.blame import name_of
 from ...learners.leaders.private_bandit import NoisyOco
 from ...learners.problems.advice import Advice
@@ -40,16 +40,9 @@ class Bounded(Protocol):
 _STEPS = 200
 
 
-def _inward(learner: object) -> Iterator[object]:
-    """Yield a learner, the one that it wraps, and so on."""
-    while learner is not None:
-        yield learner
-        learner = getattr(learner, "inner", None)
-
-
 def domain_of(learner: object) -> LinearMinimiser | None:
     """Return the first domain with a linear minimiser on the way from a wrapper to its inner learner."""
-    for one in _inward(learner):
+    for one in inward(learner):
         for domain in (getattr(one, "domain", None), getattr(one, "oracle", None)):
             if isinstance(domain, LinearMinimiser):
                 return domain
@@ -92,7 +85,7 @@ def best_fixed(learner: Learner, losses: World, *, points: bool = True) -> tuple
     domain = getattr(domain, "shrunk_from", domain)  # regret is against the best point of the whole one
     if all(isinstance(loss, np.ndarray) for loss in losses):
         table = np.asarray(losses)
-        said = (getattr(one, "advice", None) for one in _inward(learner))
+        said = (getattr(one, "advice", None) for one in inward(learner))
         advice = next((one for one in said if isinstance(one, Advice)), None)
         if advice is not None:
             return float(np.sum([advice.at(t) @ loss for t, loss in enumerate(table)], axis=0).min()), 0.0
