@@ -46,8 +46,11 @@ GRADES = SIZES.size
 _TRUSTING = 0.96
 _SHARES = np.concatenate([[_TRUSTING], (np.arange(24) + 0.5) / 24, np.geomspace(1e-4, 1e-2, 8)])
 _WEIGHTS = np.repeat([0.5, 0.45 / 24, 0.05 / 8], [1, 24, 8])
-#: Larger epsilons are taken as this one: exp(epsilon) stays finite.
-_LARGEST = 700.0
+
+
+def e_to(epsilon: float) -> float:
+    """Return e^epsilon, and from 700 on what it is there: it stays finite."""
+    return math.exp(min(epsilon, 700.0))
 
 
 class StakesJson(TypedDict):
@@ -81,7 +84,7 @@ class Stakes:
     def of_cells(cls, edges: ArrayLike, log_odds: ArrayLike, epsilon: float) -> Stakes:
         """Return the best ones where scores from one edge to the next have these log odds of the left world."""
         odds = np.asarray(log_odds, dtype=np.float64)
-        edge = special.expit(np.abs(odds)) - special.expit(-np.abs(odds)) * math.exp(min(epsilon, _LARGEST))
+        edge = special.expit(np.abs(odds)) - special.expit(-np.abs(odds)) * e_to(epsilon)
         with np.errstate(divide="ignore"):
             number = np.floor(-2 * np.log2(np.maximum(edge, 0.0)) + 1.5)
         grades = np.where((edge > 0) & (number <= GRADES), np.sign(odds) * np.minimum(number, GRADES), 0)
@@ -94,7 +97,7 @@ class Stakes:
     def of_log_odds(cls, epsilon: float) -> Stakes:
         """Return the best ones where the score itself is the log odds of the left world."""
         least = 2.0 ** (-np.arange(GRADES) / 2 - 0.25)
-        claimed = math.exp(min(epsilon, _LARGEST))
+        claimed = e_to(epsilon)
         ends = np.log((least + claimed) / (1 - least))
         numbers = range(1, GRADES + 1)
         return cls((*(-ends).tolist(), *ends[::-1].tolist()), (*(-n for n in numbers), 0, *reversed(numbers)))
@@ -152,8 +155,8 @@ class GradedBets:
             How many there were.
         """
         c, w, n = np.asarray(right), np.asarray(wrong), np.asarray(runs)
-        stakes = _SHARES[:, None] / (math.exp(min(self.claimed, _LARGEST)) + self.delta)
-        against = math.exp(min(epsilon, _LARGEST))
+        stakes = _SHARES[:, None] / (e_to(self.claimed) + self.delta)
+        against = e_to(epsilon)
         allowed = stakes[:, 0] * (against + self.delta) < 1
         risk = np.where(allowed[:, None], stakes * (SIZES * against + self.delta), 0.0)
         log = c @ np.log1p(stakes * (SIZES - self.delta)).T + w @ np.log1p(-risk).T

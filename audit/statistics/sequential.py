@@ -37,13 +37,11 @@ from .bounds.rounding import rounded, significant
 from .event_choice import cells_of, counts_of
 from .event_rule import CERTAIN, pairs
 from .events import NO_EVENT, Counts, Event
-from .graded_bets import GRADES, GradedBets, Stakes, by_grade
+from .graded_bets import GRADES, GradedBets, Stakes, by_grade, e_to
 from .odds.models import NOISES, noise_odds, polynomial_odds
 
 _Floats = NDArray[np.float64]
 
-#: Larger epsilons are taken as this one: exp(epsilon) stays finite, and its inverse is below 1e-300.
-_LARGEST = 700.0
 #: Below this the incomplete beta function is replaced by its series: below 1e-240 its own terms may be lost.
 _TINY = 1e-200
 _MOST_TERMS = 200_000
@@ -125,7 +123,7 @@ class Bets:
 
     def _stakes(self) -> tuple[_Floats, _Floats]:
         """Return the stakes and their weights."""
-        near = _SHARES / (math.exp(min(self.claimed, _LARGEST)) + self.delta)
+        near = _SHARES / (e_to(self.claimed) + self.delta)
         far = _FAR / (1 + self.delta)
         weights = np.repeat([_NEAR_WEIGHT / near.size, (1 - _NEAR_WEIGHT) / far.size], [near.size, far.size])
         return np.concatenate([near, far]), weights
@@ -286,7 +284,7 @@ def choose_growing_event(
 
 def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Floats:
     """Return the growth of the log wealth in a run at the best stake; where none grows, a ranking below 0. Rounded."""
-    largest = 1 / (math.exp(min(epsilon, _LARGEST)) + delta)
+    largest = 1 / (e_to(epsilon) + delta)
     best = np.full(right.shape, -np.inf)
     rest = np.maximum(1 - right - wrong, 0)
     for stake in (np.arange(_STAKES) + 0.5) / _STAKES * largest:
@@ -297,7 +295,7 @@ def _growth(right: _Floats, wrong: _Floats, epsilon: float, delta: float) -> _Fl
         )
         best = np.maximum(best, log)
     best = rounded(best, _SMALL_DIGITS)
-    return np.where(best > 0, best, rounded(right - wrong * math.exp(min(epsilon, _LARGEST)) - delta) - 1e3)
+    return np.where(best > 0, best, rounded(right - wrong * e_to(epsilon) - delta) - 1e3)
 
 
 def choose_stakes(
