@@ -101,8 +101,8 @@ class Whitened(LawAttack):
     """The linear statistic `Delta^T Sigma^-1 y` of a Gaussian tree, y the noisy prefix sums or what shows of them.
 
     It is the log-likelihood ratio where actions reveal the prefix sums; with Laplace noise nearly so, as they are sums
-    of some draws. A vertex shows a direction only, whose mean
-    given the sum is nearly linear while the noise is large against the losses: the score is then the first-order one.
+    of some draws. A vertex shows a direction only, whose mean given the sum is nearly linear while the noise is large
+    against the losses: the score is then the first-order one.
     """
 
     name = "whitened prefix sums"
@@ -127,7 +127,7 @@ class Whitened(LawAttack):
 
     @staticmethod
     def applies(learner: Learner, pair: Pair, surface: str) -> bool:
-        """For leaders with Gaussian noise and linear losses."""
+        """For leaders with Gaussian or Laplace noise, and linear losses."""
         return (
             surface == "actions"
             and is_ours(learner)
