@@ -242,7 +242,7 @@ def _guess(
     score: Callable[[tuple[int, int]], Scored[Played]], event: Event, taught: frozenset[int], block: tuple[int, int]
 ) -> _Guesses[Played]:
     scored = score(block)
-    sides = (scored.scores >= event.upper).astype(np.int8) - (scored.scores <= event.lower)
+    sides = event.sides(scored.scores)
     grades = np.zeros_like(sides) if event.stakes is None else event.stakes.of(scored.scores)
     return _Guesses(sides, grades, scored.left, scored.played if block[0] in taught else None)
 

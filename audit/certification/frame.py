@@ -20,7 +20,7 @@ from ..play.transcripts import BLOCK, blocks, together
 from ..play.workers import in_parallel
 from ..statistics.bounds.power import detectable_epsilon
 from ..statistics.certificates import ceiling, certify_claim
-from ..statistics.events import Certificate, Counts, Event, bound_of
+from ..statistics.events import Certificate, Counts, Event
 from .verdict import OnPair, Result, decide
 
 Kept = TypeVar("Kept")
@@ -71,13 +71,6 @@ class Audit(ABC):
     @abstractmethod
     def of(self, target: Any) -> Self:
         """Return the same audit of another target."""
-
-    def promise(self, event: Event, counts: Counts) -> float:
-        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
-        worth = bound_of(event, counts, delta=self.claim.delta, alpha=0.2, margins=())
-        if worth > 0 or not counts.guesses:
-            return worth
-        return float(counts.right / counts.guesses - 1)
 
     def once(self, stage: str, compute: Callable[[], Json]) -> Json:
         """Return the JSON that a stage comes to, as the memory has it or computed now."""

@@ -37,7 +37,6 @@ from ..attacks.rules import (
     Rule,
     Seen,
     Sequences,
-    Sides,
     columns_of,
     mechanism_outputs,
     rule_of,
@@ -226,10 +225,6 @@ def _most_telling(scores: Floats, left: NDArray[np.bool_]) -> tuple[Event, float
     return Event(float(cuts[lower]), float(cuts[upper]), "guess"), float(told[lower, upper])
 
 
-def _sides(event: Event, scores: Floats) -> Sides:
-    return (scores >= event.upper).astype(np.int8) - (scores <= event.lower)
-
-
 def _sequences(target: Any, result: Result) -> Rule | None:
     """Return the side of every sequence of arms, where they are few."""
     pair = result.pair
@@ -244,7 +239,7 @@ def _sequences(target: Any, result: Result) -> Rule | None:
         return None
     actions = np.repeat(all_sequences(target.arms, chosen), batch, axis=0)[: pair.rounds].astype(one.actions.dtype)
     scores = result.scorer.score(Transcripts(actions, np.zeros(actions.shape[-1], dtype=np.bool_)))
-    return Sequences(target.arms, batch, _sides(result.event, scores))
+    return Sequences(target.arms, batch, result.event.sides(scores))
 
 
 def _counted_already(result: Result) -> bool:
@@ -256,7 +251,7 @@ def _counted_already(result: Result) -> bool:
 def _outcomes(result: Result, play: Player, runs: int) -> Rule | None:
     """Return the side of every interval of a number, or of every outcome where they are few."""
     outputs = mechanism_outputs(_together(play, _LOOK, result.event.share, runs)[0])
-    sides = _sides(result.event, result.scorer.score(outputs))
+    sides = result.event.sides(result.scorer.score(outputs))
     _, numbers = vectors(outputs)
     if numbers is not None and len(numbers) == 1:
         values, first = np.unique(np.asarray(numbers[0], dtype=float), return_index=True)

@@ -39,7 +39,7 @@ from ..search.pair_space import PairSpace
 from ..statistics.bounds.rounding import rounded
 from ..statistics.event_choice import DOUBT_OF_LOG_ODDS
 from ..statistics.event_rule import choose_event, choose_event_by_odds, choose_event_from_laws
-from ..statistics.events import Counts, Event, count
+from ..statistics.events import Counts, Event, bound_of, count
 from ..statistics.measure_choice import Cells, choose
 from .frame import Audit, Choice
 
@@ -256,6 +256,13 @@ class LearnerAudit(Audit):
         else:
             event = choose_event(scores, left, **facts)
         return event, self.promise(event, count(event, scores, left))
+
+    def promise(self, event: Event, counts: Counts) -> float:
+        """Return the bound that the pilot's own counts would give: a ranking, never a certificate."""
+        worth = bound_of(event, counts, delta=self.claim.delta, alpha=0.2, margins=())
+        if worth > 0 or not counts.guesses:
+            return worth
+        return float(counts.right / counts.guesses - 1)
 
     def _promised(self, scores: Floats, left: NDArray[np.bool_], *, log_odds: bool) -> tuple[Event, float]:
         """Return what scores promise of a claim in another measure than epsilon."""

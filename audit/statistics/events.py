@@ -109,6 +109,10 @@ class Event:
             None if stakes is None else Stakes.of_json(stakes),
         )
 
+    def sides(self, scores: _Floats) -> NDArray[np.int8]:
+        """Return which world it names of each run: 1 for P, -1 for Q, 0 for neither."""
+        return (scores >= self.upper).astype(np.int8) - (scores <= self.lower)
+
     @property
     def direction(self) -> str:
         """The worlds the event can name: "left", "right", "both" or "none"."""
