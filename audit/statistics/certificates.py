@@ -54,7 +54,7 @@ def certify_claim(measure: Measure, event: Event, counts: Counts, *, alpha: floa
 
 def _level(measure: Measure, event: Event, counts: Counts, alpha: float) -> float:
     sides = sides_of(event, counts)
-    if not sides or not counts.runs_left or not counts.runs_right:
+    if not sides:
         return 0.0
     if event.function is not None:
         divergence = divergence_lower(event.function, *counts.tallies, alpha=alpha)
@@ -82,8 +82,7 @@ def refutes(
     if measure.is_epsilon or event.function is not None:
         return lower_of(measure, event, counts, alpha=alpha, margins=margins) > measure.level
     sides = sides_of(event, counts)
-    played = sides and counts.runs_left and counts.runs_right
-    return bool(played and refuted(measure, *sides[0], alpha=alpha))
+    return bool(sides and refuted(measure, *sides[0], alpha=alpha))
 
 
 def ceiling(measure: Measure, runs: int, *, alpha: float) -> float:
@@ -122,7 +121,7 @@ def translation(event: Event, counts: Counts, *, alpha: float) -> TranslationJso
         `epsilon`: pairs of a delta and a bound.
     """
     sides = sides_of(event, counts)
-    if not sides or not counts.runs_left or not counts.runs_right:
+    if not sides:
         return None
     p, q = (float(limit) for limit in corner(*sides[0], alpha=alpha))
     return {

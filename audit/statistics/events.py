@@ -351,11 +351,10 @@ def bounds_of(
     if event.method == "guess":
         game, slack = np.array([(c.right, c.guesses, c.runs) for c in parts]).T, _run_delta(event, delta)
         return np.asarray(intervals.epsilon_guess(*game, delta=slack, alpha=alpha))
-    played = [c.runs_left > 0 and c.runs_right > 0 for c in parts]
-    sides = [sides_of(event, c)[0] for c, both in zip(parts, played, strict=True) if both]
-    bounds = np.zeros(len(played))
-    if sides:
-        game = np.array(sides).T
+    sides = [sides_of(event, c) for c in parts]
+    played, bounds = [bool(used) for used in sides], np.zeros(len(sides))
+    if any(played):
+        game = np.array([used[0] for used in sides if used]).T
         bounds[played] = joint_bound.epsilon_joint(*game, delta=delta, alpha=alpha, margins=margins, level=level)
     return bounds
 
@@ -369,8 +368,10 @@ def _run_delta(event: Event, delta: float) -> float:
 
 
 def sides_of(event: Event, counts: Counts) -> list[tuple[int, int, int, int]]:
-    """Return (k_p, n_p, k_q, n_q) of each side in use, P being the world that the side names."""
-    sides = []
+    """Return (k_p, n_p, k_q, n_q) of each side in use, P being the world that it names; none unless both have runs."""
+    sides: list[tuple[int, int, int, int]] = []
+    if not counts.runs_left or not counts.runs_right:
+        return sides
     if not math.isnan(event.upper):
         sides.append((counts.left_upper, counts.runs_left, counts.right_upper, counts.runs_right))
     if not math.isnan(event.lower):
@@ -381,7 +382,7 @@ def sides_of(event: Event, counts: Counts) -> list[tuple[int, int, int, int]]:
 def _two_interval(event: Event, counts: Counts, delta: float, alpha: float) -> float:
     """Return the best two-interval bound of the sides in use, which share alpha (Bonferroni)."""
     sides = sides_of(event, counts)
-    if not sides or not counts.runs_left or not counts.runs_right:
+    if not sides:
         return 0.0
     error = alpha / len(sides)
     bounds = (intervals.epsilon_two_interval, intervals.epsilon_two_interval_complement)
