@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ...learners.blame import blaming
 from ...mechanisms.claim import Claim, check_claim
 from ...mechanisms.parameters import with_plain_numbers
-from ...mechanisms.weakening import NoiseParameter, with_parameter
+from ...mechanisms.weakening import with_parameter
 from ..assumptions.attributes import WithAttributes
 from ..assumptions.call_limit import check_limit
 from ..assumptions.independence import check_independence, check_replay
 from ..assumptions.mechanism_runs import DataPair
 from ..assumptions.unseeded import Unseeded, digest_of
 from ..certification.anytime import check_measure, until_falsified
-from ..certification.blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
+from ..certification.blind_spot_search import WeakenChoice, weakening, with_blind_spot
 from ..certification.frame import FEWEST_RUNS, Certified, all_runs, conclude
 from ..certification.verdict import Result, Verdict
 from ..inputs.related import space_of
@@ -171,11 +172,10 @@ def audit_mechanism(
     if budget.stop == "early":
         _check_early(claim, os_random)
     mechanism = with_plain_numbers(mechanism)
-    how = weakening(weaken, mechanism, _by_parameter(mechanism, weaken))
+    how = weakening(weaken, mechanism, partial(with_parameter, mechanism))
     if attributes is not None:
-        mechanism, weaker = WithAttributes(mechanism, attributes), how
-        if weaker is not None:
-            how = replace(weaker, weaken=lambda factor: WithAttributes(weaker.weaken(factor), attributes))
+        mechanism = WithAttributes(mechanism, attributes)
+        how = how and how.through(lambda weaker: WithAttributes(weaker, attributes))
     target = Unseeded(mechanism) if os_random else mechanism
     audit = MechanismAudit(
         mechanism=target, bits=bits, call_limit=call_limit, claim=claim, budget=budget, execution=execution
@@ -221,14 +221,6 @@ def _check_early(claim: Claim, os_random: bool) -> None:
     if os_random:
         why = "it learns from runs that a resumed audit plays again, and these cannot be"
         raise ValueError(f"stop must be budget with os_random, got early: {why}")
-
-
-def _by_parameter(mechanism: object, weaken: object) -> Weaken | None:
-    """Return what changes the parameter that a text names."""
-    if not isinstance(weaken, str):
-        return None
-    parameter = NoiseParameter.parse(weaken)
-    return lambda factor: with_parameter(mechanism, parameter, factor)
 
 
 def _pairs(left: object, right: object, pairs: Iterable[tuple[object, object]] | None) -> list[DataPair]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ...learners.abilities import takes_contexts
 from ...learners.blame import blaming
 from ...learners.checks import check_game
 from ...learners.problems.losses import Loss
 from ...learners.protocol import Learner
-from ...learners.scalar import arms_of, as_learner, check_target
+from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import BY_FUNCTION, Claim, by_function, check_claim
 from ..assumptions.conformance import check_fresh
 from ..assumptions.mechanism_runs import DataPair
-from ..certification.blind_spot_search import WeakenChoice, Weakening, weakening
-from ..certification.falsify import audit_learner, by_parameter, check_surface
+from ..certification.blind_spot_search import WeakenChoice, weakening
+from ..certification.falsify import audit_learner, check_surface
 from ..certification.verdict import Result
 from ..inputs.neighbours import made_by
 from ..inputs.rounds import Game, Relation, Round, as_sequence, differing, loss_of, losses_of
@@ -182,7 +183,8 @@ def audit_sequences(
     game = Game(built.arms, rounds, claim.losses, radius_of(built), takes_contexts(built), publication)
     relation = None if by_function(claim.neighbours) else Relation(claim.neighbours)
     played = LearnerMechanism(built, claim.surface)
-    how = _played_weakly(weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds)), played)
+    how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
+    how = how and how.through(lambda weaker: replace(played, learner=weaker))
     if inputs is None:
         left, right = worlds = [game.read(side, "the input has") for side in (left, right)]
         if relation is not None:
@@ -211,14 +213,6 @@ def claimed_on(claim: Claim, inputs: object) -> Claim:
     if claim.neighbours not in ("replace", relation):
         raise ValueError(f"the claim is about {claim.neighbours!r} neighbours, the inputs are {relation!r} ones")
     return replace(claim, neighbours=relation)
-
-
-def _played_weakly(how: Weakening | None, played: LearnerMechanism) -> Weakening | None:
-    """Return how what is played is weakened, as its learner is."""
-    if how is None:
-        return None
-    weaken = how.weaken
-    return replace(how, weaken=lambda factor: replace(played, learner=weaken(factor)))
 
 
 def _check_runs(learner: Learner, worlds: Sequence[Sequence[Round]], seed: int) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from ...learners.abilities import has_grid_law
 from ...learners.protocol import Learner
 from ...mechanisms.claim import Claim
-from ...mechanisms.weakening import weakened
+from ...mechanisms.weakening import NoiseParameter, weakened
 from ..assumptions.mechanism_runs import DataPair
 from ..laws.exact import NotExactError, exact_epsilon
 from ..laws.sequences import COARSE, FINE
@@ -56,12 +56,18 @@ class Weakening:
     weaken: Weaken
     parameter: str = "noise"
 
+    def through(self, wrap: Callable[[Any], Any]) -> Weakening:
+        """Return how something around the target is weakened: as the target is."""
+        return replace(self, weaken=lambda factor: wrap(self.weaken(factor)))
+
 
 #: What `weaken` may be: whether to measure a blind spot, or how the target is weakened.
 WeakenChoice = bool | str | Weaken | Weakening | None
 
 
-def weakening(asked: WeakenChoice, target: object, by_parameter: Weaken | None) -> Weakening | None:
+def weakening(
+    asked: WeakenChoice, target: object, by_parameter: Callable[[NoiseParameter, float], object]
+) -> Weakening | None:
     """Return how to weaken a target; None where no blind spot is asked for.
 
     Parameters
@@ -71,7 +77,7 @@ def weakening(asked: WeakenChoice, target: object, by_parameter: Weaken | None) 
     target
         The built target.
     by_parameter : callable
-        From a factor to the target with that parameter changed.
+        From a parameter and a factor to the target with it changed.
 
     Raises
     ------
@@ -86,10 +92,10 @@ def weakening(asked: WeakenChoice, target: object, by_parameter: Weaken | None) 
         weaken = Weakening(asked)
     elif asked is True:
         weaken = Weakening(partial(weakened, target))
-    elif by_parameter is None:
-        raise ValueError(f"weaken must be true, false, a parameter's name or a function, got {asked!r}")
+    elif isinstance(asked, str):
+        weaken = Weakening(partial(by_parameter, NoiseParameter.parse(asked)), asked)
     else:
-        weaken = Weakening(by_parameter, asked)
+        raise ValueError(f"weaken must be true, false, a parameter's name or a function, got {asked!r}")
     weaken.weaken(FACTORS[0])  # what is no parameter is said before the audit, not after
     return weaken
 

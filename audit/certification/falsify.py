@@ -13,7 +13,6 @@ from ...learners.checks import check_game
 from ...learners.protocol import Learner, publishes
 from ...learners.scalar import arms_of, as_learner, check_target, weaker_learner
 from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
-from ...mechanisms.weakening import NoiseParameter
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
@@ -26,7 +25,7 @@ from ..search.pair_search import candidates
 from .anytime import check_measure, until_falsified
 from .anytime_learners import AnytimeLearner
 from .blind_spot import is_beyond
-from .blind_spot_search import Weaken, WeakenChoice, weakening, with_blind_spot
+from .blind_spot_search import WeakenChoice, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
 from .verdict import Result, Verdict
@@ -58,7 +57,7 @@ def audit_learner(
     check_surface(built, claim)
     options = candidates(built, claim, rounds=rounds, runs=runs) if given is None else given
     _check_pairs(options, claim, built)
-    how = weakening(weaken, built, by_parameter(learner, weaken, built.arms, rounds))
+    how = weakening(weaken, built, partial(weaker_learner, learner, arms=built.arms, rounds=rounds))
     engine = engine_of(built, options, fast=execution.fast)
     check_fresh(built, max(options, key=apart_if_exchanged), seed)
     rows = None if options[0].arms is None else linear_alphabet(claim, built.arms).rows
@@ -89,13 +88,6 @@ def _beside_law(result: Result, learner: Learner) -> Result:
     if level is None:
         return result
     return replace(result, unseen=level < UNSEEN, exceeded=is_beyond(level, result.claim.measure.level))
-
-
-def by_parameter(learner: object, weaken: object, arms: int, rounds: int) -> Weaken | None:
-    """Return what changes the parameter that a text names."""
-    if not isinstance(weaken, str):
-        return None
-    return partial(weaker_learner, learner, NoiseParameter.parse(weaken), arms=arms, rounds=rounds)
 
 
 def _rounds_of(rounds: int | None, pair: Pair | None) -> int:
