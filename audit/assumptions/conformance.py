@@ -174,10 +174,7 @@ def _check_fresh(learner: Learner, pair: Pair, seed: int, runs: int) -> None:
         raise raised(name_of(learner), error) from error
 
     shared = shared_state(learner)  # after a first play: what is filled in once may be
-
-    def feed(t: int, actions: Actions) -> Floats:
-        return pair.feedback(t, actions, learner.feedback, True)
-
+    feed = partial(pair.feedback, kind=learner.feedback, left=True)
     first, _ = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.REPLAYED))
     other, _ = _played(learner, feed, pair.rounds, runs, draws_of(seed, LearnerBlock.OTHER))
     # One round of one run more, so that a counter of calls is not back where it was, whatever it is divided by.
@@ -248,9 +245,7 @@ def _check_growth(learner: Learner, pair: Pair, seed: int) -> None:
     def watch(state: object) -> None:
         sizes.append(_bytes([state, getattr(learner, "__dict__", None), shared], set()))
 
-    def feed(t: int, actions: Actions) -> Floats:
-        return pair.feedback(t, actions, learner.feedback, True)
-
+    feed = partial(pair.feedback, kind=learner.feedback, left=True)
     _played(learner, feed, pair.rounds, 4, draws_of(seed, LearnerBlock.BETWEEN), watch)
     quarters = [max(part) for part in np.array_split(np.array(sizes), 4)]
     if all(np.diff(quarters) > 0):
@@ -324,10 +319,7 @@ def _check_silence(quiet: Any, pair: Pair, seed: int, runs: int) -> None:
 def _check_twin(learner: Learner, twin: Learner, pair: Pair, seed: int, runs: int) -> None:
     samples = []
     for block, player in ((LearnerBlock.ORIGINAL, learner), (LearnerBlock.TWIN, twin)):
-
-        def feed(t: int, actions: Actions, player: Learner = player) -> Floats:
-            return pair.feedback(t, actions, player.feedback, True)
-
+        feed = partial(pair.feedback, kind=player.feedback, left=True)
         samples.append(_played(player, feed, pair.rounds, runs, draws_of(seed, block))[0])
     p_value = homogeneity_p_value(*samples)
     if p_value < FALSE_ALARM:

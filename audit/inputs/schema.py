@@ -191,10 +191,8 @@ class _Reader:
     def _objects(self, schema: Schema, depth: int) -> object:
         named = {name: self.strategy(part, depth) for name, part in schema.get("properties", {}).items()}
         needed = set(schema.get("required", ()))
-        more, (low, high) = (
-            schema.get("additionalProperties", not named),
-            self._sizes(schema, "minProperties", "maxProperties"),
-        )
+        more = schema.get("additionalProperties", not named)
+        low, high = self._sizes(schema, "minProperties", "maxProperties")
         for name in needed - named.keys():
             named[name] = self.strategy(more if isinstance(more, dict) else True, depth)
         fixed = self.st.fixed_dictionaries(

@@ -118,7 +118,7 @@ def regret_setting(
 ) -> tuple[object, Setting, Mapping[str, object]]:
     """Return a target with the setting and the parameters of its own in which its regret is measured.
 
-    Growth needs long horizons: `rounds` is 1024 where it is not given.
+    Growth needs long horizons: `rounds` is that of a `RegretTask` where it is not given.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def regret_setting(
     arms = arms if isinstance(resolved, Entry) else arms_of(resolved, arms)
     chosen = {"arms": arms, "losses": losses_given_once(losses, parsed.setting), **parsed.setting}
     changes = {name: value for name, value in chosen.items() if value is not None}
-    rounds = 1024 if rounds is None else rounds
+    rounds = RegretTask.rounds if rounds is None else rounds
     if rounds < 1 or changes.get("arms", 1) < 1:
         raise ValueError(f"rounds and arms must be at least 1, got {rounds!r} and {arms!r}")
     if isinstance(resolved, Entry):
