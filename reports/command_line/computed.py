@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..sanitise import json_text
-from .console import command, own_process, playing_command, say
+from .console import Once, command, own_process, playing_command, say
 from .options import (
     CLAIMED,
     CONFIDENCE,
@@ -19,7 +19,7 @@ from .options import (
 from .task_options import task_of
 
 
-@click.command()
+@click.command(cls=Once)
 @click.option("--epsilon", type=float, required=True, help="Claimed epsilon, in nats.")
 @click.option("--delta", type=float, default=0.0, show_default=True)
 @click.option(
@@ -55,7 +55,7 @@ def power(epsilon: float, delta: float, runs: int, confidence: float, as_json: b
         say(f"{many} cannot falsify {claimed}: even a perfect attack certifies {at_least(ceiling)}")
 
 
-@click.command()
+@click.command(cls=Once)
 @click.argument("target")
 @CLAIMED
 @GAME

@@ -309,8 +309,40 @@ def command(function: Callable[..., object], *, plays: bool = False) -> Callable
 playing_command = partial(command, plays=True)
 
 
+class Once(click.Command):
+    """A command that refuses two values of one option, of which click takes the last, and a flag with its opposite."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line."""
+        for option in () if ctx.resilient_parsing else self._repeated(ctx, args):
+            values = self._values(ctx, args, option)
+            name, opposite = option.opts[0], option.secondary_opts[:1]
+            if not option.is_flag:
+                words = [value if isinstance(value, str) else "no value" for value in values]
+                raise click.UsageError(f"{name} is given more than once: {', '.join(words)}", ctx)
+            if opposite and len(set(values)) > 1:
+                raise click.UsageError(f"{name} and {opposite[0]} are both given", ctx)
+        return super().parse_args(ctx, args)
+
+    def _repeated(self, ctx: click.Context, args: list[str]) -> list[click.Option]:
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        options = [one for one in dict.fromkeys(order) if isinstance(one, click.Option) and not one.multiple]
+        return [option for option in options if order.count(option) > 1]
+
+    def _values(self, ctx: click.Context, args: list[str], option: click.Option) -> list[object]:
+        """Return all values of an option, in their order; click's parser tells the last alone, of whatever words."""
+        values: dict[int, object] = {}
+        for end in range(1, len(args) + 1):
+            with suppress(click.UsageError):  # a name without its value
+                last, _, order = self.make_parser(ctx).parse_args(args[:end])
+                values[order.count(option)] = last.get(str(option.name))
+        return [value for count, value in values.items() if count]
+
+
 class Commands(click.Group):
     """A group: usage errors are one line, its list cuts no sentence off, and commands return the exit code."""
+
+    command_class = Once
 
     def main(self, *args: object, standalone_mode: bool = True, **extra: object) -> Any:
         """Run a command and exit."""

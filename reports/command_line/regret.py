@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..sanitise import json_text
-from .console import FALSIFIED, OK, own_process, playing_command, say
+from .console import FALSIFIED, OK, Once, own_process, playing_command, say
 from .options import CONFIDENCE, FAST, JOBS, JSON, SEED, SETTING, Json, stop_option
 
 ROUNDS = click.option("--rounds", type=int, help="Horizon T.  [default: that of --sequence, or 1024]")
@@ -23,7 +23,7 @@ SEQUENCE = click.option(
 )
 
 
-@click.command()
+@click.command(cls=Once)
 @click.argument("target")
 @ROUNDS
 @SETTING

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from ..sanitise import json_text
-from .console import FALSIFIED, OK, own_process, playing_command, say
+from .console import FALSIFIED, OK, Once, own_process, playing_command, say
 from .options import CLAIMED, GAME, JSON, PAIR, SEED, SURFACE, Json
 from .task_options import task_of
 
 
-@click.command()
+@click.command(cls=Once)
 @click.argument("target")
 @CLAIMED
 @GAME

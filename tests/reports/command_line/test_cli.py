@@ -191,7 +191,8 @@ def test_underpowered():
     ],
 )
 def test_bad_options(words, message):
-    result = overclaim("check", "agarwal-singh/reduction-exp2", "--runs", 100, *words)
+    few = () if "--runs" in words else ("--runs", 100)
+    result = overclaim("check", "agarwal-singh/reduction-exp2", *few, *words)
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
@@ -455,3 +456,24 @@ def test_what_nobody_claims_is_said_to_be_nobodys_claim():
     claim = json.loads(check("asi-raman-talwar/exp3", "--set", "gamma=0.2", "--runs", 2_000, "--json").stdout)
     assert claim["verdict"] == "FALSIFIED"
     assert claim["note"] == "nobody's claim: Asi, Raman & Talwar 2025, Appendix G.1, show that it leaks"
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_an_option_has_one_value(name):
+    """Of `--epsilon 1 --epsilon 2` the last was taken, without a word."""
+    for option in main.commands[name].params:
+        if option.param_type_name != "option" or option.multiple or (option.is_flag and not option.secondary_opts):
+            continue
+        word = option.opts[0]
+        values = (word, *option.secondary_opts) if option.is_flag else (word, "1", f"{word}=2")
+        told = f"and {values[1]} are both given" if option.is_flag else "is given more than once: 1, 2"
+        done = overclaim(name, *values)
+        assert (done.exit_code, done.output) == (2, f"overclaim: {word} {told}; see main {name} --help\n")
+
+
+def test_what_has_a_meaning_may_be_repeated():
+    sets = ("--set", "calibration=corrected", "--set", "epsilon=1")
+    done = overclaim("exact", "agarwal-singh/reduction-threshold", "--rounds", 2, *sets, "--json", "--json")
+    assert done.exit_code == 0, done.output
+    done = overclaim("check", "x", "--weaken", "--weaken=epsilon", "--no-shrink", "--no-shrink")
+    assert "--weaken is given more than once: no value, epsilon;" in done.output

@@ -143,7 +143,7 @@ number = 3
 def test_a_mechanism_asked_for_wrongly(tmp_path, name, options, message):
     file = tmp_path / "mine.py"
     file.write_text(PRINTING)
-    result = check(f"{file}:{name}", "--epsilon", 1, *options)
+    result = check(f"{file}:{name}", *options)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert message in result.stderr
 
@@ -450,6 +450,6 @@ def test_a_file_may_look_itself_up_while_it_is_loaded(tmp_path):
         "    def act(self):\n        return int(self.rng.integers(self.arms))\n\n"
         "    def update(self, loss):\n        pass\n\n\nLearner.feedback = 'bandit'\n"
     )
-    result = check(f"{tmp_path / 'own.py'}:Learner", "--epsilon", 1, "--runs", 2000, "--jobs", 2)
+    result = overclaim("check", f"{tmp_path / 'own.py'}:Learner", "--epsilon", 1, "--runs", 2000, "--jobs", 2)
     assert result.exit_code == 0, result.output
     assert not any(name.startswith("overclaim_target_") for name in sys.modules)
