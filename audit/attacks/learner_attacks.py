@@ -347,10 +347,6 @@ class Boosted:
         return cut
 
 
-def _nothing(transcripts: Transcripts) -> Floats:
-    return np.zeros(transcripts.runs)
-
-
 class Paired(Boosted):
     """Log odds of a logistic regression on what two actions say together, or a whole row's remainder; 0 if nothing."""
 
@@ -360,7 +356,7 @@ class Paired(Boosted):
     def fit(cls, learner: Learner, pair: Pair, train: Transcripts | None) -> FittedAttack[Transcripts]:
         """Look for such pairs, and fit the regression."""
         assert train is not None
-        return cls(train) if train.runs >= FEWEST_PAIRED else Scorer(cls.name, _nothing)
+        return cls(train) if train.runs >= FEWEST_PAIRED else Scorer(cls.name, lambda seen: np.zeros(seen.runs))
 
     def _learn(self, train: LabelledView) -> Callable[[View], Floats]:
         found = interactions(train)
