@@ -246,7 +246,7 @@ class BinnedRegression(OutputAttack):
 
 @dataclass(frozen=True)
 class _Part:
-    """What is read of a run: see `regressions.Coded`. `times` is a value whose share of the columns is the weight."""
+    """What is read of a run: see `Coded`. `times` is a value whose share of the columns is the weight."""
 
     codes: Callable[[View], Codes]
     size: int
