@@ -145,6 +145,7 @@ def exit_code_of(call: Callable[[], object]) -> int:
         return code if isinstance(code, int) else OK
     except BaseException as error:
         sys.setrecursionlimit(max(DEPTH, sys.getrecursionlimit()))
+        exec("")  # where the last text executed, as by data classes, was interrupted, `-m` would end by SIGINT
         if isinstance(error, SystemExit | OSError):  # click's own, where the reader of a help has gone
             _silence(sys.stdout)
             error = _unwritten(error if isinstance(error, OSError) else OSError(errno.EPIPE, os.strerror(errno.EPIPE)))

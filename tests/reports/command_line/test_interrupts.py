@@ -131,6 +131,16 @@ def test_ctrl_c_while_modules_load_is_one_line_too(module, way):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "overclaim: interrupted\n")
 
 
+@pytest.mark.parametrize("end", WORDS)
+def test_the_exit_code_is_that_of_the_request_also_where_a_text_is_executed(tmp_path, end):
+    """Modules with data classes do; Python then ended `python -m overclaim` by SIGINT, whatever our exit code."""
+    pressed = f'exec("os.kill(os.getpid(), {int(end)}); sum(range(10**5))")'
+    (tmp_path / "press.py").write_text(PRESS.replace("os.kill(os.getpid(), signal.SIGINT)", pressed))
+    words = [sys.executable, "-m", "press", "overclaim.reports.record", "raised", "check", "mechanisms/laplace"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=hears_ctrl_c)
+    assert (done.returncode, done.stderr) == (128 + end, f"overclaim: {WORDS[end]}\n")
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="it looks for worker processes in /proc")
 def test_ctrl_c_while_worker_processes_load_is_two_lines(tmp_path):
     """Each of them printed the traceback of the import that it was at."""
