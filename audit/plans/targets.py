@@ -22,7 +22,7 @@ from ...mechanisms.libraries.entry import LibraryEntry
 from ...mechanisms.one_shot.zoo import Specimen, zoo
 from ..play.import_path import add_folder
 from ..traces.trace_types import PlaceJson
-from .paths import exists
+from .paths import exists, named
 
 #: The values of `Setting` that `--set` may change; the others have options of their own.
 SETTING_NAMES = ("epsilon", "delta", "losses", "calibration")
@@ -84,6 +84,8 @@ def _load_file(path: Path) -> ModuleType:
         raise ValueError(f"there is no file {str(path)!r}{where}")
     if not path.is_file():
         raise ValueError(f"the target's file {str(path)!r} is no regular file")
+    with named("cannot read the target's file", path), path.open("rb") as file:
+        file.read(1)
     add_folder(str(path.resolve().parent))
     loader = _FromSource(f"overclaim_target_{path.stem}", str(path))
     spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)

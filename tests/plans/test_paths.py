@@ -62,6 +62,17 @@ def test_where_nobody_may_write(folder, words):
 def test_a_target_in_a_file_that_cannot_be(folder, name):
     (folder / f"{LOOP}.py").symlink_to(f"{LOOP}.py")
     (folder / f"{FOLDER}.py").mkdir()
+    check_target(folder, name)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that nobody may read, root neither")
+def test_a_target_in_a_file_that_nobody_may_read(folder):
+    """It was a learner that crashed, exit code 4."""
+    (folder / "dark.py").symlink_to("/proc/self/mem")
+    check_target(folder, "dark.py")
+
+
+def check_target(folder, name):
     result = overclaim("check", f"{name}:Name", "--epsilon", 1)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
     assert repr(name) in result.stderr
