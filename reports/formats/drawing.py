@@ -62,7 +62,7 @@ def available() -> bool:
     """Tell whether matplotlib is installed and works; without it a report has no figures."""
     try:
         matplotlib_library()
-    except ImportError:
+    except (ImportError, OSError):  # it wants a folder to write to, in the user's home or among temporary files
         return False
     return True
 

@@ -40,6 +40,29 @@ def test_a_report_without_matplotlib(tmp_path, record):
     assert bare.count("<figure>") == 0
 
 
+NOWHERE = """
+import sys
+from overclaim.__main__ import run
+
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name == "matplotlib":
+            raise OSError("Matplotlib requires access to a writable cache directory")
+
+sys.meta_path.insert(0, Nowhere())
+run()
+"""
+
+
+def test_a_report_where_matplotlib_may_write_nowhere(tmp_path, record):
+    """As in a container that is read-only but for the folder of results: a run ended with 2 after all its work."""
+    page = tmp_path / "page.html"
+    words = [sys.executable, "-c", NOWHERE, "report", record, "--html", page]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "This page has no figures: matplotlib is not installed" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("package", "words"),
     [
