@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from ..record_types import SmokeRecord
 
 
+#: What `init` writes, and the hook and the action read.
+PLAN = Path("overclaim.toml")
 #: What `run` writes.
 REPORTS = ("record.json", "report.html")
 VERDICTS = {"SURVIVED": OK, "FALSIFIED": FALSIFIED, "UNDERPOWERED": UNDERPOWERED}
@@ -211,7 +213,7 @@ def smoke(target: str, seed: int, confidence: float, as_json: bool, **choices: A
 
 
 @main.command()
-@click.argument("plan_file", metavar="[PLAN.toml]", type=FILE, default=Path("overclaim.toml"))
+@click.argument("plan_file", metavar="[PLAN.toml]", type=FILE, default=PLAN)
 @command
 def init(plan_file: Path) -> None:
     """Write a commented plan to start from."""
@@ -294,6 +296,8 @@ def _plan(plan_file: Path | None, seed: int | None, *, libraries: bool, fast: bo
 
     if plan_file is not None and (seed is not None or libraries):
         raise ValueError("--seed and --libraries go without a plan: a plan has its own seed and claims")
+    if plan_file is None and seed is None and not libraries and exists(PLAN, "cannot read the plan"):
+        raise ValueError(f"there is a plan {str(PLAN)!r} here: name it, or give --seed 0 for the catalogue")
     ours = libraries_plan if libraries else literature
     plan = ours(seed or 0) if plan_file is None else read_plan(plan_file)
     plan = plan.faster() if fast else plan
@@ -363,11 +367,7 @@ def report(record_file: Path, **files: Path | None) -> None:
 
 
 main.add_command(power)
-
-
 main.add_command(exact)
-
-
 main.add_command(regret)
 
 
