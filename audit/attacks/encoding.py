@@ -7,28 +7,24 @@ arrays. Two outputs that differ should differ in some column, or no attack can t
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from .features import REPEATS, Outputs
-from .places import ORDER, Bag, Path, Placed, Size, of_one_type, placed
+from .columns import REPEATS
+from .features import Outputs
+from .places import BY_ID, ORDER, Bag, Ids, Path, Placed, Size, Table, by_id, placed
+from .texts import WHOLE, Digits, as_float, tokens_of
 
-#: Beyond 2^53 a float does not hold every whole number, so a second column holds the remainder modulo 2^53.
-WHOLE = 2**53
-#: With more different texts than this, those of a place are split into tokens; and the most tokens of a text.
-FEW_TEXTS, MOST_TOKENS = 64, 64
-#: The most bytes, or characters of texts of one length, that are read one by one, and the most characters of a text
-#: that are read at all.
-ONE_BY_ONE, MOST_CHARACTERS = 64, 10_000
+#: With more different texts than this, those of a place are split into tokens.
+FEW_TEXTS = 64
 #: Runs that show whether outputs have floats that hardly ever repeat.
 FEW_RUNS = 400
 #: Codes of a category that training has not seen, and of a place that an output has not.
@@ -36,18 +32,8 @@ UNSEEN, MISSING = -1.0, -2.0
 #: With more places than this, those that hardly any output has are left out, and the texts of later ones not split;
 #: and the most parts of lists and sets that are counted.
 _MANY_PLACES, MOST_COUNTED = 64, 512
-#: Numbers, whose sign does not follow a letter or digit; words; and what stands between them.
-_NUMBER = r"(?:(?<!\w)[+-])?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?"
-_TOKENS = re.compile(rf"{_NUMBER}|[^\W\d_]+|[\W_]+?(?={_NUMBER}|[^\W_]|$)", re.DOTALL)
-
-
-class Digits(NamedTuple):
-    """A whole number in a text."""
-
-    number: int
-    digits: int
-
-
+#: Stands among the parts that are counted for those that repeat others.
+_REPEATED = Size("repeated", 0)
 #: Scalars of these very types are seen as the same where they are equal.
 _BY_VALUE = (int, bool, str, bytes, type(None), Size, Digits)
 
@@ -68,42 +54,6 @@ def _seen_as(leaf: object) -> tuple[float, str]:
     if isinstance(leaf, int) and math.isinf(number):
         return number, f"{kind} of {leaf.bit_length()} bits"
     return number, kind
-
-
-def as_float(number: Any) -> float:
-    """Return the number as a float, infinite where it is too large for one."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    except ValueError:  # a signalling nan
-        return math.nan
-
-
-def _tokens(text: str | bytes, *, aligned: bool) -> Iterator[tuple[int, object]]:
-    """Yield the parts of a text with their places: numbers, words, what is between; the last one, and both ends.
-
-    Bytes come one by one too, and so do the characters of texts that are aligned.
-    """
-    if isinstance(text, bytes):
-        yield from enumerate(map(float, text[:ONE_BY_ONE]), start=MOST_TOKENS + 3)
-        text = text.decode("latin-1")
-    elif aligned:
-        yield from enumerate(text[:ONE_BY_ONE], start=MOST_TOKENS + 3)
-    text = text[:MOST_CHARACTERS]
-    tokens = [_token(token) for token in _TOKENS.findall(text)]
-    yield from enumerate(tokens[:MOST_TOKENS])
-    if tokens:
-        yield MOST_TOKENS, tokens[-1]
-        yield MOST_TOKENS + 1, text[0]
-        yield MOST_TOKENS + 2, text[-1]
-
-
-def _token(token: str) -> object:
-    digits = token.lstrip("+-")
-    if not digits[:1].isdecimal():
-        return token
-    return Digits(int(token[:300]), len(digits)) if digits.isdecimal() else float(token)
 
 
 @dataclass(frozen=True)
@@ -224,11 +174,14 @@ class Encoder:
     places : tuple of Place
     bags : mapping
         The parts that are counted, by the place of what holds them.
+    ids : mapping
+        What tells the records of a table apart, by the place of the table.
     """
 
     shape: tuple[object, ...] | None
     places: tuple[Place, ...]
     bags: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
+    ids: Mapping[Path, Ids] = field(default_factory=dict)
 
     @classmethod
     def fit(cls, outputs: Outputs) -> Encoder:
@@ -240,22 +193,29 @@ class Encoder:
         seen: dict[Path, _Seen] = defaultdict(_Seen)
         texts: list[Placed] = []
         counted: dict[Path, Counter[Any]] = defaultdict(Counter)
+        tables: dict[Path, list[Placed]] = defaultdict(list)
         for path, runs, leaves in placed(rows):
             if type(leaves[0]) is Bag:
                 counted[path].update(chain.from_iterable(map(set, leaves)))
-                continue
+                counted[path][_REPEATED] += sum(len(set(bag)) < len(bag) for bag in leaves)
+            elif type(leaves[0]) is Table:
+                tables[path].append((path, runs, leaves))
+            else:
+                seen[path].add(leaves)
+                if isinstance(leaves[0], str | bytes):
+                    texts.append((path, runs, leaves))
+        ids = Ids.of_tables(tables)
+        for path, _, leaves in chain.from_iterable(by_id(*table, ids) for of in tables.values() for table in of):
             seen[path].add(leaves)
-            if isinstance(leaves[0], str | bytes):
-                texts.append((path, runs, leaves))
         split = {path: seen[path].aligned for path in sorted(seen, key=_in_order) if seen[path].many_texts}
         split = dict(list(split.items())[:_MANY_PLACES])
         for text in texts:
-            for path, _, leaves in _tokens_of(text, split):
+            for path, _, leaves in tokens_of(text, split):
                 seen[path].add(leaves)
         fewest = REPEATS if len(seen) > _MANY_PLACES else 1
         ordered = [path for path in sorted(seen, key=_in_order) if seen[path].names.total() >= fewest]
         places = (seen[path].place(path, len(rows), split=path in split) for path in ordered)
-        return cls(None, tuple(places), _frequent(counted))
+        return cls(None, tuple(places), _frequent(counted), ids)
 
     @cached_property
     def _layout(self) -> list[tuple[str, Place]]:
@@ -289,8 +249,12 @@ class Encoder:
                     for part in bag:
                         if part in known:
                             columns[known[part], run] += 1
+                    if _REPEATED in known:
+                        columns[known[_REPEATED], run] = len(bag) - len(set(bag))
                 continue
-            for path, runs, leaves in chain([scalar], _tokens_of(scalar, split)):
+            is_table = type(scalar[2][0]) is Table
+            parts = by_id(*scalar, self.ids) if is_table else chain([scalar], tokens_of(scalar, split))
+            for path, runs, leaves in parts:
                 for i, kind, place in of_path.get(path, ()):
                     columns[i, runs] = place.values(kind, leaves)
         return columns
@@ -313,7 +277,7 @@ class Encoder:
 
 def _in_order(path: Path) -> tuple[object, ...]:
     """Return what places are sorted by: columns of what was returned come first."""
-    return ORDER in path, [(isinstance(step, str), step) for step in path]
+    return ORDER in path, BY_ID in path, [(isinstance(step, str), step) for step in path]
 
 
 def _frequent(counted: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:
@@ -328,20 +292,6 @@ def _frequent(counted: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:
     for *_, path, part in sorted(often, key=lambda one: one[:3])[:MOST_COUNTED]:
         parts[path].append(part)
     return {path: parts[path] for path in sorted(parts, key=_in_order)}
-
-
-def _tokens_of(texts: Placed, split: Mapping[Path, bool]) -> Iterator[Placed]:
-    """Yield the parts of the texts at a place whose texts are split (and aligned)."""
-    path, runs, leaves = texts
-    if path not in split or not isinstance(leaves[0], str | bytes):
-        return
-    parts: dict[int, tuple[list[int], list[object]]] = defaultdict(lambda: ([], []))
-    for run, text in enumerate(leaves):
-        for i, token in _tokens(text, aligned=split[path]):
-            parts[i][0].append(run)
-            parts[i][1].append(token)
-    for i, (here, tokens) in parts.items():
-        yield from of_one_type((*path, i), runs[here], tokens)
 
 
 def _place_of_row(path: Path, row: NDArray[Any]) -> Place:

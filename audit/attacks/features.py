@@ -6,11 +6,9 @@ evidence from. Features are finite, whatever the columns hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,134 +16,17 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats
 from ..statistics.bounds.rounding import rounded
 from ..statistics.digits import exactly
+from .columns import REPEATS, Column, equal
 
-#: A column with at most so many distinct values is discrete.
-FEW_VALUES = 24
-#: A value that a continuous column repeats so often is treated as an atom: without one, ties have probability 0.
-REPEATS = 5
-#: Numbers on a grid repeat themselves: an atom is so many times as frequent as one of the next two on each side of it.
-STANDS_OUT = 3
-#: A column with numbers beyond LARGE is transformed by asinh, and later numbers beyond it are clipped, so that sums
-#: and fourth powers are finite. One with a range below SMALL is multiplied by a power of two: scores are rounded.
-LARGE, SMALL = 1e50, 1e-3
-#: At most so many repeated values of a column are told apart, and columns used for order statistics.
-MOST_SPECIALS, MOST_SORTED = 8, 12
+#: The most columns that are used for order statistics.
+MOST_SORTED = 12
+#: A share of a run's numbers that are different, on average: where there are so many, their places may say nothing.
+#: And the most whole numbers whose presence is looked at then.
+DIFFERENT, MOST_PRESENT = 0.9, 512
 
 Labels = NDArray[np.bool_]
 Outputs = NDArray[Any] | list[Any]
 Kept = TypeVar("Kept")
-
-
-@dataclass(frozen=True)
-class Column:
-    """What training showed of one column.
-
-    Attributes
-    ----------
-    values : array
-        Its distinct values if it is discrete, else the repeated ones, nan and the infinities included.
-    discrete : bool
-    centre, spread : float
-        Median and half the distance of the quartiles of the finite rest, as `look` shows it; on a grid the median is
-        between two numbers.
-    transform : "log", int or None
-        What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
-    whole : bool
-        Whether it is not discrete, and its finite numbers are whole.
-    """
-
-    values: Floats
-    discrete: bool
-    centre: float
-    spread: float
-    transform: Literal["log"] | int | None = None
-    whole: bool = False
-
-    @classmethod
-    def of(cls, column: Floats) -> Column:
-        """Look at a training column."""
-        ordered = np.sort(column)
-        values, times = _counted(ordered)
-        discrete = values.size <= FEW_VALUES and (times.max() >= REPEATS or values.size == 1)
-        if not discrete:
-            near = np.pad(times, 2)
-            beside = np.maximum(np.minimum(near[:-4], near[1:-3]), np.minimum(near[3:-1], near[4:]))
-            times = np.where((times >= STANDS_OUT * beside) | ~np.isfinite(values), times, 0)
-            most = min(MOST_SPECIALS, times.size)
-            fewest = np.partition(times, -most)[-most]  # of the most frequent, and the first of equals
-            more = np.flatnonzero(times > fewest)
-            often = np.sort(np.append(more, np.flatnonzero(times == fewest)[: most - more.size]))
-            values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
-        rest = ordered[np.isfinite(ordered)]
-        whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
-        if not discrete and np.isfinite(values).any():
-            others = rest[~np.isin(rest, values)]
-            rest = others if others.size else rest
-        transform = _transform_for(rest)
-        rest = _transformed(transform, rest)
-        low, centre, high = np.quantile(rest, [0.25, 0.5, 0.75]) if rest.size else (0.0, 0.0, 0.0)
-        spread = float(high - low) / 2
-        if not discrete:
-            centre = _between(rest, centre)
-        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole)
-
-    def look(self, column: Floats) -> Floats:
-        """Return the numbers as features take them: finite, special values at the centre."""
-        shown = _transformed(self.transform, column)
-        shown = np.where(np.isfinite(shown), np.clip(shown, -LARGE, LARGE), self.centre)
-        if not self.discrete:
-            for value in self.values[np.isfinite(self.values)]:
-                shown[column == value] = self.centre
-        return shown
-
-    def kinds(self, column: Floats) -> NDArray[np.uint8]:
-        """Return which of `values` each number is, from 1 on; 0 for others. Comparisons are faster than a search."""
-        kinds = np.zeros(column.size, dtype=np.uint8)
-        for place, value in enumerate(self.values.tolist(), start=1):
-            kinds += equal(column, value).view(np.uint8) * np.uint8(place)
-        return kinds
-
-
-def equal(numbers: Floats, value: float) -> Labels:
-    """Return which of the numbers are the value; nan equals itself."""
-    return np.isnan(numbers) if math.isnan(value) else numbers == value
-
-
-def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the distinct ones of sorted numbers, and how many there are of each; nan, the last, equals itself."""
-    differ = ordered[1:] != ordered[:-1]
-    differ &= ~np.isnan(ordered[:-1])
-    starts = np.flatnonzero(np.append(True, differ))
-    return ordered[starts], np.diff(starts, append=ordered.size)
-
-
-def _transform_for(numbers: Floats) -> Literal["log"] | int | None:
-    if not numbers.size:
-        return None
-    low, high = float(numbers.min()), float(numbers.max())
-    if max(-low, high) > LARGE:
-        return "log"
-    return -math.frexp(high - low)[1] if 0 < high - low < SMALL else None
-
-
-def _between(ordered: Floats, median: float) -> float:
-    """Return the median, or where it repeats itself what is between it and the next number, so that it has a side."""
-    first, end = (int(np.searchsorted(ordered, median, side)) for side in ("left", "right"))
-    if end - first < REPEATS:
-        return median
-    below, above = abs(2 * first - ordered.size), abs(2 * end - ordered.size)
-    other = ordered[max(first - 1, 0) if below <= above else min(end, ordered.size - 1)]
-    return float(median + (other - median) / 2)
-
-
-def _transformed(transform: Literal["log"] | int | None, numbers: Floats) -> Floats:
-    if transform is None:
-        return numbers
-    if transform == "log":
-        return np.arcsinh(numbers)
-    with np.errstate(over="ignore"):
-        stretched: Floats = np.ldexp(numbers, transform)
-    return stretched
 
 
 class View:
@@ -236,6 +117,13 @@ class View:
         return np.sort(self.clean, axis=0)
 
     @cached_property
+    def repeats(self) -> Floats:
+        """How many numbers of the columns that are not discrete are the same as others, (runs,)."""
+        ordered = np.sort(self.columns[self.features.wide], axis=0)
+        repeats: Floats = (ordered[1:] == ordered[:-1]).sum(axis=0).astype(np.float64)
+        return repeats
+
+    @cached_property
     def halves(self) -> Floats:
         """The sums of the first and of the second half of the columns, (2, runs)."""
         half = len(self.clean) // 2
@@ -317,6 +205,8 @@ class Features:
         self.steps: list[Column] = []
         self.names: list[str] = []
         self.rows: list[Feature] = []
+        self.wide = [i for i, column in enumerate(self.columns) if not column.discrete]
+        self.repeat, self.present = self._of_sets(columns)
         if self.kept:
             if len(self.kept) > 1 and not self.discrete:
                 view = self.view(columns)
@@ -335,6 +225,21 @@ class Features:
     def matrix(self, view: View) -> Floats:
         """Return all features, (runs, features)."""
         return np.stack([row(view) for row in self.rows], axis=1)
+
+    def _of_sets(self, columns: Floats) -> tuple[bool, set[float]]:
+        """Tell whether numbers repeat others though hardly any do, and which whole numbers come again then.
+
+        Such a row may be a set, or records in any order, and which number stands where say nothing.
+        """
+        view = self.view(columns)
+        if len(self.wide) < 2 or np.mean(view.repeats) > (1 - DIFFERENT) * len(self.wide):
+            return False, set()
+        repeat = bool(np.count_nonzero(view.repeats != np.median(view.repeats)) >= REPEATS)
+        if not all(self.columns[i].whole for i in self.wide):
+            return repeat, set()
+        values, times = np.unique(view.columns[self.wide], return_counts=True)
+        often = np.argsort(-times, kind="stable")[:MOST_PRESENT]
+        return repeat, set(values[often[(times[often] >= REPEATS) & np.isfinite(values[often])]].tolist())
 
     def _list(self) -> Iterator[tuple[str, Feature]]:
         names = [f"column {i + 1}" for i in self.kept]
@@ -367,7 +272,10 @@ class Features:
         yield from ((f"side of the step to {names[i]}", partial(_row, "step_signs", i)) for i in range(count))
         places = range(count) if count <= MOST_SORTED else (0, count - 1)
         yield from ((f"{i + 1} of {count} in order of size", partial(_row, "ordered", i)) for i in places)
-        for value in sorted({float(v) for c in self.columns for v in c.values if not np.isnan(v)}):
+        if self.repeat:
+            yield "how many repeat others", lambda view: view.repeats
+        special = {float(v) for c in self.columns for v in c.values if not np.isnan(v)}
+        for value in sorted(special | self.present):
             yield f"how many are {exactly(value)}", partial(_times, value)
         yield "how many are nan", lambda view: np.isnan(view.columns).sum(axis=0).astype(np.float64)
         yield "position of the first number", lambda view: np.isnan(view.columns).argmin(axis=0).astype(np.float64)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import zip_longest
 from numbers import Real
@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...learners.protocol import LearnerError
+from .columns import REPEATS
 from .objects import category, plain
 
 #: The most levels of nesting.
 MOST_LEVELS = 50
-#: Where the places of a dictionary's keys stand, beside its keys and values.
-ORDER = -1
+#: Where the places of a dictionary's keys stand, beside its keys and values; and the records of a table, by their ids.
+ORDER, BY_ID = -1, -2
+#: The most values that are read by the id beside them.
+_MOST_READ = 512
 #: Parts by their number, and what a dictionary holds by the text of its key.
 Path = tuple[int | str, ...]
 #: The numbers of some outputs.
@@ -31,6 +34,8 @@ _COUNTED = {str, int, bool, bytes, type(None), np.int64, np.str_}
 #: What needs no look at what it is.
 _PLAIN = (list, tuple, dict, set)
 _NOTHING = object()
+#: The columns of a table by their names or numbers.
+Columns = dict[Hashable, Sequence[Any]]
 
 
 class Size(NamedTuple):
@@ -38,6 +43,18 @@ class Size(NamedTuple):
 
     kind: str
     parts: int
+
+
+class Table(NamedTuple):
+    """Records, or columns of one length, that an id in one of their fields may tell apart: see `by_id`."""
+
+    records: Any
+
+    @classmethod
+    def is_in(cls, parts: Mapping[Any, Any] | Sequence[Any]) -> bool:
+        """Tell whether parts look like records or columns."""
+        first = next(iter(parts.values() if isinstance(parts, Mapping) else parts), None)
+        return isinstance(first, list | tuple | dict) or hasattr(first, "__dataclass_fields__")
 
 
 class Bag(tuple[Any, ...]):
@@ -56,6 +73,10 @@ class Bag(tuple[Any, ...]):
         return cls(repr(part) for part in parts if _is_counted(part))
 
 
+#: What stands beside the scalars.
+NO_SCALARS = (Bag, Table)
+
+
 def _is_counted(part: object) -> bool:
     if isinstance(part, list | tuple | dict):
         own = part.values() if isinstance(part, dict) else part
@@ -71,20 +92,20 @@ def scalars(output: object) -> Iterator[tuple[Path, object]]:
     LearnerError
         For what cannot be read, such as a coroutine.
     """
-    return ((path, leaves[0]) for path, _, leaves in placed([output]) if type(leaves[0]) is not Bag)
+    return ((path, leaves[0]) for path, _, leaves in placed([output]) if type(leaves[0]) not in NO_SCALARS)
 
 
 def placed(outputs: Sequence[object]) -> Iterator[Placed]:
-    """Yield the scalars of many outputs with their places, the `Size` of all that is nested, and the `Bag` of lists.
+    """Yield the scalars of many outputs with their places, and the `Size` of all that is nested.
 
-    What is yielded of an output does not depend on the others.
+    Beside them stands each `Bag` and `Table`. What is yielded of an output does not depend on the others.
 
     Raises
     ------
     LearnerError
         For what cannot be read, such as a coroutine.
     """
-    return _within((), np.arange(len(outputs)), outputs)
+    return within((), np.arange(len(outputs)), outputs)
 
 
 def of_one_type(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
@@ -101,7 +122,8 @@ def of_one_type(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Place
         yield path, runs[here], [values[i] for i in here]
 
 
-def _within(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
+def within(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
+    """Yield what stands at a place, and within it."""
     for _, those, alike in of_one_type(path, runs, values):
         if isinstance(alike[0], float | int | str | bytes | None):
             yield path, those, alike
@@ -115,7 +137,7 @@ def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
     """Yield what values of one type hold."""
     one = values[0]
     if isinstance(one, Set):
-        parts: Sequence[Sequence[Any]] = [sorted(value, key=repr) for value in values]
+        parts: Sequence[Sequence[Any]] = [sorted(value, key=text_of_part) for value in values]
     elif isinstance(one, complex):
         parts = [(value.real, value.imag) for value in values]
     elif isinstance(one, Mapping) or (isinstance(one, Sequence) and not isinstance(one, str | bytes)):
@@ -128,6 +150,8 @@ def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
         raise LearnerError(f"the mechanism returned more than {MOST_LEVELS} levels of nesting")
     kind, each = type(one).__name__, 2 if isinstance(one, Mapping) else 1  # a key and what it holds
     yield path, runs, [Size(kind, each * len(part)) for part in parts]
+    if tables := [(run, Table(part)) for run, part in zip(runs.tolist(), parts, strict=True) if Table.is_in(part)]:
+        yield path, np.array([run for run, _ in tables]), [table for _, table in tables]
     if isinstance(one, Mapping):
         yield from _of_keys(path, runs, values)
         return
@@ -141,10 +165,10 @@ def _of_parts(path: Path, runs: Runs, parts: Sequence[Sequence[Any]], step: int 
     shortest = min(map(len, parts))
     for i, column in enumerate(zip_longest(*parts, fillvalue=_NOTHING)):
         if i < shortest:
-            yield from _within((*path, step * i), runs, column)
+            yield from within((*path, step * i), runs, column)
         else:
             here = [run for run, part in enumerate(column) if part is not _NOTHING]
-            yield from _within((*path, step * i), runs[here], [column[run] for run in here])
+            yield from within((*path, step * i), runs[here], [column[run] for run in here])
 
 
 def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> Iterator[Placed]:
@@ -164,8 +188,8 @@ def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> I
         texts, order = of[0]
         held = list(zip(*(mapping.values() for mapping in mappings), strict=True))
         for i, place in enumerate(order):
-            yield from _within((*path, 2 * i), runs, [texts[place]] * len(of))
-            yield from _within((*path, texts[place]), runs, held[place])
+            yield from within((*path, 2 * i), runs, [texts[place]] * len(of))
+            yield from within((*path, texts[place]), runs, held[place])
     else:
         yield from _of_parts(path, runs, [[texts[place] for place in order] for texts, order in of], step=2)
         at: dict[str, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
@@ -174,9 +198,19 @@ def _of_keys(path: Path, runs: Runs, mappings: Sequence[Mapping[Any, Any]]) -> I
                 at[text][0].append(run)
                 at[text][1].append(value)
         for text in sorted(at):
-            yield from _within((*path, text), np.array(at[text][0]), at[text][1])
+            yield from within((*path, text), np.array(at[text][0]), at[text][1])
     if moved := [i for i, (_, order) in enumerate(of) if order != sorted(order)]:
-        yield from _within((*path, ORDER), runs[moved], [of[i].order for i in moved])
+        yield from within((*path, ORDER), runs[moved], [of[i].order for i in moved])
+
+
+def text_of_part(part: object) -> str:
+    """Return the text of a key or of a set's part: sets within have theirs in an order that no hash decides."""
+    if not isinstance(part, Set | tuple):
+        return repr(part)
+    texts = list(map(text_of_part, part))
+    if type(part) is tuple:
+        return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
+    return f"{type(part).__name__}({{{', '.join(sorted(texts))}}})" if isinstance(part, Set) else repr(part)
 
 
 class _Keys(NamedTuple):
@@ -187,7 +221,86 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, keys: Sequence[object]) -> _Keys:
-        texts = list(map(repr, keys))
+        texts = list(map(text_of_part, keys))
         if len(set(texts)) < len(texts):
             texts = [f"{text} {i}" for i, text in enumerate(texts)]
         return cls(texts, sorted(range(len(texts)), key=texts.__getitem__))
+
+
+class Ids(NamedTuple):
+    """The column of a table by whose values records are known, and those values."""
+
+    column: Hashable
+    known: Set[Any]
+
+    @classmethod
+    def of_tables(cls, tables: Mapping[Path, Sequence[Placed]]) -> dict[Path, Ids]:
+        """Return them where tables have such a column."""
+        found = {path: cls.of([table.records for *_, leaves in of for table in leaves]) for path, of in tables.items()}
+        return {path: ids for path, ids in found.items() if ids is not None}
+
+    @classmethod
+    def of(cls, tables: Sequence[object]) -> Ids | None:
+        """Return the column whose values, none twice in a table and not always in the same places, return most."""
+        first = _columns(tables[0])
+        names = [name for name, values in first.items() if _are_ids(tuple(values))]
+        if all(set(map(type, values)) <= _COUNTED for values in first.values()):  # these are counted as they are
+            names = []
+        columns, chosen, best = list(map(_columns, tables if names else [])), None, 0
+        for name in names:
+            held = [tuple(of[name]) if name in of else () for of in columns]
+            if all(map(_are_ids, held)) and len(set(held)) > 1:
+                times = Counter(value for values in held for value in values)
+                often = [(-count, repr(value), value) for value, count in times.items() if count >= REPEATS]
+                often = sorted(often, key=lambda one: one[:2])[: _MOST_READ // len(first)]
+                if (total := -sum(one[0] for one in often)) > best:
+                    best, chosen = total, cls(name, {value for *_, value in often})
+        return chosen
+
+
+def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]) -> Iterator[Placed]:
+    """Yield the scalars of tables beside ids that are known, at a place for each id and column."""
+    if type(leaves[0]) is not Table or path not in ids:
+        return
+    name, known = ids[path]
+    held: dict[tuple[str, str], tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
+    for run, table in enumerate(leaves):
+        columns = _columns(table.records)
+        values = tuple(columns.pop(name, ()))
+        here = [(i, repr(value)) for i, value in enumerate(values) if value in known] if _are_ids(values) else []
+        for other, column in columns.items():
+            for i, text in here:
+                those, parts = held[text, repr(other)]
+                those.append(run)
+                parts.append(column[i])
+    for steps, (those, parts) in held.items():
+        within_it = within((*path, BY_ID, *steps), runs[those], parts)
+        yield from (placed for placed in within_it if type(placed[2][0]) not in NO_SCALARS)
+
+
+def _are_ids(values: tuple[Any, ...]) -> bool:
+    return bool(values) and set(map(type, values)) <= _COUNTED and len(set(values)) == len(values)
+
+
+def _columns(table: Any) -> Columns:
+    """Return the columns of records that are alike, or of lists of one length; none where there is no table."""
+    if isinstance(table, Mapping):
+        return _of_one_length(table)
+    records: list[Any] = [record if type(record) in (dict, list, tuple) else plain(record) for record in table]
+    if len(records) == 2 and isinstance(records[0], list) and isinstance(records[1], dict):  # a frame with its labels
+        return _of_one_length({None: records[0], **records[1]})
+    kinds = {(type(record), len(record)) if isinstance(record, dict | list | tuple) else None for record in records}
+    if len(kinds) != 1 or None in kinds:
+        return {}
+    first = records[0]
+    if not isinstance(first, dict):
+        return dict(enumerate(zip(*records, strict=True)))
+    if any(record.keys() != first.keys() for record in records):
+        return {}
+    return {name: [record[name] for record in records] for name in first}
+
+
+def _of_one_length(named: Mapping[Any, Any]) -> Columns:
+    """Return lists of one length by their names."""
+    alike = all(isinstance(column, list | tuple) for column in named.values())
+    return dict(named) if alike and len(set(map(len, named.values()))) == 1 else {}

@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanisms.draws import Floats
-from ..attacks.encoding import WHOLE, as_float, has_floats, rows_of, vectors
+from ..attacks.encoding import has_floats, rows_of, vectors
 from ..attacks.features import Labels, Outputs
 from ..attacks.objects import plain
+from ..attacks.places import text_of_part
+from ..attacks.texts import WHOLE, as_float
 from ..certification.frame import Choice
 from ..statistics.digits import exactly
 from ..statistics.events import Event
@@ -34,6 +36,9 @@ MOST_RUNS, MOST_PARTS, MOST_NAMED, MOST_LETTERS = 2000, 2000, 3, 300
 WRONG = 0.1
 #: The words for an event that takes the same side in every run.
 NOTHING = "nothing found on this pair"
+
+#: What has no parts.
+_SCALARS = (float, int, str, bool, type(None))
 
 #: One part of the outputs, its value in each run: `...` where an output has no such part.
 Part = Sequence[object] | NDArray[np.generic]
@@ -98,11 +103,22 @@ def _columns(outputs: Outputs) -> dict[str, Part]:
         for name, leaf in _parts(output, ""):
             if name in columns or len(columns) < MOST_PARTS:
                 columns.setdefault(name, [...] * len(rows))[run] = leaf
-    return dict(columns)
+    return {name: _as_array(column) for name, column in columns.items()}
+
+
+def _as_array(column: list[object]) -> Part:
+    """Return a part that every output has as an array, where it is a plain number; else as it is."""
+    kinds = set(map(type, column))
+    if kinds == {float} or (kinds == {int} and all(-WHOLE <= value <= WHOLE for value in column)):  # type: ignore[operator]
+        return np.array(column)
+    return column
 
 
 def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
     """Yield the parts of one output with their names."""
+    if type(output) in _SCALARS:
+        yield name or "the output", output
+        return
     output = plain(output)
     if isinstance(output, Mapping | Set | Sequence) and not isinstance(output, str | bytes):
         yield name or "the output", _OfType(type(output).__name__)
@@ -113,7 +129,7 @@ def _parts(output: object, name: str) -> Iterator[tuple[str, object]]:
             yield f"key {_quoted(key)}{f' of {name}' if name else ''}", _PRESENT
             yield from _parts(value, inner)
     elif isinstance(output, Set):
-        for item in output:
+        for item in sorted(output, key=text_of_part):
             yield f"{_quoted(item)} of {name or 'the output'}", _PRESENT
     elif isinstance(output, Sequence) and not isinstance(output, str | bytes):
         yield f"the size of {name or 'the output'}", len(output)
@@ -141,7 +157,7 @@ _PRESENT = object()
 def _quoted(thing: object) -> str:
     if isinstance(thing, _OfType):
         return f"of type {thing.name}"
-    return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else repr(thing)
+    return json.dumps(thing, ensure_ascii=False) if isinstance(thing, str) else text_of_part(thing)
 
 
 def _best(columns: Mapping[str, Part], says: Labels) -> _Wording | None:
