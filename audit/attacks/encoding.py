@@ -246,11 +246,10 @@ class Encoder:
             if type(scalar[2][0]) is Bag:
                 known = column_of.get(scalar[0], {})
                 for run, bag in zip(scalar[1].tolist(), scalar[2], strict=True):
-                    for part in bag:
-                        if part in known:
-                            columns[known[part], run] += 1
-                    if _REPEATED in known:
-                        columns[known[_REPEATED], run] = len(bag) - len(set(bag))
+                    times = Counter(bag)
+                    times[_REPEATED] = len(bag) - len(times)
+                    for part in times.keys() & known.keys():
+                        columns[known[part], run] = times[part]
                 continue
             is_table = type(scalar[2][0]) is Table
             parts = by_id(*scalar, self.ids) if is_table else chain([scalar], tokens_of(scalar, split))

@@ -101,8 +101,10 @@ def _columns(outputs: Outputs) -> dict[str, Part]:
     columns: dict[str, list[object]] = {}
     for run, output in enumerate(rows):
         for name, leaf in _parts(output, ""):
-            if name in columns or len(columns) < MOST_PARTS:
-                columns.setdefault(name, [...] * len(rows))[run] = leaf
+            if name not in columns and len(columns) < MOST_PARTS:
+                columns[name] = [...] * len(rows)
+            if name in columns:
+                columns[name][run] = leaf
     return {name: _as_array(column) for name, column in columns.items()}
 
 

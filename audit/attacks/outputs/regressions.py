@@ -160,29 +160,48 @@ class LinearOdds:
     @staticmethod
     def best_of(candidates: Sequence[LinearOdds], matrix: Floats, left: Labels) -> LinearOdds:
         """Return the first of those with the least criterion, but for rounding."""
-        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left))))
+        products: list[Floats] = []
+        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left, products))))
 
     def of(self, matrix: Floats) -> Floats:
         """Return the log odds, (runs,), of runs whose features are a matrix, (runs, features)."""
         return self(len(matrix), lambda i: matrix[:, i])
 
-    def criterion(self, matrix: Floats, left: Labels) -> float:
+    def criterion(self, matrix: Floats, left: Labels, products: list[Floats] | None = None) -> float:
         """Return Akaike's criterion: what the odds do not say of the runs, and twice the effective number of weights.
 
         A weight counts for as much as the runs, and not its variance before them, decide it [1]_.
+
+        Parameters
+        ----------
+        matrix : array (runs, features)
+        left : bool array (runs,)
+        products : list, optional
+            Keeps the product of every two runs, which odds on more features than there are runs have in common.
 
         References
         ----------
         .. [1] R. Gray. Flexible methods for analyzing survival data using splines. JASA 87, 1992, section 2.
         """
-        odds, weighted = self.of(matrix), matrix[:, self.weights != 0]
-        shares, (mean, scale) = special.expit(odds), _moments(weighted)
-        standard = (weighted - mean) / scale * np.sqrt(shares * (1 - shares))[:, None]
+        odds, used = self.of(matrix), self.weights != 0
+        if not used.any():
+            return float(2 * log_losses(odds, left).sum())
+        shares = special.expit(odds)
+        root = np.sqrt(shares * (1 - shares))
         # The sum of c / (c + 1 / variance) over the eigenvalues c of either product of the matrix and its transpose.
-        few = standard.T if standard.shape[0] > standard.shape[1] else standard
-        root = np.linalg.cholesky(few @ few.T + np.eye(len(few)) / self.variance)
-        inverse = scipy.linalg.solve_triangular(root, np.eye(len(few)), lower=True)
-        effective = len(few) - np.sum(np.square(inverse)) / self.variance
+        if np.count_nonzero(used) > max(MOST_TAKEN, len(matrix)):
+            products = [] if products is None else products
+            if not products:
+                standard = _standard(matrix)
+                products.append(standard @ standard.T)
+            product = products[0] * np.outer(root, root)
+        else:
+            standard = _standard(matrix[:, used]) * root[:, None]
+            few = standard.T if standard.shape[0] > standard.shape[1] else standard
+            product = few @ few.T
+        product[np.diag_indices_from(product)] += 1 / self.variance
+        inverse, _ = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(product), lower=1)
+        effective = len(product) - np.sum(np.square(inverse)) / self.variance
         return float(2 * log_losses(odds, left).sum() + 2 * effective)
 
     def __call__(self, runs: int, feature: Callable[[int], Floats]) -> Floats:
@@ -191,6 +210,12 @@ class LinearOdds:
         for i in np.flatnonzero(self.weights).tolist():
             total += self.weights[i] * feature(i)
         return rounded(total)
+
+
+def _standard(matrix: Floats) -> Floats:
+    mean, scale = _moments(matrix)
+    standard: Floats = (matrix - mean) / scale
+    return standard
 
 
 def _moments(matrix: Floats) -> tuple[Floats, Floats]:
