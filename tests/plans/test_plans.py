@@ -132,20 +132,20 @@ def test_init_writes_a_plan_that_runs(tmp_path, monkeypatch):
     assert "is there already" in again.stderr
 
 
-def test_a_plan_that_is_not_named_is_not_passed_over(tmp_path, monkeypatch):
-    """A hook with arguments of its own and no plan among them audited the catalogue, and was green."""
+def test_a_plan_that_is_not_named_is_not_passed_over_without_a_word(tmp_path, monkeypatch):
+    """A hook with arguments of its own and no plan among them audits the catalogue."""
 
     def catalogue(seed):
         raise ValueError("the catalogue is audited")
 
     monkeypatch.setattr("overclaim.audit.plans.plan.literature", catalogue)
     monkeypatch.chdir(tmp_path)
-    assert "the catalogue is audited" in overclaim("run", "--jobs", 1).stderr
+    assert "overclaim.toml" not in overclaim("run", "--jobs", 1).stderr
     (tmp_path / "overclaim.toml").touch()
     done = overclaim("run", "--jobs", 1)
-    assert done.exit_code == 2
-    assert "there is a plan 'overclaim.toml' here: name it" in done.stderr
-    assert "the catalogue is audited" in overclaim("run", "--jobs", 1, "--seed", 0).stderr
+    assert "this audits the catalogue, and not overclaim.toml, which lies here" in done.stderr
+    assert "the catalogue is audited" in done.stderr
+    assert "overclaim.toml" not in overclaim("run", "--jobs", 1, "--seed", 0).stderr
 
 
 def test_every_commented_key_of_the_example_is_allowed():

@@ -136,7 +136,9 @@ def test_the_space_holds_every_family(name, rounds):
             assert all(0 <= point[name] < size for name, size in space.sizes.items())
 
 
-@pytest.mark.parametrize(("name", "rounds"), [("ene-nguyen-vladu/tree-aggregation", 4), ("agarwal-singh/ftrl-cube", 2)])
+@pytest.mark.parametrize(
+    ("name", "rounds"), [("ene-nguyen-vladu/tree-aggregation", 4), ("agarwal-singh/ftrl-cube", 2)]
+)
 def test_no_pair_of_a_search_is_listed_twice(name, rounds):
     """In a short game constant and alternating rounds are the same: 7 of 10 pairs were others', and raced them."""
     learner, claim, rounds = prepared(name, rounds=rounds)
