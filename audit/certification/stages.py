@@ -33,6 +33,7 @@ from ..play.pairs import Pair
 from ..play.transcripts import Transcripts, blocks, concatenate, from_bytes, play, to_bytes
 from ..play.workers import in_parallel
 from ..search.exact_search import expected_bound, worst_of
+from ..search.families import unlike
 from ..search.influential_rounds import influential_pairs
 from ..search.pair_search import LEAST, Trial, climb
 from ..search.pair_space import PairSpace
@@ -127,12 +128,8 @@ class LearnerAudit(Audit):
             more, hidden, looked = influential_pairs(
                 self.learner, space.alphabet, space.rounds, draws, int(LOOK * runs), together=learns
             )
-            known = [repr(option.to_json()) for option in options]
-            options = [*options, *(pair for pair in more if repr(pair.to_json()) not in known)]
-            if hidden is not None:
-                text = repr(hidden.to_json())
-                awaited = known.index(text) if text in known else len(options)
-                options = options if text in known else [*options, hidden]
+            options = unlike([*options, *more, *([] if hidden is None else [hidden])])
+            awaited = None if hidden is None else [option.key for option in options].index(hidden.key)
         how: Any = {"space": space, "each": LEAST_TRAINED if learns else LEAST, "seed": self.budget.seed}
         pair, index, spent = climb(options, self.trial(), runs - looked, awaited=awaited, **how)
         return [pair.to_json() if index >= given else None, index, spent + looked]

@@ -199,7 +199,7 @@ class _Judge:
 
     def __call__(self, pair: Pair) -> bool:
         """Judge a pair once; False where there is no learner for it, or no trial is left."""
-        key = repr(pair.to_json())
+        key = pair.key
         if key not in self.known:
             if self.spent:
                 return False

@@ -222,6 +222,11 @@ class Pair:
         if claim.neighbours == "zero-out" and not any(_nothing(loss, radius) for loss in differing):
             raise ValueError(f"under zero-out neighbours one loss of round {self.t0 + 1} must be 0, both are not")
 
+    @property
+    def key(self) -> str:
+        """What equal pairs share, and no others."""
+        return repr(self.to_json())
+
     def to_json(self) -> PairJson:
         """Return the record's form: the differing round from 1, and both sequences."""
         left, right = ([loss_json(loss) for loss in world] for world in (self.left, self.right))

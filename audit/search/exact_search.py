@@ -82,7 +82,7 @@ class _Oracle:
 
     def __call__(self, pair: Pair) -> float | None:
         """Return what a pair promises, rounded; None where no exact method covers it, or the budget is spent."""
-        key = repr(pair.to_json())
+        key = pair.key
         if key not in self.known:
             if self.left <= 0:
                 return None

@@ -36,7 +36,7 @@ def standard_pairs(learner: Learner, claim: Claim, rounds: int) -> list[Pair]:
 
 def unlike(pairs: Iterable[Pair]) -> list[Pair]:
     """Return the pairs without those that an earlier one equals: in short games, patterns of rounds are the same."""
-    return list({repr(pair.to_json()): pair for pair in pairs}.values())
+    return list({pair.key: pair for pair in pairs}.values())
 
 
 def later(learner: Learner, alphabet: Alphabet, rounds: int) -> Iterator[Pair]:

@@ -41,7 +41,6 @@ class Proposals:
             self.study = optuna.create_study(direction="maximize", sampler=sampler)
         self.space = space
         self.values: dict[str, float] = {}  # of known pairs
-        self.told = 0  # pairs that were made known, some of them twice
         self.asked: tuple[Trial, str] | None = None
         distributions = optuna.distributions
         self.coordinates: dict[str, BaseDistribution] = {
@@ -52,14 +51,15 @@ class Proposals:
         }
 
     def know(self, pair: Pair, worth: float) -> None:
-        """Take notice of a pair that was tried without having been proposed."""
+        """Take notice of a pair that was tried without having been proposed, once."""
         from optuna.trial import create_trial
 
+        if pair.key in self.values:
+            return
         point = self.space.point(pair)
-        self.values[_key(pair)] = worth
-        self.told += 1
+        self.values[pair.key] = worth
         if point is not None:
-            apart = APART * self.told
+            apart = APART * len(self.values)
             params = {name: at + apart if name in ORDERED else at for name, at in point.items()}
             self.study.add_trial(create_trial(params=params, distributions=self.coordinates, value=worth))
 
@@ -68,7 +68,7 @@ class Proposals:
         for _ in range(PATIENCE):
             trial = self.study.ask(self.coordinates)
             pair = self.space.pair(self._point(trial.params))
-            key = "" if pair is None else _key(pair)
+            key = "" if pair is None else pair.key
             if pair is not None and key not in self.values:
                 self.asked = trial, key
                 return pair
@@ -87,10 +87,6 @@ class Proposals:
         trial, key = self.asked
         self.values[key] = worth
         self.study.tell(trial, worth)
-
-
-def _key(pair: Pair) -> str:
-    return repr(pair.to_json())
 
 
 @contextmanager

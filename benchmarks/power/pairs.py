@@ -186,7 +186,7 @@ class Game:
 
     def worth(self, pair):
         """Return what a perfect attack is expected to certify: computed, or measured on runs of no search."""
-        key = repr(pair.to_json())
+        key = pair.key
         if key not in self.known:
             self.known[key] = self._worth(pair)
         return self.known[key]

@@ -57,8 +57,8 @@ class RandomChanges:
         changed_pairs: dict[str, Pair] = {}
         for _ in range(8 * count):
             changed_pair = self._changed_pair(pair, alphabet, generator)
-            if changed_pair is not None and repr(changed_pair.to_json()) != repr(pair.to_json()):
-                changed_pairs.setdefault(repr(changed_pair.to_json()), changed_pair)
+            if changed_pair is not None and changed_pair.key != pair.key:
+                changed_pairs.setdefault(changed_pair.key, changed_pair)
             if len(changed_pairs) == count:
                 break
         return list(changed_pairs.values())
