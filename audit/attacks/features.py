@@ -206,17 +206,17 @@ class Features:
         self.names: list[str] = []
         self.rows: list[Feature] = []
         self.wide = [i for i, column in enumerate(self.columns) if not column.discrete]
-        self.repeat, self.present = self._of_sets(columns)
+        view = self.view(columns)
+        self.repeat, self.present = self._of_sets(view)
         if self.kept:
             if len(self.kept) > 1 and not self.discrete:
-                view = self.view(columns)
                 self.steps = [Column.of(view.step_row(i)) for i in range(len(self.kept))]
             self.names, self.rows = map(list, zip(*self._list(), strict=True))
 
     @property
     def with_specials(self) -> list[int]:
         """The columns of numbers and special values."""
-        return [i for i, column in enumerate(self.columns) if not column.discrete and column.values.size]
+        return [i for i in self.wide if self.columns[i].values.size]
 
     def view(self, columns: Floats) -> View:
         """Return the view of encoded outputs."""
@@ -226,12 +226,11 @@ class Features:
         """Return all features, (runs, features)."""
         return np.stack([row(view) for row in self.rows], axis=1)
 
-    def _of_sets(self, columns: Floats) -> tuple[bool, set[float]]:
+    def _of_sets(self, view: View) -> tuple[bool, set[float]]:
         """Tell whether numbers repeat others though hardly any do, and which whole numbers come again then.
 
         Such a row may be a set, or records in any order, and which number stands where say nothing.
         """
-        view = self.view(columns)
         if len(self.wide) < 2 or np.mean(view.repeats) > (1 - DIFFERENT) * len(self.wide):
             return False, set()
         repeat = bool(np.count_nonzero(view.repeats != np.median(view.repeats)) >= REPEATS)

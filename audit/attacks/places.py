@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import zip_longest
 from numbers import Real
 from typing import Any, NamedTuple
@@ -45,16 +47,35 @@ class Size(NamedTuple):
     parts: int
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table:
     """Records, or columns of one length, that an id in one of their fields may tell apart: see `by_id`."""
 
     records: Any
 
-    @classmethod
-    def is_in(cls, parts: Mapping[Any, Any] | Sequence[Any]) -> bool:
+    @staticmethod
+    def is_in(parts: Mapping[Any, Any] | Sequence[Any]) -> bool:
         """Tell whether parts look like records or columns."""
         first = next(iter(parts.values() if isinstance(parts, Mapping) else parts), None)
         return isinstance(first, list | tuple | dict) or hasattr(first, "__dataclass_fields__")
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns of records that are alike, or lists of one length; none where there is no table."""
+        if isinstance(self.records, Mapping):
+            return _of_one_length(self.records)
+        records: list[Any] = [one if type(one) in (dict, list, tuple) else plain(one) for one in self.records]
+        if len(records) == 2 and isinstance(records[0], list) and isinstance(records[1], dict):  # a frame, its labels
+            return _of_one_length({None: records[0], **records[1]})
+        kinds = {(type(one), len(one)) if isinstance(one, dict | list | tuple) else None for one in records}
+        if len(kinds) != 1 or None in kinds:
+            return {}
+        first = records[0]
+        if not isinstance(first, dict):
+            return dict(enumerate(zip(*records, strict=True)))
+        if any(record.keys() != first.keys() for record in records):
+            return {}
+        return {name: [record[name] for record in records] for name in first}
 
 
 class Bag(tuple[Any, ...]):
@@ -236,19 +257,19 @@ class Ids(NamedTuple):
     @classmethod
     def of_tables(cls, tables: Mapping[Path, Sequence[Placed]]) -> dict[Path, Ids]:
         """Return them where tables have such a column."""
-        found = {path: cls.of([table.records for *_, leaves in of for table in leaves]) for path, of in tables.items()}
+        found = {path: cls.of([table.columns for *_, leaves in of for table in leaves]) for path, of in tables.items()}
         return {path: ids for path, ids in found.items() if ids is not None}
 
     @classmethod
-    def of(cls, tables: Sequence[object]) -> Ids | None:
+    def of(cls, tables: Sequence[Columns]) -> Ids | None:
         """Return the column whose values, none twice in a table and not always in the same places, return most."""
-        first = _columns(tables[0])
+        first = tables[0]
         names = [name for name, values in first.items() if _are_ids(tuple(values))]
         if all(set(map(type, values)) <= _COUNTED for values in first.values()):  # these are counted as they are
             names = []
-        columns, chosen, best = list(map(_columns, tables if names else [])), None, 0
+        chosen, best = None, 0
         for name in names:
-            held = [tuple(of[name]) if name in of else () for of in columns]
+            held = [tuple(of[name]) if name in of else () for of in tables]
             if all(map(_are_ids, held)) and len(set(held)) > 1:
                 times = Counter(value for values in held for value in values)
                 often = [(-count, repr(value), value) for value, count in times.items() if count >= REPEATS]
@@ -260,16 +281,15 @@ class Ids(NamedTuple):
 
 def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]) -> Iterator[Placed]:
     """Yield the scalars of tables beside ids that are known, at a place for each id and column."""
-    if type(leaves[0]) is not Table or path not in ids:
+    if path not in ids:
         return
     name, known = ids[path]
     held: dict[tuple[str, str], tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
     for run, table in enumerate(leaves):
-        columns = _columns(table.records)
-        values = tuple(columns.pop(name, ()))
+        values = tuple(table.columns.get(name, ()))
         here = [(i, repr(value)) for i, value in enumerate(values) if value in known] if _are_ids(values) else []
-        for other, column in columns.items():
-            for i, text in here:
+        for other, column in table.columns.items():
+            for i, text in here if other != name else ():
                 those, parts = held[text, repr(other)]
                 those.append(run)
                 parts.append(column[i])
@@ -280,24 +300,6 @@ def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]
 
 def _are_ids(values: tuple[Any, ...]) -> bool:
     return bool(values) and set(map(type, values)) <= _COUNTED and len(set(values)) == len(values)
-
-
-def _columns(table: Any) -> Columns:
-    """Return the columns of records that are alike, or of lists of one length; none where there is no table."""
-    if isinstance(table, Mapping):
-        return _of_one_length(table)
-    records: list[Any] = [record if type(record) in (dict, list, tuple) else plain(record) for record in table]
-    if len(records) == 2 and isinstance(records[0], list) and isinstance(records[1], dict):  # a frame with its labels
-        return _of_one_length({None: records[0], **records[1]})
-    kinds = {(type(record), len(record)) if isinstance(record, dict | list | tuple) else None for record in records}
-    if len(kinds) != 1 or None in kinds:
-        return {}
-    first = records[0]
-    if not isinstance(first, dict):
-        return dict(enumerate(zip(*records, strict=True)))
-    if any(record.keys() != first.keys() for record in records):
-        return {}
-    return {name: [record[name] for record in records] for name in first}
 
 
 def _of_one_length(named: Mapping[Any, Any]) -> Columns:

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -160,14 +161,14 @@ class LinearOdds:
     @staticmethod
     def best_of(candidates: Sequence[LinearOdds], matrix: Floats, left: Labels) -> LinearOdds:
         """Return the first of those with the least criterion, but for rounding."""
-        products: list[Floats] = []
-        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left, products))))
+        product = cache(partial(_product, matrix))
+        return min(candidates, key=lambda one: float(rounded(one.criterion(matrix, left, product))))
 
     def of(self, matrix: Floats) -> Floats:
         """Return the log odds, (runs,), of runs whose features are a matrix, (runs, features)."""
         return self(len(matrix), lambda i: matrix[:, i])
 
-    def criterion(self, matrix: Floats, left: Labels, products: list[Floats] | None = None) -> float:
+    def criterion(self, matrix: Floats, left: Labels, product: Callable[[], Floats]) -> float:
         """Return Akaike's criterion: what the odds do not say of the runs, and twice the effective number of weights.
 
         A weight counts for as much as the runs, and not its variance before them, decide it [1]_.
@@ -176,8 +177,8 @@ class LinearOdds:
         ----------
         matrix : array (runs, features)
         left : bool array (runs,)
-        products : list, optional
-            Keeps the product of every two runs, which odds on more features than there are runs have in common.
+        product : callable
+            Returns that of every two runs, which odds on more features than there are runs have in common.
 
         References
         ----------
@@ -190,18 +191,14 @@ class LinearOdds:
         root = np.sqrt(shares * (1 - shares))
         # The sum of c / (c + 1 / variance) over the eigenvalues c of either product of the matrix and its transpose.
         if np.count_nonzero(used) > max(MOST_TAKEN, len(matrix)):
-            products = [] if products is None else products
-            if not products:
-                standard = _standard(matrix)
-                products.append(standard @ standard.T)
-            product = products[0] * np.outer(root, root)
+            weighted = product() * np.outer(root, root)
         else:
             standard = _standard(matrix[:, used]) * root[:, None]
             few = standard.T if standard.shape[0] > standard.shape[1] else standard
-            product = few @ few.T
-        product[np.diag_indices_from(product)] += 1 / self.variance
-        inverse, _ = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(product), lower=1)
-        effective = len(product) - np.sum(np.square(inverse)) / self.variance
+            weighted = few @ few.T
+        weighted[np.diag_indices_from(weighted)] += 1 / self.variance
+        inverse, _ = scipy.linalg.lapack.dtrtri(np.linalg.cholesky(weighted), lower=1)
+        effective = len(weighted) - np.sum(np.square(inverse)) / self.variance
         return float(2 * log_losses(odds, left).sum() + 2 * effective)
 
     def __call__(self, runs: int, feature: Callable[[int], Floats]) -> Floats:
@@ -210,6 +207,12 @@ class LinearOdds:
         for i in np.flatnonzero(self.weights).tolist():
             total += self.weights[i] * feature(i)
         return rounded(total)
+
+
+def _product(matrix: Floats) -> Floats:
+    standard = _standard(matrix)
+    product: Floats = standard @ standard.T
+    return product
 
 
 def _standard(matrix: Floats) -> Floats:
