@@ -128,7 +128,7 @@ def traces_of(prepared: Prepared, result: Result) -> ClaimRecord:
     if prepared.of_sequences:
         return {"untraced": "a learner is traced on a pair of loss sequences, and this one was audited on rounds"}
     falsified = result.verdict.value == "FALSIFIED"
-    traces = traced(prepared.target, result.pair, result.claim, falsified=falsified, seed=result.seed)
+    traces = traced(prepared.played, result.pair, result.claim, falsified=falsified, seed=result.seed)
     return cast(ClaimRecord, traces)
 
 

@@ -43,12 +43,13 @@ class WithAttributes:
         check_attributes(asked)
         if getattr(mechanism, "batched", False):
             raise ValueError("attributes are read of mechanisms that are called run by run, not of batched ones")
-        self.asked, self.__wrapped__ = asked, mechanism
+        self.asked, self.mechanism = asked, mechanism
+        self.__wrapped__ = mechanism  # what a signature is read from
         self.__name__ = name_of(mechanism)
 
     def __call__(self, *words: object) -> dict[str, object]:
         """Answer once."""
-        return self._read(self.__wrapped__(*words), "the output")
+        return self._read(self.mechanism(*words), "the output")
 
     def _read(self, thing: object, where: str) -> dict[str, object]:
         if isinstance(self.asked, str):

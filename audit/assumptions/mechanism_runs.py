@@ -159,7 +159,7 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
     """
     left = draws.labels(runs, share)
     if not getattr(mechanism, "batched", False):
-        return Sample([_called(mechanism, pair.left if here else pair.right, draws.generator) for here in left], left)
+        return Sample([called(mechanism, pair.left if here else pair.right, draws.generator) for here in left], left)
     if getattr(mechanism, "in_step", False):
         return Sample(outputs_of(mechanism, (pair.left, pair.right), draws, runs, left), left)
     left = np.sort(left)[::-1]
@@ -173,8 +173,8 @@ def run_block(mechanism: object, pair: DataPair, draws: Draws, runs: int, share:
 def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: object) -> Outputs:
     """Return the outputs of some runs on one input; on both, where more says in which world each run is."""
     if not getattr(mechanism, "batched", False):
-        return [_called(mechanism, data, draws.generator) for _ in range(runs)]
-    outputs = _called(mechanism, data, draws, runs, *more)
+        return [called(mechanism, data, draws.generator) for _ in range(runs)]
+    outputs = called(mechanism, data, draws, runs, *more)
     try:
         outputs = np.asarray(outputs)
     except ValueError:
@@ -190,7 +190,14 @@ def _expected(runs: int) -> str:
     return f"({runs},) or (dim, {runs})"
 
 
-def _called(mechanism: Any, data: object, *others: object) -> object:
+def called(mechanism: Any, data: object, *others: object) -> object:
+    """Return what a mechanism answers on a copy of its input.
+
+    Raises
+    ------
+    LearnerError
+        If it raises, which names the input, or cannot be called so.
+    """
     try:
         return mechanism(copy.deepcopy(data), *others)
     except KeyboardInterrupt:

@@ -43,7 +43,7 @@ def trace_task(task: Task) -> TraceJson:
     if prepared.of_sequences:
         raise ValueError(f"{task.target} is traced on a pair of loss sequences: give a pair (--pair), and no inputs")
     claim = prepared.claim
-    tracing, pair = worst_tracing(prepared.target, _pairs(prepared), claim, seed=task.budget.seed)
+    tracing, pair = worst_tracing(prepared.played, _pairs(prepared), claim, seed=task.budget.seed)
     upper = tracing.pair_upper
     costly = upper is not None and upper.epsilon > claim.epsilon
     return {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +12,9 @@ from ...learners.blame import blaming, name_of
 from ...learners.protocol import Actions, Learner, LearnerError
 from ...learners.scalar import Scalar
 from ...mechanisms.draws import Draws
+from ..assumptions.attributes import WithAttributes
+from ..assumptions.mechanism_runs import called
+from ..assumptions.unseeded import Unseeded
 from ..attacks.places import scalars
 from ..play.pairs import Pair
 from ..play.transcripts import feeding, play_rounds
@@ -186,8 +187,7 @@ def mechanism_playing(mechanism: Callable[..., object], left_data: object, right
     """Return what runs a mechanism on either of its inputs; one that is called run by run, once."""
 
     def playing(tape: Tape, left: bool) -> None:
-        data = copy.deepcopy(left_data if left else right_data)
-        _play_mechanism(mechanism, data, tape, runs)
+        _play_mechanism(mechanism, left_data if left else right_data, tape, runs)
 
     return playing
 
@@ -195,23 +195,14 @@ def mechanism_playing(mechanism: Callable[..., object], left_data: object, right
 @blaming
 def _play_mechanism(mechanism: Callable[..., object], data: object, tape: Tape, runs: int) -> None:
     if getattr(mechanism, "batched", False):
-        tape.show("output", np.asarray(settled(mechanism(data, tape, runs))))
+        tape.show("output", np.asarray(settled(called(mechanism, data, tape, runs))))
         return
     with watched_libraries(tape):
-        values = list(scalars(settled(mechanism(data, *_generator(mechanism, tape)))))
+        values = list(scalars(settled(called(mechanism, data, tape.watched))))
     column = np.empty((len(values), 1), dtype=object)  # texts are compared as they are, numbers with a tolerance
     for i, (_, value) in enumerate(values):
         column[i, 0] = value
     tape.show("output", column)
-
-
-def _generator(mechanism: Callable[..., object], tape: Tape) -> tuple[object, ...]:
-    """Return the watched generator; nothing for a mechanism of the data alone, whose randomness has no seed."""
-    try:
-        alone = len(inspect.signature(mechanism).parameters) == 1
-    except (TypeError, ValueError):
-        alone = False
-    return () if alone else (tape.watched,)
 
 
 def is_plain(target: object) -> bool:
@@ -251,5 +242,7 @@ def traces(target: Any, pair: Any, *, seed: int = 0, surface: str = "actions") -
 
 
 def _ours(target: object) -> bool:
+    if isinstance(target, Unseeded | WithAttributes):
+        return _ours(target.mechanism)
     kind = getattr(target, "user_class", type(target))
     return str(kind.__module__).startswith(f"{__name__.partition('.')[0]}.")

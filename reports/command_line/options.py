@@ -151,6 +151,19 @@ NEIGHBOURS = click.option(
     help=f"{', '.join(RELATIONS)} or user:ROUNDS. All but the first two are for --inputs, or a learner's --left and "
     "--right; by user:3 a user has at most 3 rounds.  [default: replace]",
 )
+CALLED = options(
+    click.option(
+        "--os-random",
+        is_flag=True,
+        help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts can be replayed.",
+    ),
+    click.option(
+        "--attributes",
+        type=Names(),
+        metavar="fitted|all|NAME[,NAME]",
+        help="Of an object that the mechanism returns, such as a fitted model: what is the output.",
+    ),
+)
 INPUTS = options(
     click.option(
         "--left", type=Json(), default=..., help="The left world: a mechanism's input, or a learner's rounds."
@@ -164,22 +177,12 @@ INPUTS = options(
     ),
     click.option("--bits", is_flag=True, help="Let the attack read the low-order bits of a mechanism's outputs."),
     click.option(
-        "--os-random",
-        is_flag=True,
-        help="The mechanism's randomness cannot be seeded: nothing is played twice, no counts can be replayed.",
-    ),
-    click.option(
         "--call-limit",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
         help="Leave out inputs on which a call takes more processor time, while they are searched.",
     ),
-    click.option(
-        "--attributes",
-        type=Names(),
-        metavar="fitted|all|NAME[,NAME]",
-        help="Of an object that the mechanism returns, such as a fitted model: what is the output.",
-    ),
+    CALLED,
 )
 SURFACE = options(
     click.option(

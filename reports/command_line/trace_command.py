@@ -8,7 +8,7 @@ import click
 
 from ..sanitise import json_text
 from .console import FALSIFIED, OK, Once, own_process, playing_command, say
-from .options import CLAIMED, GAME, JSON, PAIR, SEED, SURFACE, Json
+from .options import CALLED, CLAIMED, GAME, JSON, PAIR, SEED, SURFACE, Json
 from .task_options import task_of
 
 
@@ -20,6 +20,7 @@ from .task_options import task_of
 @PAIR
 @click.option("--left", type=Json(), default=..., help="A mechanism's input in the left world.")
 @click.option("--right", type=Json(), default=..., help="Its input in the right world.")
+@CALLED
 @SEED
 @JSON
 @playing_command

@@ -153,3 +153,54 @@ def test_a_mechanism_without_standard_inputs_asks_for_them():
     prepared = replace(Task(target="mechanisms/laplace").prepare(), pairs=())
     with pytest.raises(ValueError, match="give left and right"):
         _pairs(prepared)
+
+
+CALLED_OTHERWISE = """
+import numpy as np
+from overclaim.testing import laplace
+
+
+class Model:
+    def __init__(self, total):
+        self.total_ = total
+
+
+def little(data, rng=None):
+    return data + rng.laplace(0, 4.0) if rng else data + np.random.default_rng().laplace(0, 0.4)
+
+
+def fitted(data, rng):
+    return Model(laplace(data, 1.0, rng))
+
+
+def alone(data):
+    return data
+"""
+
+
+@pytest.fixture
+def own_words(tmp_path):
+    (tmp_path / "own.py").write_text(CALLED_OTHERWISE, encoding="utf-8")
+    return lambda name: [f"{tmp_path / 'own.py'}:{name}", "--epsilon", "1", "--left", "1.0", "--right", "0.0"]
+
+
+def test_a_trace_is_of_what_is_audited_without_its_generator(own_words):
+    """It was of `little(data, rng)`: at most .25, beside 2 that were certified of `little(data)`."""
+    elsewhere = "with the same outputs and the same generator it does not do the same again: it draws from elsewhere"
+    words = [*own_words("little"), "--os-random"]
+    assert elsewhere in run("trace", *words, code=2)
+    text = " ".join(run("check", *words, "--runs", "2000", "--trace", code=1).split())
+    assert f"not traced: {elsewhere}" in text
+    assert "at most 0.25" in run("trace", *own_words("little"))
+
+
+def test_a_trace_is_of_the_attributes_that_are_audited(own_words):
+    words = [*own_words("fitted"), "--attributes", "fitted"]
+    assert "at most 1.0000 on the sampled paths" in run("trace", *words)
+    assert "traced: at most 1.0000 on the sampled paths" in run("check", *words, "--runs", "2000", "--trace")
+    assert "--attributes (attributes=) says" in run("trace", *own_words("fitted"), code=4)
+
+
+def test_a_mechanism_of_the_data_alone_is_told_how_it_is_traced(own_words):
+    assert "--os-random" in run("trace", *own_words("alone"), code=4)
+    assert "alone draws no noise in a way that is watched" in run("trace", *own_words("alone"), "--os-random", code=2)
