@@ -56,7 +56,8 @@ _FEW, _MEMORY = 8, (dict, list, set, bytearray, np.ndarray, deque)
 
 _STATE = (
     "the same draws gave other outputs, or were used up differently: a mechanism must draw from its generator alone "
-    "and keep no state. One whose randomness cannot be seeded is audited with os_random=True (--os-random)"
+    "and keep no state. One whose randomness cannot be seeded, or whose last digits vary, as those of sums on a GPU "
+    "may, is audited with os_random=True (--os-random)"
 )
 _ALIKE = "the runs of the mechanism share randomness"
 

@@ -176,7 +176,7 @@ def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: 
         return [called(mechanism, data, draws.generator) for _ in range(runs)]
     outputs = called(mechanism, data, draws, runs, *more)
     try:
-        outputs = np.asarray(outputs)
+        outputs = _array_of(outputs)
     except ValueError:
         raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got ragged lists") from None
     if not outputs.ndim and outputs.dtype == object:
@@ -184,6 +184,15 @@ def outputs_of(mechanism: object, data: object, draws: Draws, runs: int, *more: 
     if outputs.ndim not in (1, 2) or outputs.shape[-1] != runs:
         raise LearnerError(f"a batched mechanism must return {_expected(runs)} outputs, got {outputs.shape}")
     return outputs if outputs.dtype.kind in "biuf" else [tuple(column) for column in np.atleast_2d(outputs).T.tolist()]
+
+
+def _array_of(outputs: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(outputs)
+    except (TypeError, RuntimeError):  # an array of another library: on a GPU, with a gradient, of 16 bits
+        if not hasattr(outputs, "tolist"):
+            raise
+        return np.asarray(outputs.tolist())
 
 
 def _expected(runs: int) -> str:

@@ -194,6 +194,36 @@ def test_the_mechanism_cannot_change_the_data():
     assert data == [0, 5]
 
 
+class OfAnotherLibrary:
+    """What NumPy cannot read: PyTorch's and CuPy's arrays raise a TypeError on a GPU, those with a gradient this."""
+
+    def __init__(self, values, error):
+        self.values, self.error = values, error
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error("not readable")
+
+    def tolist(self):
+        return self.values.tolist()
+
+
+@pytest.mark.parametrize("error", [TypeError, RuntimeError])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_arrays_that_numpy_cannot_read_are_read_by_their_values(shape, error):
+    def plain(data, draws, runs):
+        return data + draws.generator.laplace(0, 0.5, (*shape, runs))
+
+    def elsewhere(data, draws, runs):
+        return OfAnotherLibrary(plain(data, draws, runs), error)
+
+    plain.batched = elsewhere.batched = True
+    numbers = [
+        falsify_mechanism(one, Claim(epsilon=1), left=1.0, right=0.0, runs=2000, seed=1).epsilon_lower
+        for one in (plain, elsewhere)
+    ]
+    assert numbers[0] == numbers[1] > 1
+
+
 def test_batched_output_of_a_wrong_shape_is_refused():
     def wrong(data, draws, runs):
         return np.zeros(runs + 1)
