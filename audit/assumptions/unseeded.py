@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
@@ -16,7 +17,10 @@ from .mechanism_runs import Sample
 
 
 class Unseeded:
-    """A mechanism whose randomness cannot be seeded: `mechanism(data)`, or `mechanism(data, rng)` as any other."""
+    """A mechanism whose randomness cannot be seeded: `mechanism(data)`, or `mechanism(data, rng)` as any other.
+
+    It is played in one process: in others a generator of its own would begin anew, and draw the same in each.
+    """
 
     batched = False
 
@@ -25,6 +29,9 @@ class Unseeded:
             raise ValueError("os_random is for mechanisms that are called run by run, not for batched ones")
         self.mechanism, self.alone = mechanism, _takes_data_alone(mechanism)
         self.__name__ = name_of(mechanism)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what draws from a generator of its own is played in one process")
 
     def __call__(self, data: object, rng: object) -> object:
         """Answer once."""

@@ -81,7 +81,8 @@ def falsify_mechanism(
     os_random : bool
         Whether the mechanism has randomness of its own, which cannot be seeded, as that of the operating system. Then
         nothing is played twice, and the same seed gives other counts; the verdict is as valid. Whether runs depend on
-        each other is tested all the same.
+        each other is tested all the same. All runs are played in this process: in others, or resumed, a generator
+        that the mechanism holds could draw the same again.
     call_limit : float, optional
         Seconds of processor time that one call may take while `inputs` are searched and shrunk: pairs on which the
         mechanism is slower are left out, and counted. Which these are depends on the machine. Certification waits.
@@ -177,6 +178,8 @@ def audit_mechanism(
         mechanism = WithAttributes(mechanism, attributes)
         how = how and how.through(lambda weaker: WithAttributes(weaker, attributes))
     target = Unseeded(mechanism) if os_random else mechanism
+    if os_random:  # a generator of its own may begin anew elsewhere, and when an audit is resumed
+        execution = replace(execution, memory=None, cluster=None)
     audit = MechanismAudit(
         mechanism=target, bits=bits, call_limit=call_limit, claim=claim, budget=budget, execution=execution
     )
