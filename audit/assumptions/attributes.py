@@ -7,6 +7,7 @@ from numbers import Number
 
 from ...learners.blame import name_of
 from ...learners.protocol import LearnerError
+from ..attacks.objects import COLUMNAR
 from ..attacks.places import scalars
 from ..inputs.data import is_frame
 
@@ -91,4 +92,5 @@ def _attributes(thing: object, where: str) -> dict[str, object]:
 def _is_readable(value: object) -> bool:
     """Tell whether a value is an output by itself: a number, a text, a set, None, or what turns into a list."""
     plain = value is None or isinstance(value, str | bytes | Number | set | frozenset)
-    return plain or hasattr(value, "tolist") or hasattr(value, "tocoo") or is_frame(value)
+    columnar = type(value).__module__.partition(".")[0] in COLUMNAR or is_frame(value)
+    return plain or columnar or any(hasattr(value, name) for name in ("tolist", "tocoo", "__array__"))

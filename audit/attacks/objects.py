@@ -8,8 +8,12 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ...learners.protocol import LearnerError
 
+#: Libraries whose series, tables and scalars are read by their values: their texts round numbers and cut long ones off.
+COLUMNAR = ("polars", "pyarrow")
 #: The most cells of a sparse matrix that are read one by one.
 MOST_CELLS = 10_000
 #: What stands in the text of an object for parts that are not shown.
@@ -33,13 +37,31 @@ def plain(output: object) -> object:
         rows = output.index
         numbered = isinstance(rows, pandas.RangeIndex) and (rows.start, rows.step) == (0, 1)
         return named if numbered else [rows.tolist(), named]
+    if type(output).__module__.partition(".")[0] in COLUMNAR:
+        return _columnar(output)
     if hasattr(output, "tocoo"):
         return _stored(output)
     names = getattr(type(output), "__dataclass_fields__", None)
     names = [one.name for one in getattr(type(output), "__attrs_attrs__", ())] if names is None else names
     if names and not _is_fitted(output):  # its text may leave fields out, and shortens arrays
         return {name: getattr(output, name) for name in [*names, *_known(output)] if hasattr(output, name)}
-    return output.tolist() if hasattr(output, "tolist") else output
+    if hasattr(output, "tolist"):
+        return output.tolist()
+    return np.asarray(output).tolist() if hasattr(output, "__array__") and not isinstance(output, type) else output
+
+
+def _columnar(output: Any) -> object:
+    """Return what a series, a table or a scalar of such a library holds; what holds none, as it is."""
+    if hasattr(output, "collect"):  # a lazy frame
+        output = output.collect()
+    if hasattr(output, "get_columns"):
+        return {column.name: column.to_list() for column in output.get_columns()}
+    if hasattr(output, "column_names"):
+        names, columns = output.column_names, [column.to_pylist() for column in output.columns]
+        unique = len(set(names)) == len(names)
+        return dict(zip(names, columns, strict=True)) if unique else [names, columns]
+    read = (getattr(output, name) for name in ("to_list", "to_pylist", "as_py") if hasattr(output, name))
+    return next(read, lambda: output)()
 
 
 def _stored(matrix: Any) -> dict[str, object]:
@@ -71,7 +93,7 @@ def category(thing: object) -> str:
     if isinstance(thing, Awaitable) and hasattr(thing, "close"):
         thing.close()  # else Python warns that it was never awaited
     unread = isinstance(thing, Iterator | AsyncIterator | Awaitable) or callable(thing)
-    known = () if unread else _known(thing)
+    known = () if isinstance(thing, type) else _known(thing)
     shortened = _LEFT_OUT.search(name) is not None
     if unread or _is_fitted(thing) or shortened or name == object.__repr__(thing):
         article = "an" if kind.__name__[0] in "aeiou" else "a"
