@@ -117,7 +117,7 @@ def _searched_lines(claim: ClaimRecord) -> list[str]:
     if claim.get("replayable") is False:
         digest = claim.get("outputs_digest")
         kept = f"; SHA-256 of its outputs: {digest}" if digest else ""
-        lines.append(f"its randomness cannot be seeded: no counts can be replayed{kept}")
+        lines.append(f"it is said to draw from a generator of its own: no counts are replayed{kept}")
     return [visible_line(line) for line in lines]
 
 

@@ -40,6 +40,15 @@ class Memory(Fair):
         self.memory.append(feedback)
 
 
+class Tally(Fair):
+    plays = {}  # noqa: RUF012
+
+    def act(self):
+        arm = super().act()
+        self.plays[arm] = self.plays.get(arm, 0) + 1
+        return arm
+
+
 class Attribute(Fair):
     best = None
 
@@ -147,6 +156,7 @@ class Recipe:
     ("learner", "name"),
     [
         (Memory, "Memory.memory"),
+        (Tally, "Tally.plays"),
         (Attribute, "Attribute.best"),
         (Helped, "Helper.total"),
         (Logging, "the global LOG"),
