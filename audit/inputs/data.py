@@ -63,15 +63,21 @@ def to_json(data: Any) -> Any:
         return {f"${type(data).__name__}": [to_json(part) for part in sorted(data, key=repr)]}
     if type(data) is bytes:
         return {"$bytes": base64.b64encode(data).decode()}
+    if isinstance(data, np.ma.MaskedArray):
+        raise UnreadableDataError("a record cannot hold a masked array: give its values and its mask")
     if isinstance(data, np.ndarray):
         return {"$array": _array(data)}
     if isinstance(data, np.generic) and data.dtype.kind in ARRAY_KINDS:
         return {"$scalar": _array(np.asarray(data))}
     if is_frame(data):
-        return {"$frame": {"columns": [[to_json(_plain(name)), _column(data[name])] for name in data.columns]}}
+        if not data.columns.is_unique:
+            raise UnreadableDataError("a record cannot hold a data frame with two columns of one name")
+        columns = [[to_json(_plain(name)), _column(data[name])] for name in data.columns]
+        return {"$frame": {"columns": columns, **_labels(data)}}
     if is_series(data):
-        return {"$series": _column(data)}
-    raise UnreadableDataError(f"a record cannot hold an input of the type {type(data).__name__}: {data!r:.80}")
+        return {"$series": _column(data) | _labels(data)}
+    text = " ".join(repr(data).split())
+    raise UnreadableDataError(f"a record cannot hold an input of the type {type(data).__name__}: {text:.80}")
 
 
 def _array(array: NDArray[Any]) -> dict[str, object]:
@@ -93,7 +99,17 @@ def _column(column: Any) -> dict[str, object]:
     return {"dtype": str(column.dtype), "data": [None if _is_missing(value) else to_json(value) for value in values]}
 
 
-def _plain(value: object) -> object:
+def _labels(data: Any) -> dict[str, object]:
+    """Return the labels of the rows, where they are more than the rows' numbers."""
+    rows = data.index
+    plain = rows.dtype.kind == "i" and rows.tolist() == list(range(len(rows)))
+    return {} if plain else {"index": _column(rows)}
+
+
+def _plain(value: Any) -> object:
+    for name in ("to_datetime64", "to_timedelta64"):  # of pandas' own, where no time zone would be lost
+        if hasattr(value, name) and getattr(value, "tzinfo", None) is None and not _is_missing(value):
+            return getattr(value, name)()
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -140,14 +156,20 @@ def _read_array(form: Mapping[str, Any]) -> NDArray[np.generic]:
     return array.reshape(form["shape"]) if "shape" in form else array
 
 
-def _read_series(form: Mapping[str, object]) -> object:
+def _read_series(form: Mapping[str, Any]) -> object:
     pandas = import_pandas()
-    return pandas.Series(from_json(form["data"]), dtype=form["dtype"])
+    return pandas.Series(from_json(form["data"]), dtype=form["dtype"], index=_read_labels(form))
 
 
 def _read_frame(form: Mapping[str, Any]) -> object:
-    pandas = import_pandas()
-    return pandas.DataFrame({from_json(name): _read_series(column) for name, column in form["columns"]})
+    frame = import_pandas().DataFrame({from_json(name): _read_series(column) for name, column in form["columns"]})
+    labels = _read_labels(form)
+    return frame if labels is None else frame.set_axis(labels, axis=0)
+
+
+def _read_labels(form: Mapping[str, Any]) -> object:
+    labels = form.get("index")
+    return labels and import_pandas().Index(from_json(labels["data"]), dtype=labels["dtype"])
 
 
 def import_pandas() -> ModuleType:
@@ -196,13 +218,14 @@ def shown(form: object) -> str:
         return str(value)
     if tag == "$tuple":
         return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+    labels = f"; rows {shown(value['index']['data'])}" if tag in ("$series", "$frame") and "index" in value else ""
     if tag in ("$array", "$series"):
-        return f"{tag[1:]}({shown(value['data'])})"
-    if tag == "$scalar":
-        return shown(value["data"])
+        return f"{tag[1:]}({shown(value['data'])}{labels})"
+    if tag == "$scalar":  # dates and durations as they are written
+        return str(_read_array(value)[()]) if value["dtype"][1:2] in "Mm" else shown(value["data"])
     if tag == "$map":
         return "{" + ", ".join(f"{shown(key)}: {shown(part)}" for key, part in value) + "}"
     if tag == "$frame":
         columns = (f"{shown(name)}: {shown(column['data'])}" for name, column in value["columns"])
-        return f"frame({', '.join(columns)})"
+        return f"frame({', '.join(columns)}{labels})"
     return f"{tag[1:]}({shown(value)})"
