@@ -12,7 +12,7 @@ import numpy as np
 
 from ...learners.protocol import LearnerError
 
-#: Libraries whose series, tables and scalars are read by their values: their texts round numbers and cut long ones off.
+#: Libraries whose series, tables and scalars are read by their values: their texts round numbers and are cut off.
 COLUMNAR = ("polars", "pyarrow")
 #: The most cells of a sparse matrix that are read one by one.
 MOST_CELLS = 10_000

@@ -121,7 +121,7 @@ class LinearOdds:
         how = {"solver": "newton-cholesky", "max_iter": 60, "tol": 1e-3} if few else {"max_iter": 300}
         model = LogisticRegression(C=variance, **how)
         with warnings.catch_warnings():
-            for poor in (ConvergenceWarning, scipy.linalg.LinAlgWarning):  # it costs power, and another attack is picked
+            for poor in (ConvergenceWarning, scipy.linalg.LinAlgWarning):  # costs power, and another attack is picked
                 warnings.simplefilter("ignore", poor)
             model.fit((matrix - mean) / scale, left)
         # The features are not standardised again for every block: the weights are.
