@@ -2,13 +2,16 @@
 
 import math
 import random
+import warnings
 
 import numpy as np
 import pytest
 
+from overclaim.audit.assumptions.attributes import WithAttributes
 from overclaim.audit.attacks.places import Size, Table, placed, scalars
 from overclaim.audit.blackbox.falsify import falsify_mechanism
 from overclaim.audit.certification.verdict import Verdict
+from overclaim.learners.protocol import LearnerError
 from overclaim.mechanisms.claim import Claim
 
 
@@ -99,4 +102,98 @@ def test_what_is_in_a_random_place_is_falsified(kind):
         return rows
 
     result = falsify_mechanism(release, Claim(epsilon=1.0), left=1, right=0, runs=8000, seed=8591)
+    assert result.verdict is Verdict.FALSIFIED
+
+
+VALUE = 1e6 + 0.25
+
+
+class Short:
+    """Its text rounds its numbers."""
+
+    name = "a"
+
+    def __init__(self, values):
+        self.values = values
+
+    def __repr__(self):
+        return f"[{self.values[0]:.6g}]"
+
+
+class Series(Short):
+    def to_list(self):
+        return self.values
+
+
+class Frame(Short):
+    def get_columns(self):
+        return [Series(self.values)]
+
+
+class LazyFrame(Short):
+    def collect(self):
+        return Frame(self.values)
+
+
+class Column(Short):
+    def to_pylist(self):
+        return self.values
+
+
+class ArrowTable(Short):
+    """As one of pyarrow: two columns may have one name."""
+
+    column_names = ("a", "a")
+
+    @property
+    def columns(self):
+        return [Column(self.values), Column([1.0])]
+
+
+class Scalar(Short):
+    def as_py(self):
+        return self.values[0]
+
+
+class Tensor(Short):
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values)
+
+
+for one in (Series, Frame, LazyFrame):
+    one.__module__ = "polars.stub"
+for one in (Column, ArrowTable, Scalar):
+    one.__module__ = "pyarrow.stub"
+
+
+@pytest.mark.parametrize("kind", [Series, Frame, LazyFrame, Column, ArrowTable, Scalar, Tensor])
+def test_a_value_that_a_text_rounds_is_seen(kind):
+    assert VALUE in [leaf for _, leaf in scalars({"x": kind([VALUE])})]
+
+
+@pytest.mark.parametrize("kind", [Frame, ArrowTable, Scalar, Tensor])
+def test_as_an_attribute_it_is_seen_too(kind):
+    model = Short([0.0])
+    model.learned_ = kind([VALUE])
+    read = WithAttributes(lambda data, rng: model, "fitted")(1, None)
+    assert VALUE in [leaf for _, leaf in scalars(read)]
+
+
+def test_a_model_that_can_be_called_is_told_of_attributes_too():
+    """As a module of PyTorch is."""
+    model = type("Module", (), {"__call__": lambda self: 0})()
+    model.weight = 1.0
+    with pytest.raises(LearnerError, match=r"returned a Module: expected .*--attributes"):
+        list(scalars(model))
+
+
+def test_large_numbers_in_texts_warn_of_nothing():
+    """Warnings of a matrix that was hard to invert filled the screen."""
+
+    def text(data, rng):
+        return f"<{1e12 + data + rng.laplace(scale=0.4)}>"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = falsify_mechanism(text, Claim(epsilon=1.0), left=1, right=0, runs=2000)
     assert result.verdict is Verdict.FALSIFIED
