@@ -80,8 +80,7 @@ def check_not_drawn_once(learner: object, play: Callable[[int, int | None], obje
             new = {name for name in other if was.get(name) != other[name][1]}
             filled = [name for name in watched if name in filled or name in new]
             if differ := [name for name in again if name in other and not _alike(found[name], other[name])]:
-                # As it is now: what counts the runs, in a dictionary, changes with the next ones.
-                now = _copies({name: other[name][0] for name in differ}, shared)
+                now = _copies({name: other[name][0] for name in differ}, shared)  # a tally changes with later runs
                 later_shown = play(LearnerBlock.UNWATCHED, None)
                 later = {} if shows and later_shown == shown else _found(places, watched)
                 if stays := [name for name in differ if _alike((now.get(name), other[name][1]), later.get(name))]:
