@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -20,7 +20,22 @@ from numpy.typing import NDArray
 from ...mechanisms.draws import Floats
 from .columns import REPEATS
 from .features import Outputs
-from .places import BY_ID, ORDER, Bag, Ids, Path, Placed, Size, Table, by_id, placed
+from .places import (
+    BY_ID,
+    FROM_END,
+    NO_SCALARS,
+    ORDER,
+    Bag,
+    Ends,
+    Ids,
+    Path,
+    Placed,
+    Size,
+    Table,
+    by_id,
+    from_end,
+    placed,
+)
 from .texts import WHOLE, Digits, as_float, tokens_of
 
 #: With more different texts than this, those of a place are split into tokens.
@@ -176,12 +191,15 @@ class Encoder:
         The parts that are counted, by the place of what holds them.
     ids : mapping
         What tells the records of a table apart, by the place of the table.
+    ends : set
+        The places of lists whose last parts are read from the end too, for their lengths vary.
     """
 
     shape: tuple[object, ...] | None
     places: tuple[Place, ...]
     bags: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
     ids: Mapping[Path, Ids] = field(default_factory=dict)
+    ends: Set[Path] = frozenset()
 
     @classmethod
     def fit(cls, outputs: Outputs) -> Encoder:
@@ -194,19 +212,24 @@ class Encoder:
         texts: list[Placed] = []
         counted: dict[Path, Counter[Any]] = defaultdict(Counter)
         tables: dict[Path, list[Placed]] = defaultdict(list)
+        lists: dict[Path, list[Placed]] = defaultdict(list)
         for path, runs, leaves in placed(rows):
             if type(leaves[0]) is Bag:
                 counted[path].update(chain.from_iterable(map(set, leaves)))
                 counted[path][_REPEATED] += sum(len(set(bag)) < len(bag) for bag in leaves)
             elif type(leaves[0]) is Table:
                 tables[path].append((path, runs, leaves))
+            elif type(leaves[0]) is Ends:
+                lists[path].append((path, runs, leaves))
             else:
                 seen[path].add(leaves)
                 if isinstance(leaves[0], str | bytes):
                     texts.append((path, runs, leaves))
         ids = Ids.of_tables(tables)
-        for path, _, leaves in chain.from_iterable(by_id(*table, ids) for of in tables.values() for table in of):
-            seen[path].add(leaves)
+        ends = {path for path, of in lists.items() if Ends.differ(chain.from_iterable(leaves for *_, leaves in of))}
+        for held in chain(*tables.values(), *lists.values()):
+            for path, _, leaves in _read_otherwise(held, ids, ends):
+                seen[path].add(leaves)
         split = {path: seen[path].aligned for path in sorted(seen, key=_in_order) if seen[path].many_texts}
         split = dict(list(split.items())[:_MANY_PLACES])
         for text in texts:
@@ -215,7 +238,7 @@ class Encoder:
         fewest = REPEATS if len(seen) > _MANY_PLACES else 1
         ordered = [path for path in sorted(seen, key=_in_order) if seen[path].names.total() >= fewest]
         places = (seen[path].place(path, len(rows), split=path in split) for path in ordered)
-        return cls(None, tuple(places), _frequent(counted), ids)
+        return cls(None, tuple(places), _frequent(counted), ids, ends)
 
     @cached_property
     def _layout(self) -> list[tuple[str, Place]]:
@@ -251,8 +274,9 @@ class Encoder:
                     for part in times.keys() & known.keys():
                         columns[known[part], run] = times[part]
                 continue
-            is_table = type(scalar[2][0]) is Table
-            parts = by_id(*scalar, self.ids) if is_table else chain([scalar], tokens_of(scalar, split))
+            parts: Iterable[Placed] = chain([scalar], tokens_of(scalar, split))
+            if type(scalar[2][0]) in NO_SCALARS:
+                parts = _read_otherwise(scalar, self.ids, self.ends)
             for path, runs, leaves in parts:
                 for i, kind, place in of_path.get(path, ()):
                     columns[i, runs] = place.values(kind, leaves)
@@ -274,9 +298,17 @@ class Encoder:
         return np.vstack([columns, *low, *(np.signbit(row) & (row == 0) for row in with_zeros)]).astype(np.float64)
 
 
+def _read_otherwise(held: Placed, ids: Mapping[Path, Ids], ends: Set[Path]) -> Iterator[Placed]:
+    """Yield what a table holds by its ids, and a list of varying length from its end."""
+    if type(held[2][0]) is Table:
+        yield from by_id(*held, ids)
+    elif type(held[2][0]) is Ends and held[0] in ends:
+        yield from from_end(*held)
+
+
 def _in_order(path: Path) -> tuple[object, ...]:
     """Return what places are sorted by: columns of what was returned come first."""
-    return ORDER in path, BY_ID in path, [(isinstance(step, str), step) for step in path]
+    return ORDER in path, BY_ID in path, FROM_END in path, [(isinstance(step, str), step) for step in path]
 
 
 def _frequent(counted: Mapping[Path, Counter[Any]]) -> dict[Path, list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -20,8 +20,9 @@ from .objects import category, plain
 
 #: The most levels of nesting.
 MOST_LEVELS = 50
-#: Where the places of a dictionary's keys stand, beside its keys and values; and the records of a table, by their ids.
-ORDER, BY_ID = -1, -2
+#: Where the places of a dictionary's keys stand, beside its keys and values; the records of a table, by their ids; and
+#: the last parts of a list by how far they are from its end, the most of them.
+ORDER, BY_ID, FROM_END, MOST_FROM_END = -1, -2, -3, 4
 #: The most values that are read by the id beside them.
 _MOST_READ = 512
 #: Parts by their number, and what a dictionary holds by the text of its key.
@@ -94,8 +95,20 @@ class Bag(tuple[Any, ...]):
         return cls(repr(part) for part in parts if _is_counted(part))
 
 
+class Ends(NamedTuple):
+    """A list whose length may vary, and with it the places of its last parts: see `from_end`."""
+
+    parts: Sequence[Any]
+
+    @staticmethod
+    def differ(lists: Iterable[Ends]) -> bool:
+        """Tell whether lists are of several lengths, and not all of them so short that these and places say it."""
+        lengths = {len(one.parts) for one in lists}
+        return len(lengths) > 1 and max(lengths) > MOST_FROM_END
+
+
 #: What stands beside the scalars.
-NO_SCALARS = (Bag, Table)
+NO_SCALARS = (Bag, Table, Ends)
 
 
 def _is_counted(part: object) -> bool:
@@ -119,7 +132,7 @@ def scalars(output: object) -> Iterator[tuple[Path, object]]:
 def placed(outputs: Sequence[object]) -> Iterator[Placed]:
     """Yield the scalars of many outputs with their places, and the `Size` of all that is nested.
 
-    Beside them stands each `Bag` and `Table`. What is yielded of an output does not depend on the others.
+    Beside them stands each `Bag`, `Table` and `Ends`. What is yielded of an output does not depend on the others.
 
     Raises
     ------
@@ -178,6 +191,8 @@ def _nested(path: Path, runs: Runs, values: Sequence[Any]) -> Iterator[Placed]:
         return
     if bags := [(run, bag) for run, bag in zip(runs.tolist(), map(Bag.of, parts), strict=True) if bag]:
         yield path, np.array([run for run, _ in bags]), [bag for _, bag in bags]
+    if not isinstance(one, Set | complex):
+        yield path, runs, list(map(Ends, parts))
     yield from _of_parts(path, runs, parts)
 
 
@@ -296,6 +311,15 @@ def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]
     for steps, (those, parts) in held.items():
         within_it = within((*path, BY_ID, *steps), runs[those], parts)
         yield from (placed for placed in within_it if type(placed[2][0]) not in NO_SCALARS)
+
+
+def from_end(path: Path, runs: Runs, leaves: Sequence[Ends]) -> Iterator[Placed]:
+    """Yield the scalars of the last parts of lists, each at a place for how far from the end its part is."""
+    for i in range(MOST_FROM_END):
+        here = [run for run, end in enumerate(leaves) if len(end.parts) > i]
+        if here:
+            within_it = within((*path, FROM_END, i), runs[here], [leaves[run].parts[-1 - i] for run in here])
+            yield from (placed for placed in within_it if type(placed[2][0]) not in NO_SCALARS)
 
 
 def _are_ids(values: tuple[Any, ...]) -> bool:
