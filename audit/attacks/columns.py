@@ -22,6 +22,9 @@ STANDS_OUT = 3
 LARGE, SMALL = 1e50, 1e-3
 #: At most so many repeated values of a column are told apart.
 MOST_SPECIALS = 8
+#: Whole numbers whose median is so many spreads or less from either end of what their bits can hold may be masks of
+#: bits, and the bits of a float.
+FILLING, FLOAT_BITS = 8, 53
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Column:
         What numbers of an extreme size are replaced by: asinh of them, or their product with 2 to this power.
     whole : bool
         Whether it is not discrete, and its finite numbers are whole.
+    bits : range
+        Which bits of whole numbers may say something: the lowest, and where numbers fill what they can hold, all.
     """
 
     values: Floats
@@ -48,6 +53,7 @@ class Column:
     spread: float
     transform: Literal["log"] | int | None = None
     whole: bool = False
+    bits: range = range(0)
 
     @classmethod
     def of(cls, column: Floats) -> Column:
@@ -66,6 +72,7 @@ class Column:
             values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
         rest = ordered[np.isfinite(ordered)]
         whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
+        bits = _bits_of(rest) if whole else range(0)
         if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest
@@ -75,7 +82,7 @@ class Column:
         spread = float(high - low) / 2
         if not discrete:
             centre = _between(rest, centre)
-        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole)
+        return cls(values, discrete, float(centre), spread if spread > 1 / LARGE else 1.0, transform, whole, bits)
 
     def look(self, column: Floats) -> Floats:
         """Return the numbers as features take them: finite, special values at the centre."""
@@ -105,6 +112,16 @@ def _counted(ordered: Floats) -> tuple[Floats, NDArray[np.int64]]:
     differ &= ~np.isnan(ordered[:-1])
     starts = np.flatnonzero(np.append(True, differ))
     return ordered[starts], np.diff(starts, append=ordered.size)
+
+
+def _bits_of(ordered: Floats) -> range:
+    """Return which bits of sorted whole numbers may say something."""
+    low, centre, high = np.quantile(ordered, [0.25, 0.5, 0.75])
+    if ordered[0] < 0 or ordered[-1] > LARGE:
+        return range(1)
+    size = math.frexp(ordered[-1])[1]
+    fills = min(centre, 2.0**size - centre) <= FILLING * (high - low) / 2
+    return range(max(0, size - FLOAT_BITS), size) if fills else range(1)
 
 
 def _transform_for(numbers: Floats) -> Literal["log"] | int | None:

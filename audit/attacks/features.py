@@ -20,6 +20,8 @@ from .columns import REPEATS, Column, equal
 
 #: The most columns that are used for order statistics.
 MOST_SORTED = 12
+#: The most bits of whole numbers that are features.
+MOST_BITS = 256
 #: A share of a run's numbers that are different, on average: where there are so many, their places may say nothing.
 #: And the most whole numbers whose presence is looked at then.
 DIFFERENT, MOST_PRESENT = 0.9, 512
@@ -242,12 +244,14 @@ class Features:
 
     def _list(self) -> Iterator[tuple[str, Feature]]:
         names = [f"column {i + 1}" for i in self.kept]
+        few_bits = sum(len(column.bits) for column in self.columns) <= MOST_BITS
         for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
             yield name, partial(_row, "clean", i)
             if not column.discrete:
                 yield f"side of {name}", partial(_row, "signs", i)
-                if column.whole:  # noise may have moved it by even numbers alone
-                    yield f"parity of {name}", partial(_parity, i)
+                # Noise may have moved whole numbers by even ones alone, or they are masks of bits.
+                for bit in column.bits if few_bits else column.bits[:1]:
+                    yield f"bit {bit} of {name}" if bit else f"parity of {name}", partial(_bit, i, bit)
             if column.values.size > 2 or not column.discrete:
                 for value in column.values:
                     yield f"{name} is {exactly(value)}", partial(_equals, i, float(value))
@@ -291,10 +295,11 @@ def _equals(index: int, value: float, view: View) -> Floats:
     return equal(view.columns[index], value).astype(np.float64)
 
 
-def _parity(index: int, view: View) -> Floats:
+def _bit(index: int, bit: int, view: View) -> Floats:
     column = view.columns[index]
-    parity: Floats = np.mod(np.where(np.isfinite(column), column, 0.5), 2.0)
-    return parity
+    known = np.isfinite(column)
+    value: Floats = np.where(known, np.mod(np.floor(np.where(known, column, 0.0) / 2.0**bit), 2.0), 0.5)
+    return value
 
 
 def _square_of_half(half: int, view: View) -> Floats:

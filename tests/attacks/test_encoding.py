@@ -276,6 +276,23 @@ def test_the_parity_of_whole_numbers_is_seen():
     assert result.epsilon_lower > 5.0
 
 
+def mask_of_bits(data, rng, size=48):
+    """One bit of a number is a randomised response of epsilon 2, all others are fair."""
+    told = (rng.random() < 1 / (1 + math.exp(-2.0))) == data
+    return int(rng.integers(2**size)) & ~(1 << 20) | told << 20
+
+
+def bytes_of_bits(data, rng):
+    return (mask_of_bits(data, rng) << 16).to_bytes(16, "little")
+
+
+@pytest.mark.parametrize("release", [mask_of_bits, bytes_of_bits])
+def test_the_bits_of_whole_numbers_are_seen(release):
+    """Seeded: 8592. Thresholds and parities of the numbers tell nothing of one bit in the middle."""
+    result = falsify_mechanism(release, Claim(epsilon=1.0), left=True, right=False, runs=4_000, seed=8592)
+    assert result.epsilon_lower > 1.5
+
+
 def in_order(data, rng):
     """Noise of epsilon 1 hides the counts; which of them is the larger one, their order tells."""
     counts = {"a": data[0], "b": data[1]}
