@@ -21,7 +21,7 @@ from .columns import REPEATS, Column, equal
 #: The most columns that are used for order statistics.
 MOST_SORTED = 12
 #: The most bits of whole numbers that are features.
-MOST_BITS = 256
+MOST_BITS = 128
 #: A share of a run's numbers that are different, on average: where there are so many, their places may say nothing.
 #: And the most whole numbers whose presence is looked at then.
 DIFFERENT, MOST_PRESENT = 0.9, 512

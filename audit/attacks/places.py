@@ -264,10 +264,19 @@ class _Keys(NamedTuple):
 
 
 class Ids(NamedTuple):
-    """The column of a table by whose values records are known, and those values."""
+    """The column of a table, or the columns together, by whose values records are known, and those values."""
 
-    column: Hashable
+    columns: tuple[Hashable, ...]
     known: Set[Any]
+
+    @staticmethod
+    def values(table: Columns, names: tuple[Hashable, ...]) -> tuple[Any, ...]:
+        """Return what these columns say of each record; nothing where that does not tell records apart."""
+        columns = [table.get(name, ()) for name in names]
+        if not all(set(map(type, column)) <= _COUNTED for column in columns):
+            return ()
+        values = tuple(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=False))
+        return values if len(set(values)) == len(values) else ()
 
     @classmethod
     def of_tables(cls, tables: Mapping[Path, Sequence[Placed]]) -> dict[Path, Ids]:
@@ -277,20 +286,22 @@ class Ids(NamedTuple):
 
     @classmethod
     def of(cls, tables: Sequence[Columns]) -> Ids | None:
-        """Return the column whose values, none twice in a table and not always in the same places, return most."""
+        """Return the column whose values, none twice in a table and not always in the same places, return most.
+
+        All columns without floats may be one together.
+        """
         first = tables[0]
-        names = [name for name, values in first.items() if _are_ids(tuple(values))]
-        if all(set(map(type, values)) <= _COUNTED for values in first.values()):  # these are counted as they are
-            names = []
+        alone = [(name,) for name in first if cls.values(first, (name,))]
+        counted = tuple(name for name, values in first.items() if set(map(type, values)) <= _COUNTED)
         chosen, best = None, 0
-        for name in names:
-            held = [tuple(of[name]) if name in of else () for of in tables]
-            if all(map(_are_ids, held)) and len(set(held)) > 1:
+        for names in [*alone, counted] if len(counted) < len(first) else alone:
+            held = [cls.values(of, names) for of in tables]
+            if all(held) and len(set(held)) > 1:
                 times = Counter(value for values in held for value in values)
                 often = [(-count, repr(value), value) for value, count in times.items() if count >= REPEATS]
                 often = sorted(often, key=lambda one: one[:2])[: _MOST_READ // len(first)]
                 if (total := -sum(one[0] for one in often)) > best:
-                    best, chosen = total, cls(name, {value for *_, value in often})
+                    best, chosen = total, cls(names, {value for *_, value in often})
         return chosen
 
 
@@ -298,13 +309,13 @@ def by_id(path: Path, runs: Runs, leaves: Sequence[Any], ids: Mapping[Path, Ids]
     """Yield the scalars of tables beside ids that are known, at a place for each id and column."""
     if path not in ids:
         return
-    name, known = ids[path]
+    names, known = ids[path]
     held: dict[tuple[str, str], tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
     for run, table in enumerate(leaves):
-        values = tuple(table.columns.get(name, ()))
-        here = [(i, repr(value)) for i, value in enumerate(values) if value in known] if _are_ids(values) else []
+        values = Ids.values(table.columns, names)
+        here = [(i, repr(value)) for i, value in enumerate(values) if value in known]
         for other, column in table.columns.items():
-            for i, text in here if other != name else ():
+            for i, text in here if other not in names else ():
                 those, parts = held[text, repr(other)]
                 those.append(run)
                 parts.append(column[i])
@@ -320,10 +331,6 @@ def from_end(path: Path, runs: Runs, leaves: Sequence[Ends]) -> Iterator[Placed]
         if here:
             within_it = within((*path, FROM_END, i), runs[here], [leaves[run].parts[-1 - i] for run in here])
             yield from (placed for placed in within_it if type(placed[2][0]) not in NO_SCALARS)
-
-
-def _are_ids(values: tuple[Any, ...]) -> bool:
-    return bool(values) and set(map(type, values)) <= _COUNTED and len(set(values)) == len(values)
 
 
 def _of_one_length(named: Mapping[Any, Any]) -> Columns:

@@ -71,7 +71,22 @@ def test_equal_sets_within_sets_and_keys_are_read_alike(hold):
 
 @pytest.mark.parametrize(
     "kind",
-    ["keys", "set", "list", "table", "records", "columns", "frame", "whole", "repeated", "texts", "last", "4th"],
+    [
+        "keys",
+        "set",
+        "list",
+        "table",
+        "records",
+        "columns",
+        "frame",
+        "whole",
+        "repeated",
+        "texts",
+        "last",
+        "4th",
+        "groups",
+        "wholes",
+    ],
 )
 def test_what_is_in_a_random_place_is_falsified(kind):
     """Epsilon 2 at a claim of 1, of 5,680 guesses .88 are right and .73 would be at the claim: seed 8591."""
@@ -95,6 +110,12 @@ def test_what_is_in_a_random_place_is_falsified(kind):
             floats = rng.random(20)
             floats[0] = floats[int(told)]
             return rng.permutation(floats) if kind == "repeated" else list(map(str, rng.permutation(floats)))
+        if kind == "groups":  # by two keys together
+            return [(i % 4, i // 4, i % 7 + rng.random() + (i == 3) * told) for i in rng.permutation(24).tolist()]
+        if kind == "wholes":
+            numbers = rng.integers(400, size=24)
+            numbers[3] = numbers[3] % 200 + 200 * told
+            return [{"id": f"u{i}", "n": int(numbers[i])} for i in rng.permutation(24)]
         if kind in ("records", "columns", "frame"):
             ids = [f"u{i}" for i in rng.permutation(24)]
             values = [rng.random() + (told if name == "u3" else rng.integers(5)) for name in ids]
