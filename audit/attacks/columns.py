@@ -72,8 +72,7 @@ class Column:
             values = values[often[(times[often] >= REPEATS) | ~np.isfinite(values[often])]]
         rest = ordered[np.isfinite(ordered)]
         whole = not discrete and bool(rest.size and (rest == np.rint(rest)).all())
-        # The bits of what repeats itself are worth less than itself.
-        bits = range(int(whole)) if not whole or np.isfinite(values).any() else _bits_of(rest)
+        bits = _bits_of(rest) if whole else range(0)
         if not discrete and np.isfinite(values).any():
             others = rest[~np.isin(rest, values)]
             rest = others if others.size else rest

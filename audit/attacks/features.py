@@ -245,6 +245,8 @@ class Features:
     def _list(self) -> Iterator[tuple[str, Feature]]:
         names = [f"column {i + 1}" for i in self.kept]
         few_bits = sum(len(column.bits) for column in self.columns) <= MOST_BITS
+        if len(self.columns) == 1 and self.with_specials:  # a category that repeats itself is worth more than its bits
+            few_bits = False
         for i, (name, column) in enumerate(zip(names, self.columns, strict=True)):
             yield name, partial(_row, "clean", i)
             if not column.discrete:

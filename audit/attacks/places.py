@@ -102,9 +102,14 @@ class Ends(NamedTuple):
 
     @staticmethod
     def differ(lists: Iterable[Ends]) -> bool:
-        """Tell whether lists are of several lengths, and not all of them so short that these and places say it."""
-        lengths = {len(one.parts) for one in lists}
-        return len(lengths) > 1 and max(lengths) > MOST_FROM_END
+        """Tell whether lists are of several lengths, and not all of them so short that these and places say it.
+
+        Small records are counted, wherever they stand.
+        """
+        some = [one.parts for one in lists]
+        lengths = set(map(len, some))
+        nested = any(isinstance(parts[-1], list | tuple | dict) and _is_counted(parts[-1]) for parts in some if parts)
+        return len(lengths) > 1 and max(lengths) > MOST_FROM_END and not nested
 
 
 #: What stands beside the scalars.
