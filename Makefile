@@ -112,9 +112,10 @@ libraries-few: $(READY)
 	@echo 'libraries-few: some claims of other libraries; record and report go to out/libraries-few/'
 	@$(BIN)/overclaim run .ci/libraries.toml --no-blind-spots --out out/libraries-few
 
+# SECTION=learners measures one again. Not without make: glibc reads what is exported above when a process starts.
 bench: $(READY)
 	@echo 'bench: speed and tightness'
-	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/run.py $(SECTION)
 
 # Half an hour of CPU for all entries; what benchmarks/results/regret.json has already is kept (--again: measured anew).
 regret: $(READY)

@@ -1,6 +1,6 @@
 """`make bench`: speed, memory, scaling and tightness, measured here.
 
-    python benchmarks/run.py [SECTION ...]
+    make bench [SECTION="SECTION ..."]
 
 The results go to benchmarks/results/ as Markdown and JSON. With sections named, only these are measured, and the
 others are kept as they are committed. Ratios against the committed results are printed, never asserted: machines
