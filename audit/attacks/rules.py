@@ -83,7 +83,7 @@ class Intervals:
 
     def sides(self, seen: Seen) -> Sides:
         """Look the numbers up."""
-        chosen: Sides = self.says[np.searchsorted(self.cuts, _numbers(mechanism_outputs(seen), 1)[0], "right")]
+        chosen: Sides = self.says[np.searchsorted(self.cuts, columns_of(mechanism_outputs(seen), 0, 1)[0], "right")]
         return chosen
 
     def to_json(self) -> dict[str, object]:
@@ -212,16 +212,9 @@ def mechanism_outputs(seen: Seen) -> Outputs:
     return seen
 
 
-def _numbers(seen: Outputs, columns: int) -> Floats:
-    """Return outputs that are vectors of so many numbers, (columns, runs)."""
-    _, numbers = vectors(seen)
-    if numbers is None or len(numbers) != columns:
-        raise NotFrozenError("the outputs have another form than the baseline's")
-    return np.asarray(numbers, dtype=np.float64)
-
-
 def columns_of(seen: Seen, arms: int, columns: int | None = None) -> Floats:
     """Return what is seen as numbers, (columns, runs): whether each arm was played, points, releases; or vectors."""
+    stacked: NDArray[Any] | None
     if isinstance(seen, Transcripts):
         actions = np.asarray(seen.actions, dtype=float)
         if seen.actions.ndim == 2:
@@ -229,10 +222,9 @@ def columns_of(seen: Seen, arms: int, columns: int | None = None) -> Floats:
         parts = [actions, *([] if seen.releases is None else [seen.releases])]
         stacked = np.concatenate([part.reshape(-1, seen.runs) for part in parts])
     else:
-        _, numbers = vectors(seen)
-        if numbers is None:
+        stacked = vectors(seen)[1]
+        if stacked is None and columns is None:
             raise NotFrozenError("its outputs are neither numbers nor few")
-        stacked = np.asarray(numbers, dtype=np.float64)
-    if columns is not None and len(stacked) != columns:
+    if stacked is None or columns not in (None, len(stacked)):
         raise NotFrozenError("what is seen has another form than the baseline's")
-    return stacked
+    return np.asarray(stacked, dtype=np.float64)
