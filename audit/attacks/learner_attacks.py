@@ -286,9 +286,7 @@ class Trained:
 
     def _features(self, transcripts: Transcripts) -> Floats:
         """Return (features, runs): each round's action, neighbouring products, and the releases if seen."""
-        actions = transcripts.actions
-        if actions.ndim == 2:
-            actions = (actions[:, None] == np.arange(1, self.arms)[:, None]).astype(float)
+        actions = transcripts.played(self.arms)
         rows = [actions.reshape(-1, transcripts.runs), (actions[1:] * actions[:-1]).reshape(-1, transcripts.runs)]
         rows.append(actions.sum(axis=0) ** 2)
         if transcripts.releases is not None:

@@ -216,10 +216,7 @@ def columns_of(seen: Seen, arms: int, columns: int | None = None) -> Floats:
     """Return what is seen as numbers, (columns, runs): whether each arm was played, points, releases; or vectors."""
     stacked: NDArray[Any] | None
     if isinstance(seen, Transcripts):
-        actions = np.asarray(seen.actions, dtype=float)
-        if seen.actions.ndim == 2:
-            actions = (seen.actions[:, None] == np.arange(1, arms)[:, None]).astype(float)
-        parts = [actions, *([] if seen.releases is None else [seen.releases])]
+        parts = [seen.played(arms), *([] if seen.releases is None else [seen.releases])]
         stacked = np.concatenate([part.reshape(-1, seen.runs) for part in parts])
     else:
         stacked = vectors(seen)[1]

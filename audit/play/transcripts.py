@@ -58,6 +58,13 @@ class Transcripts:
         """Whether all runs show the same."""
         return all(bool((part == part[..., :1]).all()) for part in (self.actions, self.releases) if part is not None)
 
+    def played(self, arms: int) -> Floats:
+        """Return what was played as numbers, (rounds, rows, runs): points, or of each arm but the first whether it."""
+        if self.actions.ndim == 3:
+            return np.asarray(self.actions, dtype=float)
+        shown: Floats = (self.actions[:, None] == np.arange(1, arms)[:, None]).astype(float)
+        return shown
+
     def __getitem__(self, runs: slice | NDArray[np.generic]) -> Transcripts:
         """Return the transcripts of some of the runs."""
         releases = None if self.releases is None else self.releases[..., runs]
