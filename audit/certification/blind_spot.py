@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LARGEST = 3.0
 #: How much an exact level may be off by the grid of its law, as a share of it.
 OFF = 1e-4
+#: An exact level below this, which is rounding, is none: both worlds act alike.
+UNSEEN = 1e-9
 
 
 class BlindSpotJson(TypedDict, total=False):

@@ -16,7 +16,7 @@ from ...mechanisms.claim import NEIGHBOURS, Claim, neighbours_words
 from ..assumptions.blocks import apart_if_exchanged
 from ..assumptions.conformance import check_fresh
 from ..assumptions.declared_laws import as_watched, check_kernel
-from ..laws.exact_levels import UNSEEN, claimed_level
+from ..laws.exact_levels import claimed_level
 from ..play.execution import HERE, Budget, Execution
 from ..play.kernels import engine_of
 from ..play.pairs import Pair, check_pair
@@ -24,7 +24,6 @@ from ..search.loss_choices import linear_alphabet
 from ..search.pair_search import candidates
 from .anytime import check_measure, until_falsified
 from .anytime_learners import AnytimeLearner
-from .blind_spot import is_beyond
 from .blind_spot_search import WeakenChoice, weakening, with_blind_spot
 from .frame import FEWEST_RUNS, all_runs, conclude
 from .stages import LearnerAudit
@@ -79,15 +78,9 @@ def audit_learner(
     else:
         certified = all_runs(audit, options)
     result = with_blind_spot(audit, conclude(audit, certified, began), how)
-    return _beside_law(result, built) if result.verdict is Verdict.SURVIVED else result
-
-
-def _beside_law(result: Result, learner: Learner) -> Result:
-    """Return a result with what an exact law says of its pair, where one is known."""
-    level = claimed_level(learner, result.losses, result.claim)
-    if level is None:
+    if result.verdict is not Verdict.SURVIVED:
         return result
-    return replace(result, unseen=level < UNSEEN, exceeded=is_beyond(level, result.claim.measure.level))
+    return replace(result, exact=claimed_level(built, result.losses, claim))
 
 
 def _rounds_of(rounds: int | None, pair: Pair | None) -> int:

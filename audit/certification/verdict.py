@@ -14,7 +14,7 @@ from ..statistics.bounds.power import ceiling_epsilon
 from ..statistics.digits import confidence_text
 from ..statistics.events import Certificate, Counts, Event
 from ..statistics.measure_words import bound_words, caught_words, claimed_words, is_epsilon, spent_words
-from .blind_spot import BlindSpot, untested_words
+from .blind_spot import UNSEEN, BlindSpot, is_beyond, untested_words
 from .witness import ShrunkInputs
 
 
@@ -155,10 +155,8 @@ class Result(OnPair):
         What the runs were played on. Another engine draws other numbers.
     blind_spot : BlindSpot or None
         What the audit catches on weaker targets, where it survived and that was asked for.
-    unseen : bool
-        Whether an exact law says that the pair shows nothing: looked at where the claim survived.
-    exceeded : bool
-        Whether an exact law calls the claim false on the pair, looked at likewise: these runs did not certify it.
+    exact : float or None
+        The exact level of what is claimed on the pair, where the claim survived and a law tells it.
     searched : InputSearch or None
         How many pairs of inputs were tried, where a strategy of them was searched.
     shrunk : ShrunkInputs or None
@@ -199,8 +197,7 @@ class Result(OnPair):
     blocks: tuple[Counts, ...] = field(default=(), repr=False, compare=False)
     engine: str = "numpy"
     blind_spot: BlindSpot | None = None
-    unseen: bool = False
-    exceeded: bool = False
+    exact: float | None = None
     searched: InputSearch | None = None
     shrunk: ShrunkInputs | None = None
     outputs_digest: str | None = None
@@ -222,6 +219,16 @@ class Result(OnPair):
     def confidence(self) -> float:
         """1 - alpha."""
         return 1 - self.certificate.alpha
+
+    @property
+    def unseen(self) -> bool:
+        """Whether the claim survived, and an exact law says that the pair shows nothing."""
+        return self.exact is not None and self.exact < UNSEEN
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the claim survived, and an exact law calls it false on the pair: these runs did not certify it."""
+        return self.exact is not None and is_beyond(self.exact, self.claim.measure.level)
 
     def __bool__(self) -> bool:
         """Refuse, as a verdict does."""

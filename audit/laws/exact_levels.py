@@ -28,8 +28,6 @@ from .sequences import FINE, log_sequence_laws
 ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 80)])
 #: Levels of laws that rounding alone tells apart.
 _NOTHING = 1e-12
-#: An exact level below this, which is rounding, is none: both worlds act alike.
-UNSEEN = 1e-9
 #: Sums of a law's masses are less than this off.
 _NEAR_ALL = 1e-6
 
